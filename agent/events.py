@@ -1,0 +1,174 @@
+"""What a run tells the world: one closed union, read by every surface (channels, HTTP stream, console) and nothing else.
+
+Rules (design.md, "Agent events"): `agent_start` and `agent_end` come exactly once per run, whatever retries happen
+inside. All but the updates carry an id made from turn, step and ordinal and are stored; updates are not.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from agent.message import ToolSend, Usage
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+    TIMEOUT = "timeout"
+    LIMIT = "limit"
+    FAILED = "failed"
+    PARKED = "parked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRef:
+    """Which run an event belongs to. attempt: from 1, raised when a turn is resumed. parent_run: of a sub-agent."""
+
+    run_id: str
+    turn_id: str
+    session_key: str
+    attempt: int
+    parent_run: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
+    """run: whose. at: milliseconds since the epoch."""
+
+    run: RunRef
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeptEvent(_Event):
+    """An event with an id, stored, so that it can be replayed. id: "<turn>/<step>/<ordinal>"."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStart(_KeptEvent):
+    """A run began."""
+
+    model: str
+    type: Literal["agent_start"] = "agent_start"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageStart(_KeptEvent):
+    """The model begins to answer. A second one for a step without a message_end between means: the first is void."""
+
+    step: int
+    type: Literal["message_start"] = "message_start"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageUpdate(_Event):
+    """A piece of the answer. call_id: whose arguments, for part "arguments"."""
+
+    step: int
+    part: Literal["text", "thinking", "arguments"]
+    delta: str
+    call_id: str = ""
+    type: Literal["message_update"] = "message_update"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageEnd(_KeptEvent):
+    """The model's answer is whole, or cut: then text is what was planned for delivery before the cut."""
+
+    step: int
+    text: str
+    calls: tuple[str, ...]
+    stop_reason: str
+    usage: Usage
+    cut: bool = False
+    type: Literal["message_end"] = "message_end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolExecutionStart(_KeptEvent):
+    """A call is about to be executed; it is stored as running."""
+
+    step: int
+    call_id: str
+    name: str
+    arguments: str
+    type: Literal["tool_execution_start"] = "tool_execution_start"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolExecutionUpdate(_Event):
+    """A tool reports progress."""
+
+    step: int
+    call_id: str
+    text: str
+    type: Literal["tool_execution_update"] = "tool_execution_update"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolExecutionEnd(_KeptEvent):
+    """A call has its result. state: done, failed, denied or cut (outcome unknown)."""
+
+    step: int
+    call_id: str
+    name: str
+    state: Literal["done", "failed", "denied", "cut"]
+    text: str
+    sends: tuple[ToolSend, ...] = ()
+    type: Literal["tool_execution_end"] = "tool_execution_end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionStart(_KeptEvent):
+    """The context is being summarised."""
+
+    type: Literal["compaction_start"] = "compaction_start"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionEnd(_KeptEvent):
+    """The summary stands, or failed."""
+
+    ok: bool
+    type: Literal["compaction_end"] = "compaction_end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice(_KeptEvent):
+    """A decision of the runner. kind: retry, cut, limit, ... detail: one plain sentence."""
+
+    kind: str
+    detail: str
+    type: Literal["notice"] = "notice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentEnd(_KeptEvent):
+    """A run ended. duration: seconds of running time. error_kind and error_message: only when it failed."""
+
+    outcome: Outcome
+    model: str
+    usage: Usage
+    duration: float
+    error_kind: str | None = None
+    error_message: str | None = None
+    type: Literal["agent_end"] = "agent_end"
+
+
+KeptEvent = (
+    AgentStart
+    | MessageStart
+    | MessageEnd
+    | ToolExecutionStart
+    | ToolExecutionEnd
+    | CompactionStart
+    | CompactionEnd
+    | Notice
+    | AgentEnd
+)
+UpdateEvent = MessageUpdate | ToolExecutionUpdate
+AgentEvent = KeptEvent | UpdateEvent

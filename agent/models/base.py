@@ -1,0 +1,96 @@
+"""What a model client is: a request in, a stream of neutral parts out, errors from one closed set.
+
+A client makes exactly one attempt per call (the SDK's own retries are off): waiting and trying again is the
+runner's, which alone knows what has been said already.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from agent.message import Message, Usage
+
+ThinkingLevel = Literal["off", "low", "medium", "high", "x-high"]
+StopReason = Literal["end", "tool_use", "max_output", "refusal", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it. schema_json: JSON schema of its parameters as canonical JSON text."""
+
+    name: str
+    description: str
+    schema_json: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One call. messages end with a user or tool message. tools empty: the model is asked for words only.
+
+    allow_calls False keeps the tools in the request (stable prefix) and forbids their use where the provider can.
+    """
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    max_output: int
+    thinking: ThinkingLevel = "off"
+    allow_calls: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer's words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """A piece of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsDelta:
+    """A piece of the JSON arguments of a call; the first of a call may be empty."""
+
+    call_id: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """The provider said that it is still there (a ping): counts against silence, says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The whole answer; the last part of every stream that did not fail."""
+
+    message: Message
+    stop_reason: StopReason
+    usage: Usage
+
+
+StreamPart = TextDelta | ThinkingDelta | ArgumentsDelta | Alive | Answer
+
+
+class ModelClient(Protocol):
+    """One model of one provider. name is "provider/model"."""
+
+    name: str
+    context_window: int
+    max_output: int
+    thinking: ThinkingLevel
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
+        """Call the model once. Raises ModelError; closing the iterator closes the connection."""
+
+    async def warm(self) -> None:
+        """Import what is heavy and make ready, without a call. Runs after the channels are up."""
+
+    async def close(self) -> None:
+        """Release connections."""

@@ -1,0 +1,1 @@
+"""Tools: typed parameters, one async call, text back. See `base`."""

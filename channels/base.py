@@ -1,0 +1,115 @@
+"""What a channel is to the service, and what the service is to a channel.
+
+A channel turns platform events into `Incoming` values for its `Sink` and makes the platform calls it is asked for.
+Policy (access, order, retries, rate of blocks) is the service's; translation is the channel's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from channels.message import Incoming, Place
+from channels.outgoing import Outgoing, SendResult
+
+
+class NotAccepted(Exception):
+    """The batch could not be stored: acknowledge nothing, keep the mark, offer the same events again later."""
+
+
+class UnknownOutcome(StrEnum):
+    """How a send whose outcome the platform never told is settled."""
+
+    RESEND_ONCE = "resend_once"
+    COUNT_AS_SENT = "count_as_sent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a channel can carry.
+
+    block_chars: the most UTF-16 units one block of Markdown may have so that it usually is one message.
+    typing_seconds: how often the sign of work must be renewed; 0 where there is none. rules: what the model is told
+    about this channel, a few lines, the same for all conversations.
+    """
+
+    block_chars: int
+    typing_seconds: float
+    unknown_outcome: UnknownOutcome
+    rules: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a channel has read (a poll offset), stored in the same transaction as the batch before it."""
+
+    scope: str
+    value: str
+
+
+class HealthState(StrEnum):
+    """STARTING and DOWN make `/readyz` red; READY means that events are really received."""
+
+    STARTING = "starting"
+    READY = "ready"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """State of a channel, since when (milliseconds), and one plain sentence where there is something to say."""
+
+    state: HealthState
+    since: int
+    detail: str = ""
+
+
+class Sink(Protocol):
+    """What a channel may ask of the service."""
+
+    async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
+        """Store batch and mark in one transaction; raises NotAccepted when nothing of it was stored.
+
+        Await nothing between receiving the batch and this call: the order of the calls is the order of the messages.
+        """
+
+    async def mark(self, scope: str) -> str | None:
+        """The value of the last stored mark of that scope."""
+
+    def can_send(self, channel: str) -> None:
+        """Sends of this channel that waited for it (NotSent(None)) may be tried again."""
+
+
+class Channel(Protocol):
+    """One platform account. All methods are called on the event loop of the service."""
+
+    name: str
+    capabilities: Capabilities
+
+    @property
+    def account(self) -> str:
+        """The bot's own id on the platform; empty until start has learned it."""
+
+    async def start(self, sink: Sink) -> None:
+        """Begin to receive. Returns once the receiving tasks run; a platform that is down is retried inside."""
+
+    async def stop_intake(self) -> None:
+        """Receive nothing more; sends still work."""
+
+    async def close(self) -> None:
+        """Release everything."""
+
+    def render(self, text: str) -> Sequence[str]:
+        """Markdown to the bodies of one or more sends, each within the platform's limit. Pure."""
+
+    def pass_limit(self, place: Place) -> float:
+        """Take a place in the rate limits for one visible call: 0.0 when granted, else seconds to wait and ask again."""
+
+    async def send(self, outgoing: Outgoing) -> SendResult:
+        """Make the call; never raises for what a platform or the network does."""
+
+    async def working(self, place: Place) -> None:
+        """Show once that the bot is at work there; failures are ignored."""
+
+    def health(self) -> Health:
+        """How it stands; must be true: READY only while events really arrive."""

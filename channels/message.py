@@ -1,0 +1,114 @@
+"""What comes in from a platform: one frozen value per message, made once by an adapter and never edited.
+
+Adapters produce these, `bot/inbound` decides about them, the store keeps them as JSON. Nothing of a platform's own
+event travels further than the adapter that received it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ChatKind(StrEnum):
+    """What sort of conversation a place is; the names are those of session keys and of the store."""
+
+    DIRECT = "direct"
+    GROUP = "group"
+    CHANNEL = "channel"
+    THREAD = "thread"
+    CONSOLE = "console"
+    API = "api"
+
+
+class InboundKind(StrEnum):
+    """What an inbound event is. Each kind has its own form of event key."""
+
+    MESSAGE = "message"
+    EDIT = "edit"
+    DELETE = "delete"
+    COMMAND = "command"
+    BUTTON = "button"
+    EVENT = "event"
+    WAKE = "wake"
+    JOB = "job"
+    CHILD = "child"
+    API = "api"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where messages are exchanged: one conversation of one account on one channel.
+
+    account: the bot's own id on the platform, not its name in the configuration. thread: empty where there is none.
+    """
+
+    channel: str
+    account: str
+    chat: str
+    kind: ChatKind
+    thread: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a message came from: its place, who sent it, and the platform's id of it."""
+
+    place: Place
+    sender: str = ""
+    sender_name: str = ""
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that came with a message, as a reference: the turn that needs it downloads it.
+
+    kind: image, audio, video or file. ref: the platform's own reference. size: bytes, 0 when unknown.
+    """
+
+    kind: str
+    ref: str
+    name: str = ""
+    mime: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboundMessage:
+    """One message or other event of a person, normalised.
+
+    event_key: unique per channel and account; a redelivered event carries the same key. sent_at: milliseconds since
+    the epoch, by the platform's clock. reply_to: platform id of the message this one replies to.
+    """
+
+    origin: Origin
+    event_key: str
+    kind: InboundKind
+    text: str
+    sent_at: int
+    attachments: tuple[Attachment, ...] = ()
+    reply_to: str = ""
+    schema: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadEvent:
+    """An event that the adapter could not read: kept raw, reported once, passed over."""
+
+    channel: str
+    account: str
+    event_key: str
+    raw: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMoved:
+    """A conversation whose id changed (a Telegram group that became a supergroup); what belongs to it follows."""
+
+    channel: str
+    account: str
+    old_chat: str
+    new_chat: str
+
+
+Incoming = InboundMessage | UnreadEvent | ChatMoved
