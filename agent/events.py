@@ -1,4 +1,4 @@
-"""What a run tells the world: one closed union, read by every surface (channels, HTTP stream, console) and nothing else.
+"""What a run tells the world: one closed union, read by every surface (channels, HTTP, console) and nothing else.
 
 Rules (design.md, "Agent events"): `agent_start` and `agent_end` come exactly once per run, whatever retries happen
 inside. All but the updates carry an id made from turn, step and ordinal and are stored; updates are not.

@@ -103,7 +103,7 @@ class Channel(Protocol):
         """Markdown to the bodies of one or more sends, each within the platform's limit. Pure."""
 
     def pass_limit(self, place: Place) -> float:
-        """Take a place in the rate limits for one visible call: 0.0 when granted, else seconds to wait and ask again."""
+        """Take a place in the rate limits for one visible call: 0.0 when granted, else seconds to wait first."""
 
     async def send(self, outgoing: Outgoing) -> SendResult:
         """Make the call; never raises for what a platform or the network does."""

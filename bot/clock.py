@@ -1,0 +1,38 @@
+"""Time, randomness and ids: the one place that reads the machine's clock, so that tests can bring their own."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What the service knows of time and chance.
+
+    now: milliseconds since the epoch. monotonic: seconds, never backwards. zone: None means the machine's own.
+    """
+
+    now: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    random: random.Random = field(default_factory=random.SystemRandom)
+    zone: tzinfo | None = None
+
+    def new_id(self) -> str:
+        """A UUIDv7 (RFC 9562) as 32 hexadecimal digits: ids sort by the time they were made."""
+        value = (self.now() & (1 << 48) - 1) << 80 | self.random.getrandbits(80)
+        value = value & ~(0xF << 76) | 0x7 << 76
+        value = value & ~(0x3 << 62) | 0x2 << 62
+        return f"{value:032x}"
+
+    def nonce(self) -> int:
+        """63 random bits: fits SQLite's integer and Discord's 25 characters."""
+        return self.random.getrandbits(63)
+
+    def stamp(self, at: int) -> str:
+        """A moment as people read it: weekday, date, time and zone."""
+        moment = datetime.fromtimestamp(at / 1000, self.zone).astimezone(self.zone)
+        return moment.strftime("%a %Y-%m-%d %H:%M %Z")

@@ -1,0 +1,53 @@
+"""Stored JSON to values and back, by pydantic in one place. Stored once, never rewritten: fields are only added."""
+
+from pydantic import TypeAdapter
+
+from agent.events import AgentEvent, KeptEvent
+from agent.message import Message, Usage
+from channels.message import InboundMessage
+
+_inbound: TypeAdapter[InboundMessage] = TypeAdapter(InboundMessage)
+_message: TypeAdapter[Message] = TypeAdapter(Message)
+_usage: TypeAdapter[Usage] = TypeAdapter(Usage)
+_event: TypeAdapter[KeptEvent] = TypeAdapter(KeptEvent)
+_any_event: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
+
+
+def dump_inbound(message: InboundMessage) -> str:
+    """An inbound message as JSON."""
+    return _inbound.dump_json(message).decode()
+
+
+def load_inbound(text: str) -> InboundMessage:
+    """Raises pydantic.ValidationError when the text is not one."""
+    return _inbound.validate_json(text)
+
+
+def dump_message(message: Message) -> str:
+    """A transcript message as JSON."""
+    return _message.dump_json(message).decode()
+
+
+def load_message(text: str) -> Message:
+    """Raises pydantic.ValidationError when the text is not one."""
+    return _message.validate_json(text)
+
+
+def dump_usage(usage: Usage) -> str:
+    """Token counts as JSON."""
+    return _usage.dump_json(usage).decode()
+
+
+def load_usage(text: str | None) -> Usage:
+    """Token counts; none are zero."""
+    return _usage.validate_json(text) if text else Usage()
+
+
+def dump_event(event: AgentEvent) -> str:
+    """An agent event as the JSON that every surface reads."""
+    return _any_event.dump_json(event).decode()
+
+
+def load_event(text: str) -> KeptEvent:
+    """A kept event from its JSON."""
+    return _event.validate_json(text)

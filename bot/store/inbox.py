@@ -1,0 +1,188 @@
+"""Accepting what people wrote (T1): stored before the platform is told, once per event key, in order of arrival."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from bot.store import codec, rows
+from bot.store.database import Database
+from bot.store.values import Accepted, AcceptedMessage, Duplicate, Fresh
+from bot.store.writer import Writer
+from channels.base import Mark
+from channels.message import ChatMoved, InboundMessage, UnreadEvent
+
+UNREAD_LIMIT = 65_536
+"""Characters kept of an event that could not be read."""
+
+
+class Inbox:
+    """Order of acceptance is order within a session: `seq` is given here, by the database."""
+
+    def __init__(self, database: Database, writer: Writer, now: Callable[[], int], new_id: Callable[[], str]) -> None:
+        self._database = database
+        self._writer = writer
+        self._now = now
+        self._new_id = new_id
+
+    async def accept(self, batch: Sequence[Accepted], mark: Mark | None = None) -> Sequence[Fresh | Duplicate]:
+        """Store a batch and the mark behind it in one transaction; one answer per item, in order.
+
+        Raises StoreUnavailable when nothing of it was stored.
+        """
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> list[Fresh | Duplicate]:
+            answers = [self._accept(db, item, now) for item in batch]
+            if mark:
+                db.execute(
+                    "INSERT INTO kv (scope, key, value) VALUES (?,?,?)"
+                    " ON CONFLICT (scope, key) DO UPDATE SET value=excluded.value",
+                    (mark.scope, "mark", mark.value),
+                )
+            return answers
+
+        return await self._writer.write(work)
+
+    async def steer(self, turn_id: str, message: InboundMessage) -> bool:
+        """Store a text for a turn that is queued or running; False when the turn has ended and nothing was stored."""
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> bool:
+            turn = db.execute(
+                "SELECT session_key, reply_conv FROM turn WHERE turn_id=? AND state IN ('queued','running','parked')",
+                (turn_id,),
+            ).fetchone()
+            if turn is None:
+                return False
+            return self._insert(db, message, turn[0], turn[1], now, state="steering", turn_id=turn_id) is not None
+
+        return await self._writer.write(work)
+
+    async def mark(self, scope: str) -> str | None:
+        """The value of the last mark of a scope."""
+
+        def work(db: sqlite3.Connection) -> str | None:
+            found = db.execute("SELECT value FROM kv WHERE scope=? AND key='mark'", (scope,)).fetchone()
+            return found[0] if found else None
+
+        return await self._database.read(work)
+
+    async def waiting_sessions(self, limit: int) -> Sequence[str]:
+        """Sessions with something to run, those that wait longest first."""
+
+        def work(db: sqlite3.Connection) -> list[str]:
+            found = db.execute(
+                "SELECT session_key, min(at) AS since FROM ("
+                " SELECT session_key, created_at AS at FROM turn WHERE state='queued' AND epoch > 0"
+                " UNION ALL SELECT session_key, accepted_at FROM inbox WHERE state='waiting' AND kind <> 'command')"
+                " GROUP BY session_key ORDER BY since LIMIT ?",
+                (limit,),
+            ).fetchall()
+            return [row[0] for row in found]
+
+        return await self._database.read(work)
+
+    async def open_commands(self) -> Sequence[tuple[int, str, InboundMessage]]:
+        """Commands that were accepted and not carried out, oldest first: seq, session key, message."""
+
+        def work(db: sqlite3.Connection) -> list[tuple[int, str, InboundMessage]]:
+            found = db.execute(
+                "SELECT seq, session_key, payload FROM inbox WHERE state='waiting' AND kind='command' ORDER BY seq"
+            ).fetchall()
+            return [(row[0], row[1], codec.load_inbound(row[2])) for row in found]
+
+        return await self._database.read(work)
+
+    async def count_waiting(self, session_key: str) -> int:
+        """How many messages wait in a session."""
+
+        def work(db: sqlite3.Connection) -> int:
+            found = db.execute(
+                "SELECT count(*) FROM inbox WHERE session_key=? AND state='waiting' AND kind <> 'command'",
+                (session_key,),
+            ).fetchone()
+            return int(found[0])
+
+        return await self._database.read(work)
+
+    def _accept(self, db: sqlite3.Connection, item: Accepted, now: int) -> Fresh | Duplicate:
+        match item:
+            case AcceptedMessage():
+                return self._accept_message(db, item, now)
+            case UnreadEvent():
+                made = db.execute(
+                    "INSERT INTO inbox (channel, account, event_key, kind, accepted_at, payload, state, reason)"
+                    " VALUES (?,?,?,'event',?,?,'unread',?) ON CONFLICT DO NOTHING RETURNING seq",
+                    (item.channel, item.account, item.event_key, now, item.raw[:UNREAD_LIMIT], item.error),
+                ).fetchone()
+                return Fresh(made[0]) if made else Duplicate(0, None, None)
+            case ChatMoved():
+                move_chat(db, item)
+                return Fresh(0)
+
+    def _accept_message(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
+        message = item.message
+        place = message.origin.place
+        found = db.execute(
+            "SELECT seq, turn_id, digest FROM inbox WHERE channel=? AND account=? AND event_key=?",
+            (place.channel, place.account, message.event_key),
+        ).fetchone()
+        if found:
+            return Duplicate(*found)
+        conv_id = rows.conversation(db, place)
+        if item.session_key is not None:
+            transcript = rows.transcript_of(db, item.session_key, conv_id, now, self._new_id())
+            if item.turn_id is not None:
+                db.execute(
+                    "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
+                    " VALUES (?,?,?,'api','queued',?,?)",
+                    (item.turn_id, item.session_key, transcript, conv_id, now),
+                )
+        seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item)
+        return Fresh(seq or 0)
+
+    def _insert(
+        self,
+        db: sqlite3.Connection,
+        message: InboundMessage,
+        session_key: str | None,
+        conv_id: int,
+        now: int,
+        state: str,
+        turn_id: str | None,
+        item: AcceptedMessage | None = None,
+    ) -> int | None:
+        place, origin = message.origin.place, message.origin
+        made = db.execute(
+            "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, message_id, sender, sent_at,"
+            " accepted_at, payload, digest, state, reason, turn_id) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            " ON CONFLICT DO NOTHING RETURNING seq",
+            (
+                *(place.channel, place.account, message.event_key, conv_id, session_key, message.kind.value),
+                *(origin.message_id, origin.sender, message.sent_at, now, codec.dump_inbound(message)),
+                *(item.digest if item else None, state, item.reason if item else None, turn_id),
+            ),
+        ).fetchone()
+        return int(made[0]) if made else None
+
+
+def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
+    """Let everything of a chat follow it to its new id: conversation, open deliveries, session keys, open turns."""
+    olds = db.execute(
+        "SELECT conv_id, thread, kind FROM conversation WHERE channel=? AND account=? AND chat=? AND moved_to IS NULL",
+        (moved.channel, moved.account, moved.old_chat),
+    ).fetchall()
+    for old, thread, kind in olds:
+        db.execute(
+            "INSERT INTO conversation (channel, account, chat, thread, kind) VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING",
+            (moved.channel, moved.account, moved.new_chat, thread, kind),
+        )
+        (new,) = db.execute(
+            "SELECT conv_id FROM conversation WHERE channel=? AND account=? AND chat=? AND thread=?",
+            (moved.channel, moved.account, moved.new_chat, thread),
+        ).fetchone()
+        db.execute("UPDATE conversation SET moved_to=? WHERE conv_id=?", (new, old))
+        db.execute("UPDATE delivery SET conv_id=? WHERE conv_id=? AND state IN ('planned','unknown')", (new, old))
+        db.execute(
+            "UPDATE turn SET reply_conv=? WHERE reply_conv=? AND state IN ('queued','running','parked')", (new, old)
+        )
+        db.execute("UPDATE session SET last_conv=? WHERE last_conv=?", (new, old))

@@ -1,0 +1,129 @@
+"""Statements that several transactions share. Everything here runs inside a unit of the writer."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from agent.events import KeptEvent
+from agent.message import Entry, EntryKind, Message
+from agent.tokens import estimate
+from bot.store import codec
+from bot.store.errors import StaleRun
+from bot.store.values import Delivery, Planned, PlanIn, RunKey
+from channels.message import ChatKind, Place
+from channels.outgoing import Action
+
+DELIVERY_COLUMNS = "delivery_id, conv_id, source, action, body, nonce, attempts, not_before, planned_at"
+
+
+def conversation(db: sqlite3.Connection, place: Place) -> int:
+    """The id of a place, made at its first message; a place that moved leads to where it is."""
+    key = (place.channel, place.account, place.chat, place.thread)
+    found = db.execute(
+        "SELECT conv_id, moved_to FROM conversation WHERE channel=? AND account=? AND chat=? AND thread=?", key
+    ).fetchone()
+    if found:
+        return int(found[1] or found[0])
+    made = db.execute(
+        "INSERT INTO conversation (channel, account, chat, thread, kind) VALUES (?,?,?,?,?)", (*key, place.kind.value)
+    )
+    return int(made.lastrowid or 0)
+
+
+def place_of(db: sqlite3.Connection, conv_id: int) -> Place:
+    """The place behind a conversation's id."""
+    channel, account, chat, thread, kind = db.execute(
+        "SELECT channel, account, chat, thread, kind FROM conversation WHERE conv_id=?", (conv_id,)
+    ).fetchone()
+    return Place(channel=channel, account=account, chat=chat, thread=thread, kind=ChatKind(kind))
+
+
+def transcript_of(db: sqlite3.Connection, session_key: str, conv_id: int | None, now: int, new_id: str) -> str:
+    """The session's present transcript; a session is made at its first message, with new_id as transcript."""
+    found = db.execute("SELECT transcript_id FROM session WHERE session_key=?", (session_key,)).fetchone()
+    if found:
+        db.execute(
+            "UPDATE session SET used_at=?, last_conv=coalesce(?, last_conv) WHERE session_key=?",
+            (now, conv_id, session_key),
+        )
+        return str(found[0])
+    db.execute(
+        "INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,?)", (new_id, session_key, now)
+    )
+    db.execute(
+        "INSERT INTO session (session_key, transcript_id, last_conv, used_at) VALUES (?,?,?,?)",
+        (session_key, new_id, conv_id, now),
+    )
+    return new_id
+
+
+def check_epoch(db: sqlite3.Connection, run: RunKey) -> tuple[str, str, int, int]:
+    """Session key, transcript, conversation and step of a run that still holds its turn; else raises StaleRun."""
+    found = db.execute(
+        "SELECT session_key, transcript_id, reply_conv, step FROM turn WHERE turn_id=? AND epoch=? AND state='running'",
+        (run.turn_id, run.epoch),
+    ).fetchone()
+    if found is None:
+        raise StaleRun(f"turn {run.turn_id} is not run {run.epoch}'s any more")
+    return found[0], found[1], found[2], found[3]
+
+
+def append_entry(
+    db: sqlite3.Connection, transcript_id: str, kind: EntryKind, message: Message, turn_id: str | None, step: int
+) -> Entry:
+    """Write the next line of a transcript."""
+    seq: int = db.execute(
+        "SELECT coalesce(max(seq), 0) + 1 FROM entry WHERE transcript_id=?", (transcript_id,)
+    ).fetchone()[0]
+    tokens = estimate(message)
+    db.execute(
+        "INSERT INTO entry (transcript_id, seq, turn_id, step, kind, body, tokens) VALUES (?,?,?,?,?,?,?)",
+        (transcript_id, seq, turn_id, step, kind, codec.dump_message(message), tokens),
+    )
+    return Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step)
+
+
+def plan(
+    db: sqlite3.Connection, where: PlanIn, blocks: Sequence[Planned], turn_id: str | None, now: int
+) -> tuple[Delivery, ...]:
+    """Put blocks into the ledger; only the first can begin at once. A source that is there already is passed over."""
+    made = []
+    begin = where.begin
+    for block in blocks:
+        sent, sending = begin == "sent", begin == "sending"
+        inserted = db.execute(
+            f"INSERT INTO delivery (source, conv_id, turn_id, step, action, body, said, nonce, state, attempts,"
+            f" planned_at, begun_at, settled_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            f" ON CONFLICT (source) DO NOTHING RETURNING {DELIVERY_COLUMNS}",
+            (
+                *(block.source, where.conv_id, turn_id, block.step, block.action.value, block.body, block.said),
+                *(block.nonce, begin, int(sending), now, now if sending else None, now if sent else None),
+            ),
+        ).fetchone()
+        if inserted:
+            made.append(delivery(inserted))
+        if sending:
+            begin = "planned"
+    return tuple(made)
+
+
+def delivery(row: tuple[int, int, str, str, str, int, int, int, int]) -> Delivery:
+    """A row of DELIVERY_COLUMNS as a value."""
+    return Delivery(
+        delivery_id=row[0],
+        conv_id=row[1],
+        source=row[2],
+        action=Action(row[3]),
+        body=row[4],
+        nonce=row[5],
+        attempts=row[6],
+        not_before=row[7],
+        planned_at=row[8],
+    )
+
+
+def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> None:
+    """Store agent events; one that is there already (a step done anew after a crash) stays as it was."""
+    db.executemany(
+        "INSERT OR IGNORE INTO event (event_id, turn_id, session_key, at, body) VALUES (?,?,?,?,?)",
+        [(e.id, e.run.turn_id, e.run.session_key, e.at, codec.dump_event(e)) for e in events],
+    )

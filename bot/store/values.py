@@ -1,0 +1,185 @@
+"""What goes into the store and comes out of it: frozen values, no rows, no transactions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from agent.message import Entry, Usage
+from channels.message import Attachment, ChatKind, ChatMoved, InboundMessage, Place, UnreadEvent
+from channels.outgoing import Action
+
+__all__ = ["Attachment", "ChatKind"]
+
+
+class TurnState(StrEnum):
+    """States of a turn (durability.md part 3)."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    PARKED = "parked"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedMessage:
+    """A message the inbound pipeline let in, or dropped by a stated rule.
+
+    session_key: None for a dropped one. turn_id: set when somebody must be able to ask for the turn by its id from
+    the start (HTTP); the turn is made with it. digest: of the HTTP request's body.
+    """
+
+    message: InboundMessage
+    session_key: str | None
+    state: Literal["waiting", "dropped"] = "waiting"
+    reason: str | None = None
+    turn_id: str | None = None
+    digest: str | None = None
+
+
+Accepted = AcceptedMessage | UnreadEvent | ChatMoved
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Stored. seq: its place in the order of acceptance."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The event key was there already. turn_id and digest: of the row that is there."""
+
+    seq: int
+    turn_id: str | None
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """What every write of a run names: the turn and the epoch of the claim."""
+
+    turn_id: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A turn that is this worker's now.
+
+    message: what the turn answers. entries: user lines written by this claim (none when a turn is resumed).
+    step: answers of the model so far. prompt and fingerprint: of the transcript, None before its first turn.
+    """
+
+    run: RunKey
+    session_key: str
+    transcript_id: str
+    message: InboundMessage
+    conv_id: int
+    place: Place
+    step: int
+    usage: Usage
+    entries: tuple[Entry, ...]
+    prompt: str | None
+    fingerprint: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A delivery to be made. source: unique, so that planning it again changes nothing."""
+
+    source: str
+    body: str
+    nonce: int
+    said: str = ""
+    step: int | None = None
+    action: Action = Action.SEND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One row of the ledger, as the outbox needs it. Times in milliseconds."""
+
+    delivery_id: int
+    conv_id: int
+    source: str
+    action: Action
+    body: str
+    nonce: int
+    attempts: int
+    not_before: int
+    planned_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanIn:
+    """Into which conversation blocks are planned, and how the first begins.
+
+    begin: "planned" waits for the outbox; "sending" when the conversation is idle and its rate limit was passed;
+    "sent" for HTTP, which reads its text from the store.
+    """
+
+    conv_id: int
+    begin: Literal["planned", "sending", "sent"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepKept:
+    """What a stored answer led to. finished: the turn is done. entries: lines written, steering texts last."""
+
+    finished: bool
+    entries: tuple[Entry, ...]
+    deliveries: tuple[Delivery, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """A process that a crash left behind: ended only if both pid and start time are the same."""
+
+    pid: int
+    started: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """What a stop did. turn: the run that was cut, if one was; dropped: messages that waited."""
+
+    turn_id: str | None
+    dropped: int
+    leftovers: tuple[Leftover, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnView:
+    """A turn as the outside sees it. text: what was said, joined. Times in milliseconds."""
+
+    turn_id: str
+    session_key: str
+    state: TurnState
+    outcome: str | None
+    text: str
+    model: str | None
+    usage: Usage
+    error_kind: str | None
+    error_message: str | None
+    accepted_at: int
+    started_at: int | None
+    ended_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEvent:
+    """A kept agent event. seq: order of storing; body: its JSON."""
+
+    seq: int
+    event_id: str
+    type: str
+    body: str
+
+
+def said_of(blocks: Sequence[Planned]) -> str:
+    """The model's own text behind planned blocks."""
+    return "".join(block.said for block in blocks)
