@@ -3,16 +3,25 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from agent.events import KeptEvent
+from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
 from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.store import codec
 from bot.store.errors import StaleRun
-from bot.store.values import Delivery, Planned, PlanIn, RunKey
+from bot.store.values import Delivery, PlanIn, Planned, RunKey, TurnState
 from channels.message import ChatKind, Place
 from channels.outgoing import Action
 
 DELIVERY_COLUMNS = "delivery_id, conv_id, source, action, body, nonce, attempts, not_before, planned_at"
+
+STATE_OF: dict[Outcome, TurnState] = {
+    Outcome.COMPLETED: TurnState.DONE,
+    Outcome.LIMIT: TurnState.DONE,
+    Outcome.ABORTED: TurnState.STOPPED,
+    Outcome.TIMEOUT: TurnState.FAILED,
+    Outcome.FAILED: TurnState.FAILED,
+    Outcome.PARKED: TurnState.PARKED,
+}
 
 
 def conversation(db: sqlite3.Connection, place: Place) -> int:
@@ -86,22 +95,23 @@ def plan(
     db: sqlite3.Connection, where: PlanIn, blocks: Sequence[Planned], turn_id: str | None, now: int
 ) -> tuple[Delivery, ...]:
     """Put blocks into the ledger; only the first can begin at once. A source that is there already is passed over."""
+    (kind,) = db.execute("SELECT kind FROM conversation WHERE conv_id=?", (where.conv_id,)).fetchone()
+    begin = "sent" if kind == ChatKind.API else "sending" if where.sending else "planned"
     made = []
-    begin = where.begin
     for block in blocks:
-        sent, sending = begin == "sent", begin == "sending"
+        begun, settled = now if begin == "sending" else None, now if begin == "sent" else None
         inserted = db.execute(
             f"INSERT INTO delivery (source, conv_id, turn_id, step, action, body, said, nonce, state, attempts,"
             f" planned_at, begun_at, settled_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
             f" ON CONFLICT (source) DO NOTHING RETURNING {DELIVERY_COLUMNS}",
             (
                 *(block.source, where.conv_id, turn_id, block.step, block.action.value, block.body, block.said),
-                *(block.nonce, begin, int(sending), now, now if sending else None, now if sent else None),
+                *(block.nonce, begin, int(begin == "sending"), now, begun, settled),
             ),
         ).fetchone()
         if inserted:
             made.append(delivery(inserted))
-        if sending:
+        if begin == "sending":
             begin = "planned"
     return tuple(made)
 
@@ -127,3 +137,38 @@ def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> None:
         "INSERT OR IGNORE INTO event (event_id, turn_id, session_key, at, body) VALUES (?,?,?,?,?)",
         [(e.id, e.run.turn_id, e.run.session_key, e.at, codec.dump_event(e)) for e in events],
     )
+
+
+def end_turn(
+    db: sqlite3.Connection,
+    turn_id: str,
+    outcome: Outcome,
+    now: int,
+    error_kind: str | None = None,
+    error_message: str | None = None,
+) -> AgentEnd:
+    """Put a turn into its last state, its messages to done, and keep the event of it (once, whoever ends it)."""
+    epoch, session_key, model, usage, started_at = db.execute(
+        "UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=? WHERE turn_id=?"
+        " RETURNING epoch, session_key, model, usage, started_at",
+        (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, turn_id),
+    ).fetchone()
+    db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
+    end = AgentEnd(
+        run=run_ref(turn_id, session_key, epoch),
+        at=now,
+        id=f"{turn_id}/end",
+        outcome=outcome,
+        model=model or "",
+        usage=codec.load_usage(usage),
+        duration=(now - (started_at or now)) / 1000,
+        error_kind=error_kind,
+        error_message=error_message,
+    )
+    keep_events(db, (end,))
+    return end
+
+
+def run_ref(turn_id: str, session_key: str, epoch: int) -> RunRef:
+    """How events name a run: a run carries its turn's id for good, its attempts are counted."""
+    return RunRef(run_id=turn_id, turn_id=turn_id, session_key=session_key, attempt=max(epoch, 1))

@@ -1,15 +1,13 @@
 """What goes into the store and comes out of it: frozen values, no rows, no transactions."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from agent.events import AgentEnd, AgentStart
 from agent.message import Entry, Usage
-from channels.message import Attachment, ChatKind, ChatMoved, InboundMessage, Place, UnreadEvent
+from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
 from channels.outgoing import Action
-
-__all__ = ["Attachment", "ChatKind"]
 
 
 class TurnState(StrEnum):
@@ -72,6 +70,7 @@ class Claimed:
 
     message: what the turn answers. entries: user lines written by this claim (none when a turn is resumed).
     step: answers of the model so far. prompt and fingerprint: of the transcript, None before its first turn.
+    start: the event of the turn's beginning, None when a turn is resumed.
     """
 
     run: RunKey
@@ -85,6 +84,7 @@ class Claimed:
     entries: tuple[Entry, ...]
     prompt: str | None
     fingerprint: str | None
+    start: AgentStart | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,21 +118,21 @@ class Delivery:
 class PlanIn:
     """Into which conversation blocks are planned, and how the first begins.
 
-    begin: "planned" waits for the outbox; "sending" when the conversation is idle and its rate limit was passed;
-    "sent" for HTTP, which reads its text from the store.
+    sending: the conversation is idle and its rate limit was passed, so the first may be sent as soon as it is stored.
+    In a conversation of kind `api` every block counts as sent: HTTP reads its text from the store.
     """
 
     conv_id: int
-    begin: Literal["planned", "sending", "sent"]
+    sending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StepKept:
-    """What a stored answer led to. finished: the turn is done. entries: lines written, steering texts last."""
+    """What a stored answer led to. entries: lines written, steering texts last. end: set when the turn is done."""
 
-    finished: bool
     entries: tuple[Entry, ...]
     deliveries: tuple[Delivery, ...]
+    end: AgentEnd | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,11 +145,10 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """What a stop did. turn: the run that was cut, if one was; dropped: messages that waited."""
+    """What a stop did. ends: of the turns that were cut; dropped: how many messages waited."""
 
-    turn_id: str | None
+    ends: tuple[AgentEnd, ...]
     dropped: int
-    leftovers: tuple[Leftover, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +177,3 @@ class StoredEvent:
     event_id: str
     type: str
     body: str
-
-
-def said_of(blocks: Sequence[Planned]) -> str:
-    """The model's own text behind planned blocks."""
-    return "".join(block.said for block in blocks)

@@ -1,0 +1,124 @@
+"""Commands of people (TC): effect, reply and the command's own end in one transaction, so that none happens twice."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agent.events import AgentEnd, Outcome
+from agent.message import Message, Text
+from bot.store import repair, rows
+from bot.store.values import Delivery, PlanIn, Planned, Stopped
+from bot.store.writer import Writer
+
+STOP_NOTE = "(The person stopped this turn.)"
+
+Reply = Callable[[Stopped], Sequence[Planned]]
+"""Makes the answer to a command from what it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandKept:
+    """What a command did, and what is to be delivered."""
+
+    stopped: Stopped
+    conv_id: int
+    deliveries: tuple[Delivery, ...]
+
+
+class Commands:
+    """Transactions of commands. seq: of the command's own row in the inbox."""
+
+    def __init__(self, writer: Writer, now: Callable[[], int]) -> None:
+        self._writer = writer
+        self._now = now
+
+    async def answer(self, seq: int, blocks: Sequence[Planned]) -> CommandKept:
+        """A command that only says something."""
+        return await self._carry_out(seq, lambda db, now: Stopped(ends=(), dropped=0), lambda _: blocks)
+
+    async def stop(self, seq: int, session_key: str, reply: Reply) -> CommandKept:
+        """End the session's run and drop what waited before the command was written."""
+        return await self._carry_out(seq, lambda db, now: _stop(db, session_key, seq, now, "stop"), reply)
+
+    async def reset(self, seq: int, session_key: str, transcript_id: str, reply: Reply) -> CommandKept:
+        """As stop; then the session goes on with a new, empty transcript. The old one stays readable."""
+
+        def work(db: sqlite3.Connection, now: int) -> Stopped:
+            stopped = _stop(db, session_key, seq, now, "reset")
+            db.execute(
+                "INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,?)",
+                (transcript_id, session_key, now),
+            )
+            db.execute("UPDATE session SET transcript_id=? WHERE session_key=?", (transcript_id, session_key))
+            return stopped
+
+        return await self._carry_out(seq, work, reply)
+
+    async def abort(self, turn_id: str) -> AgentEnd | None:
+        """End one turn, queued or running; None when it has ended already or there is none of that id."""
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> AgentEnd | None:
+            found = db.execute(
+                "SELECT 1 FROM turn WHERE turn_id=? AND state IN ('queued','running','parked')", (turn_id,)
+            ).fetchone()
+            return _stop_turn(db, turn_id, now, "abort") if found else None
+
+        return await self._writer.write(work)
+
+    async def _carry_out(
+        self, seq: int, effect: Callable[[sqlite3.Connection, int], Stopped], reply: Reply
+    ) -> CommandKept:
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> CommandKept:
+            conv_id, turn_id, state = db.execute(
+                "SELECT conv_id, turn_id, state FROM inbox WHERE seq=?", (seq,)
+            ).fetchone()
+            if state != "waiting":  # carried out already: by recovery, or by the run that recovery overtook
+                return CommandKept(Stopped(ends=(), dropped=0), conv_id, ())
+            stopped = effect(db, now)
+            deliveries = rows.plan(db, PlanIn(conv_id), reply(stopped), turn_id, now)
+            db.execute("UPDATE inbox SET state='done' WHERE seq=?", (seq,))
+            if turn_id is not None:
+                rows.end_turn(db, turn_id, Outcome.COMPLETED, now)
+            return CommandKept(stopped, conv_id, deliveries)
+
+        return await self._writer.write(work)
+
+
+def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: str) -> Stopped:
+    """Stop the turns of a session that began with a message before `before`, and drop what waited before it."""
+    turns = db.execute(
+        "SELECT turn_id FROM turn WHERE session_key=? AND state IN ('queued','running','parked') AND epoch > 0",
+        (session_key,),
+    ).fetchall()
+    ends = [_stop_turn(db, turn_id, now, reason) for (turn_id,) in turns]
+    waiting = db.execute(
+        "UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND state IN ('waiting','steering')"
+        " AND kind <> 'command' AND seq < ? RETURNING turn_id",
+        (reason, session_key, before),
+    ).fetchall()
+    for (turn_id,) in waiting:
+        if turn_id is not None:  # made at acceptance, for HTTP
+            rows.end_turn(db, turn_id, Outcome.ABORTED, now)
+    return Stopped(ends=tuple(ends), dropped=len(waiting))
+
+
+def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> AgentEnd:
+    """End a turn as stopped: what is planned and not begun is not said any more, what was said is kept."""
+    transcript_id, step, epoch = db.execute(
+        "SELECT transcript_id, step, epoch FROM turn WHERE turn_id=?", (turn_id,)
+    ).fetchone()
+    db.execute(
+        "UPDATE delivery SET state='expired', error=?, settled_at=? WHERE turn_id=? AND state='planned'",
+        (reason, now, turn_id),
+    )
+    db.execute(
+        "UPDATE inbox SET state='dropped', reason=? WHERE turn_id=? AND state IN ('waiting','steering')",
+        (reason, turn_id),
+    )
+    if epoch:
+        repair.close_run(db, turn_id, transcript_id, step)
+        rows.append_entry(db, transcript_id, "note", Message("user", (Text(STOP_NOTE),)), turn_id, step)
+    return rows.end_turn(db, turn_id, Outcome.ABORTED, now)

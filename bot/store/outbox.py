@@ -1,0 +1,141 @@
+"""The ledger of deliveries: begin and settle (T6), in the order of planning within a conversation.
+
+States and their settling are those of durability.md part 5: a send whose outcome is known is never repeated, one whose
+outcome the platform never told is settled by the channel's rule.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from bot.store import rows
+from bot.store.database import Database
+from bot.store.inbox import move_chat
+from bot.store.values import Delivery
+from bot.store.writer import Writer
+from channels.base import UnknownOutcome
+from channels.message import ChatMoved, Place
+from channels.outgoing import Moved, NotSent, Refused, SendResult, Sent, Unknown
+
+RESENDS = 2
+"""How often a send of unknown outcome is begun at most, where the channel cannot find out (durability.md part 5)."""
+
+_NEXT = (
+    f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery"
+    " WHERE conv_id=? AND state IN ('planned','sending','unknown') ORDER BY delivery_id LIMIT 1"
+)
+
+
+class Deliveries:
+    """Transactions of the outbox."""
+
+    def __init__(self, database: Database, writer: Writer, now: Callable[[], int]) -> None:
+        self._database = database
+        self._writer = writer
+        self._now = now
+
+    async def next(self, conv_id: int) -> Delivery | None:
+        """The oldest open delivery of a conversation."""
+
+        def work(db: sqlite3.Connection) -> Delivery | None:
+            found = db.execute(_NEXT, (conv_id,)).fetchone()
+            return rows.delivery(found) if found else None
+
+        return await self._database.read(work)
+
+    async def begin(self, delivery_id: int, max_age: int) -> Delivery | None:
+        """planned → sending, directly before the call; None when it is not planned any more.
+
+        max_age: milliseconds after planning when a delivery is not worth sending any more: it expires instead.
+        """
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> Delivery | None:
+            expired = db.execute(
+                "UPDATE delivery SET state='expired', error='age', settled_at=?"
+                " WHERE delivery_id=? AND state='planned' AND planned_at < ?",
+                (now, delivery_id, now - max_age),
+            )
+            if expired.rowcount:
+                return None
+            begun = db.execute(
+                "UPDATE delivery SET state='sending', attempts=attempts+1, begun_at=?"
+                f" WHERE delivery_id=? AND state='planned' RETURNING {rows.DELIVERY_COLUMNS}",
+                (now, delivery_id),
+            ).fetchone()
+            return rows.delivery(begun) if begun else None
+
+        return await self._writer.write(work)
+
+    async def settle(self, delivery: Delivery, place: Place, result: SendResult, rule: UnknownOutcome) -> None:
+        """T6: what became of a send. A chat that moved takes its conversation along."""
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> None:
+            if isinstance(result, Moved):
+                moved = ChatMoved(
+                    channel=place.channel, account=place.account, old_chat=place.chat, new_chat=result.new_chat
+                )
+                move_chat(db, moved)
+            _settle(db, delivery.delivery_id, result, rule, now)
+
+        await self._writer.write(work)
+
+    async def recover(self, rule_of: Callable[[str], UnknownOutcome]) -> None:
+        """Settle what a crash left in `sending`; rule_of: the rule of a channel by its name. Before the outbox runs."""
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> None:
+            found = db.execute(
+                "SELECT delivery_id, channel FROM delivery JOIN conversation USING (conv_id)"
+                " WHERE state IN ('sending','unknown')"
+            ).fetchall()
+            for delivery_id, channel in found:
+                _settle(db, delivery_id, Unknown("the service ended during the call"), rule_of(channel), now)
+
+        await self._writer.write(work)
+
+    async def open_conversations(self) -> Sequence[tuple[int, Place]]:
+        """Conversations with something to deliver."""
+
+        def work(db: sqlite3.Connection) -> list[tuple[int, Place]]:
+            found = db.execute(
+                "SELECT DISTINCT conv_id FROM delivery WHERE state IN ('planned','sending','unknown')"
+            ).fetchall()
+            return [(conv_id, rows.place_of(db, conv_id)) for (conv_id,) in found]
+
+        return await self._database.read(work)
+
+    async def place(self, conv_id: int) -> tuple[int, Place]:
+        """Where a conversation is now: its id and place, after moves."""
+
+        def work(db: sqlite3.Connection) -> tuple[int, Place]:
+            found = db.execute("SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=?", (conv_id,))
+            (now_at,) = found.fetchone()
+            return now_at, rows.place_of(db, now_at)
+
+        return await self._database.read(work)
+
+
+def _settle(db: sqlite3.Connection, delivery_id: int, result: SendResult, rule: UnknownOutcome, now: int) -> None:
+    match result:
+        case Sent(platform_id=platform_id):
+            state, error, not_before, settled = "sent", None, 0, now
+        case Refused(reason=reason):
+            state, error, not_before, settled, platform_id = "failed", reason, 0, now, None
+        case NotSent(retry_after=wait, reason=reason):
+            not_before, platform_id, settled = now + int((wait or 0) * 1000), None, None
+            state, error = "planned", reason
+        case Moved():
+            state, error, not_before, settled, platform_id = "planned", "the chat moved", 0, None, None
+        case Unknown(reason=reason):
+            (attempts,) = db.execute("SELECT attempts FROM delivery WHERE delivery_id=?", (delivery_id,)).fetchone()
+            again = rule is UnknownOutcome.RESEND_ONCE and attempts < RESENDS
+            state, settled = ("planned", None) if again else ("sent", now)
+            error, not_before, platform_id = f"outcome unknown: {reason}", 0, None
+    # a send that certainly did not happen does not count as an attempt: only doubtful ones are limited
+    undo = int(isinstance(result, NotSent | Moved))
+    db.execute(
+        "UPDATE delivery SET state=?, error=?, not_before=?, settled_at=?, platform_id=?, attempts=attempts-?"
+        " WHERE delivery_id=?",
+        (state, error, not_before, settled, platform_id, undo, delivery_id),
+    )

@@ -1,0 +1,44 @@
+"""Forgetting, in small batches so that no writer waits long: settled deliveries, ended inbox rows, old events.
+
+Inbox keys are kept at least 30 days, so that a late redelivery is still known; HTTP's Idempotency-Keys a day
+(interfaces.md). Turns and transcripts are kept.
+"""
+
+import sqlite3
+
+from bot.store.writer import Writer
+
+BATCH = 200
+DAY = 24 * 3600 * 1000
+KEEP_INBOX = 31 * DAY
+KEEP_HTTP = DAY
+KEEP_DELIVERIES = 31 * DAY
+KEEP_EVENTS = DAY
+
+_PRUNE = (
+    (
+        "DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state IN ('unread','done','withdrawn','dropped')"
+        " AND accepted_at < ? LIMIT ?)",
+        KEEP_INBOX,
+    ),
+    (
+        "DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state IN ('done','dropped') AND channel='http'"
+        " AND accepted_at < ? LIMIT ?)",
+        KEEP_HTTP,
+    ),
+    (
+        "DELETE FROM delivery WHERE delivery_id IN (SELECT delivery_id FROM delivery"
+        " WHERE state IN ('sent','failed','expired') AND settled_at < ? LIMIT ?)",
+        KEEP_DELIVERIES,
+    ),
+    ("DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at < ? LIMIT ?)", KEEP_EVENTS),
+)
+
+
+async def prune(writer: Writer, now: int) -> int:
+    """One small batch of each; returns how many rows went. Call again while it is not 0."""
+
+    def work(db: sqlite3.Connection) -> int:
+        return sum(db.execute(sql, (now - keep, BATCH)).rowcount for sql, keep in _PRUNE)
+
+    return await writer.write(work)

@@ -1,0 +1,75 @@
+"""What a crash left, brought into a state from which work goes on (durability.md part 4); before lanes and intake.
+
+One transaction per turn. Twice the same turn in a crash is the end of it: a plain notice, never a third try.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agent.events import Outcome
+from bot.store import repair, rows
+from bot.store.database import Database
+from bot.store.values import Leftover, PlanIn, Planned
+from bot.store.writer import Writer
+
+CRASHES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CutTurn:
+    """A turn that was running when the process died, and the processes it left behind."""
+
+    turn_id: str
+    channel: str
+    leftovers: tuple[Leftover, ...]
+
+
+class Recovery:
+    """Transactions of the start."""
+
+    def __init__(self, database: Database, writer: Writer, now: Callable[[], int]) -> None:
+        self._database = database
+        self._writer = writer
+        self._now = now
+
+    async def cut_turns(self) -> Sequence[CutTurn]:
+        """Turns found running, oldest first."""
+
+        def work(db: sqlite3.Connection) -> list[CutTurn]:
+            found = db.execute(
+                "SELECT turn_id, channel FROM turn JOIN conversation ON conv_id = reply_conv"
+                " WHERE state='running' ORDER BY created_at"
+            ).fetchall()
+            return [CutTurn(turn_id, channel, repair.leftovers(db, turn_id)) for turn_id, channel in found]
+
+        return await self._database.read(work)
+
+    async def recover(self, turn_id: str, give_up: Callable[[str], Sequence[Planned]]) -> bool:
+        """Repair a turn found running and put it back into the queue; after a second crash end it instead.
+
+        give_up: makes the notice to the person. Returns whether the turn goes on. Beats are stopped, not repeated.
+        """
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> bool:
+            transcript_id, step, crashes, kind, conv_id = db.execute(
+                "UPDATE turn SET crashes=crashes+1 WHERE turn_id=? AND state='running'"
+                " RETURNING transcript_id, step, crashes, kind, reply_conv",
+                (turn_id,),
+            ).fetchone()
+            if kind == "beat":
+                repair.close_run(db, turn_id, transcript_id, step)
+                rows.end_turn(db, turn_id, Outcome.ABORTED, now, "restart")
+                return False
+            if crashes >= CRASHES:
+                repair.close_run(db, turn_id, transcript_id, step)
+                rows.plan(db, PlanIn(conv_id), give_up(turn_id), turn_id, now)
+                rows.end_turn(db, turn_id, Outcome.FAILED, now, "crash", "the service ended twice during this turn")
+                return False
+            repair.close_cut_answer(db, turn_id, transcript_id, step, go_on=True)
+            repair.close_calls(db, turn_id, transcript_id, asked=False)
+            db.execute("UPDATE turn SET state='queued' WHERE turn_id=?", (turn_id,))
+            return True
+
+        return await self._writer.write(work)

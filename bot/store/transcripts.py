@@ -1,0 +1,167 @@
+"""Reading what is kept: the lines a model is shown, turns as the outside sees them, and kept events."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.message import Entry
+from bot.store import codec
+from bot.store.database import Database
+from bot.store.values import StoredEvent, TurnState, TurnView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Counts for /status."""
+
+    waiting: int
+    running: int
+    undelivered: int
+    failed_deliveries: int
+
+
+class Reads:
+    """Queries without side effects; each uses an index, none walks a transcript from its beginning."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def context(self, transcript_id: str) -> tuple[Entry, ...]:
+        """The lines of a transcript that still go to the model, in order."""
+
+        def work(db: sqlite3.Connection) -> list[tuple[int, str, str, int, str | None, int]]:
+            return db.execute(
+                "SELECT seq, kind, body, tokens, turn_id, step FROM entry WHERE transcript_id=?"
+                " AND seq >= (SELECT context_start FROM transcript WHERE transcript_id=?) ORDER BY seq",
+                (transcript_id, transcript_id),
+            ).fetchall()
+
+        return tuple(_entry(row) for row in await self._database.read(work))
+
+    async def transcript(self, transcript_id: str, after: int, limit: int) -> tuple[Entry, ...]:
+        """Lines of any transcript, old ones too: those after a seq, at most limit."""
+
+        def work(db: sqlite3.Connection) -> list[tuple[int, str, str, int, str | None, int]]:
+            return db.execute(
+                "SELECT seq, kind, body, tokens, turn_id, step FROM entry WHERE transcript_id=? AND seq>?"
+                " ORDER BY seq LIMIT ?",
+                (transcript_id, after, limit),
+            ).fetchall()
+
+        return tuple(_entry(row) for row in await self._database.read(work))
+
+    async def transcripts(self, session_key: str) -> tuple[str, ...]:
+        """The transcripts of a session, oldest first; the last is the present one."""
+
+        def work(db: sqlite3.Connection) -> tuple[str, ...]:
+            found = db.execute(
+                "SELECT transcript_id FROM transcript WHERE session_key=? ORDER BY created_at, rowid", (session_key,)
+            ).fetchall()
+            return tuple(row[0] for row in found)
+
+        return await self._database.read(work)
+
+    async def turn(self, turn_id: str) -> TurnView | None:
+        """A turn by its id, with what it said so far."""
+
+        def work(db: sqlite3.Connection) -> TurnView | None:
+            found = db.execute(
+                "SELECT session_key, state, outcome, model, usage, error_kind, error_message, created_at, started_at,"
+                " ended_at FROM turn WHERE turn_id=?",
+                (turn_id,),
+            ).fetchone()
+            if found is None:
+                return None
+            pieces = db.execute(
+                "SELECT step, said FROM delivery WHERE turn_id=? AND state <> 'expired' ORDER BY delivery_id",
+                (turn_id,),
+            ).fetchall()
+            return TurnView(
+                turn_id=turn_id,
+                session_key=found[0],
+                state=TurnState(found[1]),
+                outcome=found[2],
+                text=_said(pieces),
+                model=found[3],
+                usage=codec.load_usage(found[4]),
+                error_kind=found[5],
+                error_message=found[6],
+                accepted_at=found[7],
+                started_at=found[8],
+                ended_at=found[9],
+            )
+
+        return await self._database.read(work)
+
+    async def events_after(
+        self, seq: int, session_key: str | None, run_id: str | None, limit: int
+    ) -> Sequence[StoredEvent]:
+        """Kept events after a position, oldest first."""
+
+        def work(db: sqlite3.Connection) -> list[StoredEvent]:
+            found = db.execute(
+                "SELECT seq, event_id, json_extract(body, '$.type'), body FROM event WHERE seq > ?1"
+                " AND (?2 IS NULL OR session_key = ?2) AND (?3 IS NULL OR turn_id = ?3) ORDER BY seq LIMIT ?4",
+                (seq, session_key, run_id, limit),
+            ).fetchall()
+            return [StoredEvent(seq=row[0], event_id=row[1], type=row[2], body=row[3]) for row in found]
+
+        return await self._database.read(work)
+
+    async def event_position(self, event_id: str) -> int | None:
+        """Where a kept event stands; None when it is not known (any more)."""
+
+        def work(db: sqlite3.Connection) -> int | None:
+            found = db.execute("SELECT seq FROM event WHERE event_id=?", (event_id,)).fetchone()
+            return int(found[0]) if found else None
+
+        return await self._database.read(work)
+
+    async def last_event(self) -> int:
+        """The position of the newest kept event, 0 when there is none."""
+
+        def work(db: sqlite3.Connection) -> int:
+            return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
+
+        return await self._database.read(work)
+
+    async def totals(self) -> Totals:
+        """What is open, for /status and `hark status`."""
+
+        def work(db: sqlite3.Connection) -> Totals:
+            def count(sql: str) -> int:
+                return int(db.execute(sql).fetchone()[0])
+
+            return Totals(
+                waiting=count("SELECT count(*) FROM inbox WHERE state IN ('waiting','steering')"),
+                running=count("SELECT count(*) FROM turn WHERE state='running'"),
+                undelivered=count("SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"),
+                failed_deliveries=count("SELECT count(*) FROM delivery WHERE state='failed'"),
+            )
+
+        return await self._database.read(work)
+
+
+def _entry(row: tuple[int, str, str, int, str | None, int]) -> Entry:
+    seq, kind, body, tokens, turn_id, step = row
+    return Entry(
+        seq=seq,
+        kind=kind,  # type: ignore[arg-type]
+        message=codec.load_message(body),
+        tokens=tokens,
+        turn_id=turn_id,
+        step=step,
+    )
+
+
+def _said(pieces: Sequence[tuple[int | None, str]]) -> str:
+    """Words of a turn: blocks of one answer joined as the model wrote them, answers and notices as paragraphs."""
+    texts: list[str] = []
+    last: int | None = None
+    for step, said in pieces:
+        if step is not None and step == last:
+            texts[-1] += said
+        else:
+            texts.append(said)
+        last = step
+    return "\n\n".join(stripped for text in texts if (stripped := text.strip()))

@@ -1,0 +1,312 @@
+"""The life of a turn: claim (T2), step (T3), calls and results (T4), blocks (T5), finish (T7), cut, release.
+
+Every method is one transaction and names the run's epoch; a run that lost its turn gets StaleRun. States and rules
+are those of durability.md parts 2 to 4.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from agent.events import AgentEnd, AgentStart, KeptEvent, Outcome
+from agent.message import Entry, Message, ToolCall, ToolResult, Usage
+from bot.store import codec, repair, rows
+from bot.store.values import Claimed, Delivery, PlanIn, Planned, RunKey, StepKept
+from bot.store.writer import Writer
+from channels.message import InboundMessage
+
+Compose = Callable[[InboundMessage, int], Message]
+"""Makes the user message of a transcript from what was accepted, and when."""
+
+CallState = Literal["done", "failed", "denied", "cut"]
+
+
+class Turns:
+    """Transactions of a run."""
+
+    def __init__(self, writer: Writer, now: Callable[[], int], new_id: Callable[[], str], compose: Compose) -> None:
+        self._writer = writer
+        self._now = now
+        self._new_id = new_id
+        self._compose = compose
+
+    async def claim(self, session_key: str, model: str) -> Claimed | None:
+        """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
+
+        model: which one will answer, for the event. None when nothing waits, or a turn of the session runs or is parked.
+        """
+        now, new_id = self._now(), self._new_id()
+
+        def work(db: sqlite3.Connection) -> Claimed | None:
+            turns = db.execute(
+                "SELECT turn_id, state, epoch FROM turn WHERE session_key=? AND state IN ('queued','running','parked')"
+                " ORDER BY created_at, turn_id",
+                (session_key,),
+            ).fetchall()
+            if any(state != "queued" for _, state, _ in turns):
+                return None
+            turn_id = next((turn for turn, _, epoch in turns if epoch > 0), None)
+            entries: tuple[Entry, ...] = ()
+            if turn_id is None:
+                begun = _begin(db, session_key, self._compose, now, new_id)
+                if begun is None:
+                    return None
+                turn_id, entries = begun
+            return _take(db, turn_id, entries, now, model)
+
+        return await self._writer.write(work)
+
+    async def set_prompt(self, transcript_id: str, prompt: str, fingerprint: str) -> None:
+        """Fix the system prompt of a transcript."""
+
+        def work(db: sqlite3.Connection) -> None:
+            db.execute(
+                "UPDATE transcript SET prompt=?, fingerprint=? WHERE transcript_id=?",
+                (prompt, fingerprint, transcript_id),
+            )
+
+        await self._writer.write(work)
+
+    async def plan(self, run: RunKey, where: PlanIn, blocks: Sequence[Planned]) -> tuple[Delivery, ...]:
+        """T5: put blocks of the answer that is being streamed into the ledger."""
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> tuple[Delivery, ...]:
+            rows.check_epoch(db, run)
+            return rows.plan(db, where, blocks, run.turn_id, now)
+
+        return await self._writer.write(work)
+
+    async def step(
+        self,
+        run: RunKey,
+        message: Message,
+        *,
+        where: PlanIn,
+        blocks: Sequence[Planned],
+        usage: Usage,
+        context_start: int,
+        events: Sequence[KeptEvent],
+        outcome: Outcome,
+    ) -> StepKept:
+        """T3: an answer with its calls, its last blocks, usage and events; with T7 when nothing is open.
+
+        outcome applies only if the turn is finished: no calls, and no steering text came.
+        usage: of the whole turn so far. A message without parts leaves no line.
+        """
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> StepKept:
+            _, transcript_id, _, step = rows.check_epoch(db, run)
+            step += 1
+            entries = []
+            if message.parts:
+                entries.append(rows.append_entry(db, transcript_id, "assistant", message, run.turn_id, step))
+            _ask(db, run.turn_id, step, message.tool_calls)
+            db.execute(
+                "UPDATE turn SET step=?, usage=?, model=? WHERE turn_id=?",
+                (step, codec.dump_usage(usage), message.model, run.turn_id),
+            )
+            db.execute(
+                "UPDATE transcript SET context_start=? WHERE transcript_id=? AND context_start<>?",
+                (context_start, transcript_id, context_start),
+            )
+            deliveries = rows.plan(db, where, blocks, run.turn_id, now)
+            rows.keep_events(db, events)
+            if message.tool_calls:
+                return StepKept(tuple(entries), deliveries, None)
+            steering = _take_steering(db, run.turn_id, transcript_id, self._compose)
+            if steering:
+                return StepKept((*entries, *steering), deliveries, None)
+            return StepKept(tuple(entries), deliveries, rows.end_turn(db, run.turn_id, outcome, now))
+
+        return await self._writer.write(work)
+
+    async def note(self, run: RunKey, text: Message) -> Entry:
+        """Add a note of the service to the transcript, for the model to read."""
+
+        def work(db: sqlite3.Connection) -> Entry:
+            _, transcript_id, _, step = rows.check_epoch(db, run)
+            return rows.append_entry(db, transcript_id, "note", text, run.turn_id, step)
+
+        return await self._writer.write(work)
+
+    async def start_calls(self, run: RunKey, call_ids: Sequence[str], events: Sequence[KeptEvent]) -> None:
+        """Mark calls as running, directly before they are executed."""
+
+        def work(db: sqlite3.Connection) -> None:
+            rows.check_epoch(db, run)
+            db.executemany(
+                "UPDATE tool_call SET state='running' WHERE turn_id=? AND call_id=? AND state='asked'",
+                [(run.turn_id, call_id) for call_id in call_ids],
+            )
+            rows.keep_events(db, events)
+
+        await self._writer.write(work)
+
+    async def process_started(self, run: RunKey, call_id: str, pid: int, started: str) -> None:
+        """Remember the process of a call, before it may do anything."""
+
+        def work(db: sqlite3.Connection) -> None:
+            rows.check_epoch(db, run)
+            db.execute(
+                "UPDATE tool_call SET pid=?, pid_started=? WHERE turn_id=? AND call_id=?",
+                (pid, started, run.turn_id, call_id),
+            )
+
+        await self._writer.write(work)
+
+    async def results(
+        self,
+        run: RunKey,
+        results: Sequence[tuple[ToolResult, CallState]],
+        *,
+        batch_done: bool,
+        events: Sequence[KeptEvent],
+    ) -> tuple[Entry, ...]:
+        """T4: results of calls, in call order; with batch_done also the steering texts that came meanwhile.
+
+        Returns the lines written.
+        """
+
+        def work(db: sqlite3.Connection) -> tuple[Entry, ...]:
+            _, transcript_id, _, step = rows.check_epoch(db, run)
+            lines = []
+            for result, state in results:
+                message = Message("tool", (result,))
+                lines.append(rows.append_entry(db, transcript_id, "tool_result", message, run.turn_id, step))
+                db.execute(
+                    "UPDATE tool_call SET state=? WHERE turn_id=? AND call_id=?", (state, run.turn_id, result.call_id)
+                )
+            rows.keep_events(db, events)
+            if batch_done:
+                lines.extend(_take_steering(db, run.turn_id, transcript_id, self._compose))
+            return tuple(lines)
+
+        return await self._writer.write(work)
+
+    async def cut(self, run: RunKey, events: Sequence[KeptEvent]) -> tuple[Entry, ...]:
+        """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
+
+        Returns the lines written; none when nothing had been planned.
+        """
+
+        def work(db: sqlite3.Connection) -> tuple[Entry, ...]:
+            _, transcript_id, _, step = rows.check_epoch(db, run)
+            rows.keep_events(db, events)
+            return repair.close_cut_answer(db, run.turn_id, transcript_id, step, go_on=True)
+
+        return await self._writer.write(work)
+
+    async def finish(
+        self,
+        run: RunKey,
+        outcome: Outcome,
+        *,
+        error_kind: str | None,
+        error_message: str | None,
+        where: PlanIn,
+        blocks: Sequence[Planned],
+        events: Sequence[KeptEvent],
+    ) -> tuple[tuple[Delivery, ...], AgentEnd]:
+        """T7 for a run that did not end with an answer: repair, one plain sentence (blocks), the end."""
+        now = self._now()
+
+        def work(db: sqlite3.Connection) -> tuple[tuple[Delivery, ...], AgentEnd]:
+            _, transcript_id, _, step = rows.check_epoch(db, run)
+            repair.close_run(db, run.turn_id, transcript_id, step)
+            deliveries = rows.plan(db, where, blocks, run.turn_id, now)
+            rows.keep_events(db, events)
+            return deliveries, rows.end_turn(db, run.turn_id, outcome, now, error_kind, error_message)
+
+        return await self._writer.write(work)
+
+    async def release(self, run: RunKey) -> None:
+        """Give a turn back to the queue without counting a crash (drain, or a store that could not write)."""
+
+        def work(db: sqlite3.Connection) -> None:
+            _, transcript_id, _, step = rows.check_epoch(db, run)
+            repair.close_cut_answer(db, run.turn_id, transcript_id, step, go_on=True)
+            repair.close_calls(db, run.turn_id, transcript_id, asked=False)
+            db.execute("UPDATE turn SET state='queued' WHERE turn_id=?", (run.turn_id,))
+
+        await self._writer.write(work)
+
+
+def _begin(
+    db: sqlite3.Connection, session_key: str, compose: Compose, now: int, new_id: str
+) -> tuple[str, tuple[Entry, ...]] | None:
+    """Make the oldest waiting message a turn (or take the one made with it) and write its user line."""
+    found = db.execute(
+        "SELECT seq, turn_id, conv_id, payload, accepted_at, kind FROM inbox"
+        " WHERE session_key=? AND state='waiting' AND kind <> 'command' ORDER BY seq LIMIT 1",
+        (session_key,),
+    ).fetchone()
+    if found is None:
+        return None
+    seq, turn_id, conv_id, payload, accepted_at, kind = found
+    transcript_id = rows.transcript_of(db, session_key, None, now, new_id)
+    if turn_id is None:
+        turn_id = new_id
+        turn_kind = {"wake": "beat", "job": "job", "child": "child", "api": "api"}.get(kind, "reply")
+        db.execute(
+            "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
+            " VALUES (?,?,?,?,'queued',?,?)",
+            (turn_id, session_key, transcript_id, turn_kind, conv_id, accepted_at),
+        )
+    else:
+        # a /new between acceptance and claim began another transcript: the turn belongs to the present one
+        db.execute("UPDATE turn SET transcript_id=? WHERE turn_id=?", (transcript_id, turn_id))
+    db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
+    message = compose(codec.load_inbound(payload), accepted_at)
+    return turn_id, (rows.append_entry(db, transcript_id, "user", message, turn_id, 0),)
+
+
+def _take(db: sqlite3.Connection, turn_id: str, entries: tuple[Entry, ...], now: int, model: str) -> Claimed:
+    """Put a queued turn to running under a new epoch."""
+    epoch, session_key, transcript_id, conv_id, step, usage = db.execute(
+        "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?) WHERE turn_id=?"
+        " RETURNING epoch, session_key, transcript_id, reply_conv, step, usage",
+        (now, turn_id),
+    ).fetchone()
+    (payload,) = db.execute("SELECT payload FROM inbox WHERE turn_id=? ORDER BY seq LIMIT 1", (turn_id,)).fetchone()
+    prompt, fingerprint = db.execute(
+        "SELECT prompt, fingerprint FROM transcript WHERE transcript_id=?", (transcript_id,)
+    ).fetchone()
+    start = None
+    if epoch == 1:
+        start = AgentStart(run=rows.run_ref(turn_id, session_key, epoch), at=now, id=f"{turn_id}/start", model=model)
+        rows.keep_events(db, (start,))
+    return Claimed(
+        run=RunKey(turn_id, epoch),
+        session_key=session_key,
+        transcript_id=transcript_id,
+        message=codec.load_inbound(payload),
+        conv_id=conv_id,
+        place=rows.place_of(db, conv_id),
+        step=step,
+        usage=codec.load_usage(usage),
+        entries=entries,
+        prompt=prompt,
+        fingerprint=fingerprint,
+        start=start,
+    )
+
+
+def _ask(db: sqlite3.Connection, turn_id: str, step: int, calls: Sequence[ToolCall]) -> None:
+    db.executemany(
+        "INSERT INTO tool_call (turn_id, call_id, step, ordinal, name, args, state) VALUES (?,?,?,?,?,?,'asked')",
+        [(turn_id, call.call_id, step, n, call.name, call.arguments) for n, call in enumerate(calls)],
+    )
+
+
+def _take_steering(db: sqlite3.Connection, turn_id: str, transcript_id: str, compose: Compose) -> tuple[Entry, ...]:
+    found = db.execute(
+        "SELECT seq, payload, accepted_at FROM inbox WHERE turn_id=? AND state='steering' ORDER BY seq", (turn_id,)
+    ).fetchall()
+    lines = []
+    for seq, payload, accepted_at in found:
+        message = compose(codec.load_inbound(payload), accepted_at)
+        lines.append(rows.append_entry(db, transcript_id, "user", message, turn_id, 0))
+        db.execute("UPDATE inbox SET state='taken' WHERE seq=?", (seq,))
+    return tuple(lines)
