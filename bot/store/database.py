@@ -56,13 +56,12 @@ class Database:
         self._next_reader = 0
 
     @classmethod
-    async def open(cls, directory: Path, readers: int = 2) -> "Database":
-        """Open `directory`/hark.db, making both where they are missing (0700 and 0600).
+    async def open(cls, directory: Path, lock: int, readers: int = 2) -> "Database":
+        """Open `directory`/hark.db, making it where it is missing (0600).
 
-        Raises StateLocked when another process has it, StoreTooNew, or sqlite3.Error when the file cannot be opened.
-        The caller checks for damage first (`bot/store/salvage.py`).
+        lock: from lock_directory; closed with the database, or when it cannot be opened. The caller checks for damage
+        first (`bot/store/salvage.py`). Raises StoreTooNew, or sqlite3.Error when the file cannot be opened.
         """
-        lock = lock_directory(directory)
         path = directory / FILE
         connections: list[_Connection] = []
         try:

@@ -66,18 +66,19 @@ class Inbox:
 
         return await self._database.read(work)
 
-    async def waiting_sessions(self, limit: int) -> Sequence[str]:
-        """Sessions with something to run, those that wait longest first."""
+    async def waiting_sessions(self, limit: int) -> Sequence[tuple[str, bool]]:
+        """Sessions with something to run, those that wait longest first; True for work in the background."""
 
-        def work(db: sqlite3.Connection) -> list[str]:
+        def work(db: sqlite3.Connection) -> list[tuple[str, bool]]:
             found = db.execute(
-                "SELECT session_key, min(at) AS since FROM ("
-                " SELECT session_key, created_at AS at FROM turn WHERE state='queued' AND epoch > 0"
-                " UNION ALL SELECT session_key, accepted_at FROM inbox WHERE state='waiting' AND kind <> 'command')"
-                " GROUP BY session_key ORDER BY since LIMIT ?",
+                "SELECT session_key, background, min(at) AS since FROM ("
+                " SELECT session_key, kind IN ('beat','job','child') AS background, created_at AS at FROM turn"
+                " WHERE state='queued' AND epoch > 0"
+                " UNION ALL SELECT session_key, kind IN ('wake','job','child'), accepted_at FROM inbox"
+                " WHERE state='waiting' AND kind <> 'command') GROUP BY session_key, background ORDER BY since LIMIT ?",
                 (limit,),
             ).fetchall()
-            return [row[0] for row in found]
+            return [(row[0], bool(row[1])) for row in found]
 
         return await self._database.read(work)
 

@@ -117,25 +117,27 @@ class Deliveries:
 
 
 def _settle(db: sqlite3.Connection, delivery_id: int, result: SendResult, rule: UnknownOutcome, now: int) -> None:
+    state, error, not_before = "planned", "", 0
+    platform_id: str | None = None
     match result:
         case Sent(platform_id=platform_id):
-            state, error, not_before, settled = "sent", None, 0, now
-        case Refused(reason=reason):
-            state, error, not_before, settled, platform_id = "failed", reason, 0, now, None
-        case NotSent(retry_after=wait, reason=reason):
-            not_before, platform_id, settled = now + int((wait or 0) * 1000), None, None
-            state, error = "planned", reason
+            state = "sent"
+        case Refused(reason=error):
+            state = "failed"
+        case NotSent(retry_after=wait, reason=error):
+            not_before = now + int((wait or 0) * 1000)
         case Moved():
-            state, error, not_before, settled, platform_id = "planned", "the chat moved", 0, None, None
+            error = "the chat moved"
         case Unknown(reason=reason):
             (attempts,) = db.execute("SELECT attempts FROM delivery WHERE delivery_id=?", (delivery_id,)).fetchone()
             again = rule is UnknownOutcome.RESEND_ONCE and attempts < RESENDS
-            state, settled = ("planned", None) if again else ("sent", now)
-            error, not_before, platform_id = f"outcome unknown: {reason}", 0, None
+            state = "planned" if again else "sent"
+            error = f"outcome unknown: {reason}"
+    settled = None if state == "planned" else now
     # a send that certainly did not happen does not count as an attempt: only doubtful ones are limited
     undo = int(isinstance(result, NotSent | Moved))
     db.execute(
         "UPDATE delivery SET state=?, error=?, not_before=?, settled_at=?, platform_id=?, attempts=attempts-?"
         " WHERE delivery_id=?",
-        (state, error, not_before, settled, platform_id, undo, delivery_id),
+        (state, error or None, not_before, settled, platform_id, undo, delivery_id),
     )

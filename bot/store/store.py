@@ -43,10 +43,14 @@ class Store:
 
         Raises StateLocked, StoreTooNew, OSError or sqlite3.Error.
         """
-        os.close(lock_directory(directory))
+        lock = lock_directory(directory)
         stamp = datetime.fromtimestamp(clock.now() / 1000, UTC).strftime("%Y%m%dT%H%M%S")
-        found = await asyncio.to_thread(check, directory, stamp)
-        database = await Database.open(directory)
+        try:
+            found = await asyncio.to_thread(check, directory, stamp)
+        except BaseException:
+            os.close(lock)
+            raise
+        database = await Database.open(directory, lock)
         writer = Writer(database, probe)
         writer.start()
         return cls(database, writer, clock, compose, found)

@@ -6,10 +6,10 @@ are those of durability.md parts 2 to 4.
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from agent.events import AgentEnd, AgentStart, KeptEvent, Outcome
-from agent.message import Entry, Message, ToolCall, ToolResult, Usage
+from agent.journal import CallResult
+from agent.message import Entry, Message, ToolCall, Usage
 from bot.store import codec, repair, rows
 from bot.store.values import Claimed, Delivery, PlanIn, Planned, RunKey, StepKept
 from bot.store.writer import Writer
@@ -17,8 +17,6 @@ from channels.message import InboundMessage
 
 Compose = Callable[[InboundMessage, int], Message]
 """Makes the user message of a transcript from what was accepted, and when."""
-
-CallState = Literal["done", "failed", "denied", "cut"]
 
 
 class Turns:
@@ -30,25 +28,26 @@ class Turns:
         self._new_id = new_id
         self._compose = compose
 
-    async def claim(self, session_key: str, model: str) -> Claimed | None:
+    async def claim(self, session_key: str, model: str, *, background: bool = False) -> Claimed | None:
         """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
 
-        model: which one will answer, for the event. None when nothing waits, or a turn of the session runs or is parked.
+        model: which one will answer, for the event. background: take beats, jobs and children's results instead of what
+        people wrote. None when nothing waits, or one runs or is parked.
         """
         now, new_id = self._now(), self._new_id()
 
         def work(db: sqlite3.Connection) -> Claimed | None:
             turns = db.execute(
-                "SELECT turn_id, state, epoch FROM turn WHERE session_key=? AND state IN ('queued','running','parked')"
+                "SELECT turn_id, state, epoch, kind IN ('beat','job','child') FROM turn WHERE session_key=? AND state IN ('queued','running','parked')"
                 " ORDER BY created_at, turn_id",
                 (session_key,),
             ).fetchall()
-            if any(state != "queued" for _, state, _ in turns):
+            if any(state != "queued" for _, state, _, _ in turns):
                 return None
-            turn_id = next((turn for turn, _, epoch in turns if epoch > 0), None)
+            turn_id = next((turn for turn, _, epoch, kind in turns if epoch > 0 and bool(kind) == background), None)
             entries: tuple[Entry, ...] = ()
             if turn_id is None:
-                begun = _begin(db, session_key, self._compose, now, new_id)
+                begun = _begin(db, session_key, self._compose, now, new_id, background)
                 if begun is None:
                     return None
                 turn_id, entries = begun
@@ -159,7 +158,7 @@ class Turns:
     async def results(
         self,
         run: RunKey,
-        results: Sequence[tuple[ToolResult, CallState]],
+        results: Sequence[CallResult],
         *,
         batch_done: bool,
         events: Sequence[KeptEvent],
@@ -172,7 +171,8 @@ class Turns:
         def work(db: sqlite3.Connection) -> tuple[Entry, ...]:
             _, transcript_id, _, step = rows.check_epoch(db, run)
             lines = []
-            for result, state in results:
+            for call in results:
+                result, state = call.result, call.state
                 message = Message("tool", (result,))
                 lines.append(rows.append_entry(db, transcript_id, "tool_result", message, run.turn_id, step))
                 db.execute(
@@ -185,16 +185,17 @@ class Turns:
 
         return await self._writer.write(work)
 
-    async def cut(self, run: RunKey, events: Sequence[KeptEvent]) -> tuple[Entry, ...]:
+    async def cut(self, run: RunKey, events: Sequence[KeptEvent]) -> tuple[tuple[Entry, ...], int]:
         """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
 
-        Returns the lines written; none when nothing had been planned.
+        Returns the lines written, none when nothing had been planned, and the turn's step after it.
         """
 
-        def work(db: sqlite3.Connection) -> tuple[Entry, ...]:
+        def work(db: sqlite3.Connection) -> tuple[tuple[Entry, ...], int]:
             _, transcript_id, _, step = rows.check_epoch(db, run)
             rows.keep_events(db, events)
-            return repair.close_cut_answer(db, run.turn_id, transcript_id, step, go_on=True)
+            lines = repair.close_cut_answer(db, run.turn_id, transcript_id, step, go_on=True)
+            return lines, rows.check_epoch(db, run)[3]
 
         return await self._writer.write(work)
 
@@ -234,13 +235,14 @@ class Turns:
 
 
 def _begin(
-    db: sqlite3.Connection, session_key: str, compose: Compose, now: int, new_id: str
+    db: sqlite3.Connection, session_key: str, compose: Compose, now: int, new_id: str, background: bool
 ) -> tuple[str, tuple[Entry, ...]] | None:
     """Make the oldest waiting message a turn (or take the one made with it) and write its user line."""
     found = db.execute(
         "SELECT seq, turn_id, conv_id, payload, accepted_at, kind FROM inbox"
-        " WHERE session_key=? AND state='waiting' AND kind <> 'command' ORDER BY seq LIMIT 1",
-        (session_key,),
+        " WHERE session_key=? AND state='waiting' AND kind <> 'command' AND (kind IN ('wake','job','child')) = ?"
+        " ORDER BY seq LIMIT 1",
+        (session_key, background),
     ).fetchone()
     if found is None:
         return None

@@ -1,0 +1,114 @@
+"""The part of a transcript that goes to the model: newest turns that fit, calls never split from their results.
+
+When the budget is exceeded the beginning moves by a large piece at once, so that the prefix of consecutive requests
+stays the same for many turns (promise 7). What is left out is said to the model in one line.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from agent.cut import INTERRUPTED
+from agent.message import Entry, Message, Text, ToolCall, ToolResult
+
+LEFT_OUT = "[Earlier parts of this conversation no longer fit and are not shown.]"
+_KEEP = 0.6
+"""What remains of the budget after a move, as a fraction."""
+
+
+class Context:
+    """The lines of one transcript from its present beginning on; grows by append only.
+
+    start: seq of the first line that is shown.
+    """
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.entries: list[Entry] = list(entries)
+        self.tokens = sum(entry.tokens for entry in self.entries)
+
+    @property
+    def start(self) -> int:
+        """Seq of the first line, 1 in an empty transcript."""
+        return self.entries[0].seq if self.entries else 1
+
+    @property
+    def end(self) -> int:
+        """Seq of the last line, 0 in an empty transcript."""
+        return self.entries[-1].seq if self.entries else 0
+
+    def append(self, entries: Iterable[Entry]) -> None:
+        """Add lines that were stored."""
+        for entry in entries:
+            self.entries.append(entry)
+            self.tokens += entry.tokens
+
+    def fit(self, budget: int) -> bool:
+        """Move the beginning so that the rest fits into budget tokens; returns whether it moved.
+
+        It moves to a line at which no call is open. The newest such piece stays even if it alone exceeds the budget:
+        the provider then says so.
+        """
+        if self.tokens <= budget:
+            return False
+        keep = int(budget * _KEEP)
+        open_calls: set[str] = set()
+        rest = self.tokens
+        cut_at = 0
+        for index, entry in enumerate(self.entries):
+            if not open_calls and entry.kind in ("user", "assistant", "assistant_cut", "summary") and index:
+                cut_at = index
+                if rest <= keep:
+                    break
+            rest -= entry.tokens
+            open_calls |= {call.call_id for call in entry.message.tool_calls}
+            open_calls -= _answered(entry)
+        if not cut_at:
+            return False
+        self.tokens -= sum(entry.tokens for entry in self.entries[:cut_at])
+        del self.entries[:cut_at]
+        return True
+
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """Calls of the last answer that have no result yet: asked before a crash, and not begun."""
+        for index in range(len(self.entries) - 1, -1, -1):
+            entry = self.entries[index]
+            if entry.kind == "assistant":
+                done: set[str] = set().union(*(_answered(later) for later in self.entries[index + 1 :]))
+                return tuple(call for call in entry.message.tool_calls if call.call_id not in done)
+        return ()
+
+    def call_ids(self) -> set[str]:
+        """Ids of all calls that are shown; providers want them unique."""
+        return {call.call_id for entry in self.entries for call in entry.message.tool_calls}
+
+    def messages(self) -> tuple[Message, ...]:
+        """What is sent: valid for every provider, with the line about what is left out."""
+        messages = pair(self.entries)
+        if self.start > 1 and self.entries[0].kind != "summary":
+            return (Message("user", (Text(LEFT_OUT),)), *messages)
+        return messages
+
+
+def pair(entries: Sequence[Entry]) -> tuple[Message, ...]:
+    """Transcript lines to messages in which every call is followed at once by its results, in call order.
+
+    A call without a result gets one that says that its outcome is unknown; a result without a call is left out.
+    """
+    results: dict[str, ToolResult] = {}
+    for entry in entries:
+        if entry.kind == "tool_result":
+            for part in entry.message.parts:
+                if isinstance(part, ToolResult):
+                    results.setdefault(part.call_id, part)
+    messages = []
+    for entry in entries:
+        if entry.kind == "tool_result":
+            continue
+        messages.append(entry.message)
+        calls = entry.message.tool_calls
+        if calls:
+            missing = (ToolResult(call.call_id, call.name, INTERRUPTED, is_error=True) for call in calls)
+            messages.append(Message("tool", tuple(results.get(part.call_id, part) for part in missing)))
+    return tuple(messages)
+
+
+def _answered(entry: Entry) -> set[str]:
+    return {part.call_id for part in entry.message.parts if isinstance(part, ToolResult)}

@@ -1,0 +1,191 @@
+"""The agent loop: assemble, stream, tool calls, results, again, until the model has nothing more to call.
+
+It holds no state of its own beyond the context: a run that is resumed after a crash, a broken stream or a drain
+enters here like one that begins. Model errors leave it as ModelError; what to do about them is `agent/runner.py`'s.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import cast
+
+from agent.context import Context
+from agent.errors import ErrorKind, ModelError
+from agent.events import MessageEnd, MessageStart, MessageUpdate, Outcome
+from agent.journal import Cut, Journal
+from agent.message import Message, Part, Text, Thinking, ToolCall
+from agent.models.base import (
+    Alive,
+    Answer,
+    ArgumentsDelta,
+    ModelRequest,
+    StreamPart,
+    TextDelta,
+    ThinkingDelta,
+)
+from agent.spec import RunSpec
+from agent.tokens import estimate_text
+from agent.tool_batch import run_batch
+
+LIMIT_NOTE = (
+    "You have reached the limit of steps for this turn. Call no tool. "
+    "Say in a few sentences what is done and what is still open."
+)
+
+
+class Loop:
+    """One run of one turn.
+
+    step: answers of the turn, cut ones too; answers: whole ones of this run; said: something visible was said;
+    streaming: a model call is under way.
+    """
+
+    def __init__(self, spec: RunSpec, context: Context, journal: Journal) -> None:
+        self._spec = spec
+        self._context = context
+        self._journal = journal
+        self._specs_tokens = estimate_text(spec.system) + sum(
+            estimate_text(tool.description + tool.schema_json) for tool in spec.tool_specs
+        )
+        self.step = spec.step
+        self.answers = 0
+        self.usage = spec.usage
+        self.said = spec.said
+        self.streaming = False
+
+    async def run(self) -> Outcome:
+        """Work until the turn is finished. Raises ModelError, RunLost, or what the store raises."""
+        while True:
+            calls = self._context.open_calls()
+            if calls:
+                await run_batch(self._spec, calls, self._context, self._journal, self.step)
+            last = self.step >= self._spec.limits.max_steps
+            if last and not self._limit_said():
+                self._context.append([await self._journal.note(Message("user", (Text(LIMIT_NOTE),)))])
+            outcome = Outcome.LIMIT if last else Outcome.COMPLETED
+            if await self._answer(outcome, allow_calls=not last):
+                return outcome
+
+    def go_on(self, cut: Cut) -> None:
+        """Continue behind an answer that broke off."""
+        self.step = cut.step
+        self.said = self.said or bool(cut.entries)
+
+    async def _answer(self, outcome: Outcome, *, allow_calls: bool) -> bool:
+        """One model call, stored; returns whether the turn is finished."""
+        spec, step = self._spec, self.step + 1
+        self._context.fit(spec.model.context_window - spec.model.max_output - self._specs_tokens)
+        request = ModelRequest(
+            system=spec.system,
+            messages=self._context.messages(),
+            tools=spec.tool_specs,
+            max_output=spec.model.max_output,
+            thinking=spec.model.thinking,
+            allow_calls=allow_calls,
+        )
+        start = MessageStart(run=spec.ref, at=spec.now(), id=f"{spec.ref.turn_id}/{step}/0", step=step)
+        await self._journal.emit(start)
+        self.streaming = True
+        try:
+            answer = await self._stream(request, step)
+        finally:
+            self.streaming = False
+        message = self._checked(answer, allow_calls)
+        ended = MessageEnd(
+            run=spec.ref,
+            at=spec.now(),
+            id=f"{spec.ref.turn_id}/{step}/1",
+            step=step,
+            text=message.text,
+            calls=tuple(call.call_id for call in message.tool_calls),
+            stop_reason=answer.stop_reason,
+            usage=answer.usage,
+        )
+        self.usage += answer.usage
+        kept = await self._journal.step(
+            message, usage=self.usage, context_start=self._context.start, outcome=outcome, ended=ended
+        )
+        self.step = step
+        self.answers += 1
+        self.said = self.said or bool(message.text.strip())
+        self._context.append(kept.entries)
+        return kept.finished
+
+    async def _stream(self, request: ModelRequest, step: int) -> Answer:
+        """Read one answer; raises ModelError(TIMEOUT) when the model is silent for too long.
+
+        The clock of silence stands still while a piece is being handled.
+        """
+        loop = asyncio.get_running_loop()
+        idle = self._spec.limits.idle_timeout
+        parts = cast("AsyncGenerator[StreamPart, None]", self._spec.model.stream(request))
+        async with aclosing(parts):
+            try:
+                async with asyncio.timeout(None) as silence:
+                    iterator: AsyncIterator[StreamPart] = aiter(parts)
+                    while True:
+                        silence.reschedule(loop.time() + idle if idle else None)
+                        part = await anext(iterator, None)
+                        silence.reschedule(None)
+                        if part is None:
+                            raise ModelError(ErrorKind.NETWORK, "the stream ended without an answer")
+                        if isinstance(part, Answer):
+                            return part
+                        await self._tell(part, step)
+            except TimeoutError:
+                if not silence.expired():
+                    raise
+                raise ModelError(ErrorKind.TIMEOUT, f"the model was silent for {idle:g} s") from None
+
+    async def _tell(self, part: StreamPart, step: int) -> None:
+        match part:
+            case TextDelta(text=text):
+                await self._update(step, "text", text)
+            case ThinkingDelta(text=text):
+                await self._update(step, "thinking", text)
+            case ArgumentsDelta(call_id=call_id, text=text):
+                await self._update(step, "arguments", text, call_id)
+            case Alive() | Answer():
+                pass
+
+    async def _update(self, step: int, part: str, delta: str, call_id: str = "") -> None:
+        event = MessageUpdate(
+            run=self._spec.ref,
+            at=self._spec.now(),
+            step=step,
+            part=part,  # type: ignore[arg-type]
+            delta=delta,
+            call_id=call_id,
+        )
+        await self._journal.emit(event)
+
+    def _checked(self, answer: Answer, allow_calls: bool) -> Message:
+        """The answer as it is stored: call ids unique, no calls where none are allowed, never silently empty."""
+        seen = self._context.call_ids()
+        parts: list[Part] = []
+        for part in answer.message.parts:
+            if isinstance(part, ToolCall):
+                if not allow_calls:
+                    continue
+                if part.call_id in seen or not part.call_id:
+                    part = replace(part, call_id=f"call_{self._spec.ref.turn_id[-12:]}_{self.step + 1}_{len(parts)}")
+                seen.add(part.call_id)
+            elif isinstance(part, Text) and not part.text:
+                continue
+            parts.append(part)
+        message = replace(answer.message, parts=tuple(parts), model=self._spec.model.name)
+        if message.tool_calls or message.text.strip():
+            return message
+        if answer.stop_reason == "refusal":
+            raise ModelError(ErrorKind.CONTENT_FILTER, "the model declined to answer")
+        if not self.said:
+            raise ModelError(ErrorKind.UNKNOWN, "the model gave an empty answer")
+        # words of an earlier step stand already: an empty ending is fine, and leaves no line
+        return replace(message, parts=tuple(part for part in parts if not isinstance(part, Text | Thinking)))
+
+    def _limit_said(self) -> bool:
+        return any(
+            entry.kind == "note" and entry.turn_id == self._spec.ref.turn_id and entry.message.text == LIMIT_NOTE
+            for entry in reversed(self._context.entries)
+        )

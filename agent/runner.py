@@ -1,0 +1,88 @@
+"""Retries around the loop: what a model error leads to, within one run (design.md, issue text "First runner rules").
+
+429 and overload wait as told, at most 30 seconds in all; a network failure or a silent model is tried once more; an
+answer that broke off after text goes on by the cut-answer rule. What remains is told to the person by the journal.
+"""
+
+import asyncio
+
+from agent.context import Context
+from agent.errors import ErrorKind, ModelError
+from agent.events import Notice, Outcome
+from agent.journal import Journal
+from agent.loop import Loop
+from agent.spec import RunSpec
+
+MAX_WAIT = 30.0
+"""Seconds that one run waits for a busy provider, in all."""
+_WAITS = {ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED}
+_TRY_AGAIN = {ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.UNKNOWN}
+
+
+class Runner:
+    """One run with its retries. `loop` tells what it is doing."""
+
+    def __init__(self, spec: RunSpec, context: Context, journal: Journal) -> None:
+        self._spec = spec
+        self._context = context
+        self._journal = journal
+        self._waited = 0.0
+        self._answers_at_retry: int | None = None
+        self._notices = 0
+        self.loop = Loop(spec, context, journal)
+
+    async def run(self) -> Outcome:
+        """Run the turn to its end, which is stored when this returns.
+
+        Raises RunLost, or what the store raises when it cannot write; cancellation leaves the turn as it stands, for
+        whoever cancelled it (stop, drain) to settle.
+        """
+        try:
+            async with asyncio.timeout(self._spec.limits.timeout) as clock:
+                return await self._run()
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            await self._journal.fail(Outcome.TIMEOUT, ErrorKind.TIMEOUT.value, "the turn took too long")
+            return Outcome.TIMEOUT
+
+    async def _run(self) -> Outcome:
+        while True:
+            try:
+                return await self.loop.run()
+            except ModelError as error:
+                wait = self._wait_for(error)
+                if wait is None:
+                    await self._journal.fail(Outcome.FAILED, error.kind.value, error.detail)
+                    return Outcome.FAILED
+                cut = await self._journal.cut()
+                self._context.append(cut.entries)
+                self.loop.go_on(cut)
+                kind = "cut" if cut.entries else "retry"
+                await self._notice(kind, f"{error.kind.value}, trying again in {wait:g} s")
+                if wait:
+                    self._waited += wait
+                    await self._spec.sleep(wait)
+
+    def _wait_for(self, error: ModelError) -> float | None:
+        """Seconds until the next try, None when there is none."""
+        if error.kind in _WAITS:
+            wait = error.retry_after if error.retry_after is not None else min(2.0 ** (self._notices + 1), 8.0)
+            return wait if self._waited + wait <= MAX_WAIT else None
+        if error.kind in _TRY_AGAIN and self._answers_at_retry != self.loop.answers:
+            self._answers_at_retry = self.loop.answers
+            return 0.0
+        return None
+
+    async def _notice(self, kind: str, detail: str) -> None:
+        self._notices += 1
+        ref = self._spec.ref
+        await self._journal.emit(
+            Notice(
+                run=ref,
+                at=self._spec.now(),
+                id=f"{ref.turn_id}/{self.loop.step}/n{ref.attempt}.{self._notices}",
+                kind=kind,
+                detail=detail,
+            )
+        )

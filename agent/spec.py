@@ -1,0 +1,42 @@
+"""What a run is made of: fixed before it starts, the same after a crash."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.events import RunRef
+from agent.message import Usage
+from agent.models.base import ModelClient, ToolSpec
+from agent.tools.base import Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """timeout and idle_timeout in seconds of running time; idle_timeout measures the model's silence, 0 is off.
+
+    max_steps: model calls of one turn, cut ones too.
+    """
+
+    timeout: float = 600
+    idle_timeout: float = 60
+    max_steps: int = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """One run. step: answers of the model that the turn has already; usage: tokens it has cost already.
+
+    now: milliseconds since the epoch; sleep: seconds. said: whether the turn has said anything visible before.
+    """
+
+    ref: RunRef
+    model: ModelClient
+    system: str
+    tools: Mapping[str, Tool[Any]]
+    tool_specs: tuple[ToolSpec, ...]
+    limits: Limits
+    step: int
+    usage: Usage
+    said: bool
+    now: Callable[[], int]
+    sleep: Callable[[float], Awaitable[None]]

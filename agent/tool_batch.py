@@ -1,0 +1,96 @@
+"""Executes the calls of one step: validated, marked as running before they begin, results stored in call order.
+
+Neighbouring calls that declare themselves safe in parallel run side by side, all others alone. Whatever a tool does
+wrong becomes an error result the model can read; nothing of it ends the run.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from agent.context import Context
+from agent.events import ToolExecutionUpdate
+from agent.journal import CallResult, Journal
+from agent.message import ToolCall, ToolOutput, ToolResult
+from agent.spec import RunSpec
+from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.registry import ArgumentsError, parse_arguments
+
+
+async def run_batch(spec: RunSpec, calls: Sequence[ToolCall], context: Context, journal: Journal, step: int) -> None:
+    """Run all calls and append their results, and steering texts that came meanwhile, to the context."""
+    groups = list(_groups(spec, calls))
+    for number, group in enumerate(groups, 1):
+        prepared = [_prepare(spec, call) for call in group]
+        ready = [call.call_id for call, item in zip(group, prepared, strict=True) if not isinstance(item, CallResult)]
+        if ready:
+            await journal.start_calls(ready)
+        async with asyncio.TaskGroup() as tasks:
+            running = [
+                item if isinstance(item, CallResult) else tasks.create_task(_execute(spec, call, *item, journal, step))
+                for call, item in zip(group, prepared, strict=True)
+            ]
+        results = [item if isinstance(item, CallResult) else item.result() for item in running]
+        context.append(await journal.results(results, batch_done=number == len(groups)))
+
+
+def _groups(spec: RunSpec, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
+    """Calls in order; neighbours that may run side by side stand in one group."""
+    group: list[ToolCall] = []
+    for call in calls:
+        tool = spec.tools.get(call.name)
+        parallel = tool is None or tool.parallel_safe
+        if not parallel and group:
+            yield group
+            group = []
+        group.append(call)
+        if not parallel:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _prepare(spec: RunSpec, call: ToolCall) -> tuple[Tool[Any], Parameters] | CallResult:
+    tool = spec.tools.get(call.name)
+    if tool is None:
+        names = ", ".join(sorted(spec.tools)) or "none"
+        return _failed(call, f"There is no tool named {call.name!r}. Tools: {names}.")
+    try:
+        return tool, parse_arguments(tool, call.arguments)
+    except ArgumentsError as error:
+        return _failed(call, str(error))
+
+
+async def _execute(
+    spec: RunSpec, call: ToolCall, tool: Tool[Any], parameters: Parameters, journal: Journal, step: int
+) -> CallResult:
+    loop = asyncio.get_running_loop()
+    updates: set[asyncio.Task[None]] = set()
+
+    def update(text: str) -> None:
+        event = ToolExecutionUpdate(run=spec.ref, at=spec.now(), step=step, call_id=call.call_id, text=text)
+        task = loop.create_task(journal.emit(event))
+        updates.add(task)
+        task.add_done_callback(updates.discard)
+
+    async def started(pid: int, since: str) -> None:
+        await journal.process_started(call.call_id, pid, since)
+
+    context = CallContext(
+        turn_id=spec.ref.turn_id,
+        session_key=spec.ref.session_key,
+        call_id=call.call_id,
+        update=update,
+        started=started,
+    )
+    try:
+        output: ToolOutput = await tool.run(parameters, context)
+    except Exception as error:
+        return _failed(call, f"{type(error).__name__}: {error}")
+    result = ToolResult(call.call_id, call.name, output.text, output.is_error, output.images)
+    return CallResult(result, "failed" if output.is_error else "done", output.sends)
+
+
+def _failed(call: ToolCall, text: str) -> CallResult:
+    return CallResult(ToolResult(call.call_id, call.name, text, is_error=True), "failed")
