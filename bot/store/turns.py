@@ -38,7 +38,8 @@ class Turns:
 
         def work(db: sqlite3.Connection) -> Claimed | None:
             turns = db.execute(
-                "SELECT turn_id, state, epoch, kind IN ('beat','job','child') FROM turn WHERE session_key=? AND state IN ('queued','running','parked')"
+                "SELECT turn_id, state, epoch, kind IN ('beat','job','child') FROM turn"
+                " WHERE session_key=? AND state IN ('queued','running','parked')"
                 " ORDER BY created_at, turn_id",
                 (session_key,),
             ).fetchall()

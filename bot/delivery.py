@@ -1,0 +1,171 @@
+"""The outbox: makes the platform calls of the ledger, in order within a conversation, conversations side by side.
+
+The rate limit is passed before `sending` is stored, so that the time in which a crash makes an outcome unknown holds
+the call alone. Deliveries wait in the store, not here: memory holds one per conversation that is being served.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from bot.clock import Clock
+from bot.store.errors import StoreUnavailable
+from bot.store.store import Store
+from bot.store.values import Delivery
+from channels.base import Channel, UnknownOutcome
+from channels.message import ChatKind, Place
+from channels.outgoing import Moved, NotSent, Outgoing, Refused, SendResult, Unknown
+
+log = structlog.get_logger()
+
+_PAUSE = 1.0
+"""Seconds between tries when the store cannot write."""
+
+
+class Outbox:
+    """Serves conversations that have something to deliver. max_age: milliseconds until a delivery expires."""
+
+    def __init__(self, store: Store, clock: Clock, max_age: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._max_age = max_age
+        self._channels: dict[str, Channel] = {}
+        self._ready: dict[str, asyncio.Event] = {}
+        self._workers: dict[int, asyncio.Task[None]] = {}
+        self._reserved: set[int] = set()
+        self._more: set[int] = set()
+        self._closing = False
+
+    def add_channel(self, channel: Channel) -> None:
+        """Deliver for this channel from now on."""
+        self._channels[channel.name] = channel
+        self._ready[channel.name] = asyncio.Event()
+
+    def channel(self, name: str) -> Channel | None:
+        """The channel of that name, if it is enabled."""
+        return self._channels.get(name)
+
+    async def start(self) -> None:
+        """Settle what a crash left, then serve what is open."""
+        await self._store.deliveries.recover(self._rule)
+        for conv_id, place in await self._store.deliveries.open_conversations():
+            self._serve(conv_id, place)
+
+    def reserve(self, conv_id: int, place: Place) -> bool:
+        """Take an idle conversation and its rate limit, so that a block may be stored as `sending` at once.
+
+        After True, `planned` must follow, whether the block was stored or not.
+        """
+        channel = self._channels.get(place.channel)
+        if channel is None or conv_id in self._workers or conv_id in self._reserved or self._closing:
+            return False
+        if channel.pass_limit(place) > 0:
+            return False
+        self._reserved.add(conv_id)
+        return True
+
+    def planned(self, conv_id: int, place: Place, deliveries: Sequence[Delivery], *, reserved: bool) -> None:
+        """Blocks were stored (or not: no deliveries): send them. reserved: what `reserve` answered before."""
+        if reserved:
+            self._reserved.discard(conv_id)
+        if deliveries and place.kind is not ChatKind.API:
+            self._serve(conv_id, place, deliveries[0] if reserved else None)
+
+    def can_send(self, channel: str) -> None:
+        """Deliveries that wait for the channel may be tried again."""
+        if channel in self._ready:
+            self._ready[channel].set()
+
+    async def close(self, grace: float) -> None:
+        """Finish calls under way, for at most grace seconds; the rest stays in the store."""
+        self._closing = True
+        for event in self._ready.values():
+            event.set()
+        if self._workers:
+            _, late = await asyncio.wait(list(self._workers.values()), timeout=grace)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _rule(self, channel: str) -> UnknownOutcome:
+        found = self._channels.get(channel)
+        return found.capabilities.unknown_outcome if found else UnknownOutcome.RESEND_ONCE
+
+    def _serve(self, conv_id: int, place: Place, begun: Delivery | None = None) -> None:
+        channel = self._channels.get(place.channel)
+        if channel is None or (self._closing and begun is None):
+            return
+        if conv_id in self._workers or conv_id in self._reserved:
+            self._more.add(conv_id)
+            return
+        task = asyncio.create_task(self._work(channel, conv_id, place, begun), name=f"deliver-{conv_id}")
+        self._workers[conv_id] = task
+        task.add_done_callback(lambda _: self._left(conv_id, place))
+
+    def _left(self, conv_id: int, place: Place) -> None:
+        del self._workers[conv_id]
+        if conv_id in self._more and not self._closing:
+            self._more.discard(conv_id)
+            self._serve(conv_id, place)
+
+    async def _work(self, channel: Channel, conv_id: int, place: Place, begun: Delivery | None) -> None:
+        """Deliver until nothing is open."""
+        while True:
+            try:
+                if begun is None:
+                    begun = await self._begin(channel, conv_id, place)
+                if begun is None:
+                    return
+                result = await self._send(channel, place, begun)
+                begun = None
+                if isinstance(result, Moved):
+                    conv_id, place = await self._store.deliveries.place(conv_id)
+                elif isinstance(result, NotSent) and result.retry_after is None and not self._closing:
+                    await self._wait_ready(channel)
+            except StoreUnavailable:
+                await self._clock.sleep(_PAUSE)
+
+    async def _begin(self, channel: Channel, conv_id: int, place: Place) -> Delivery | None:
+        """The next delivery, stored as `sending`, once its time and the rate limit allow it; None when none is open."""
+        while not self._closing:
+            self._more.discard(conv_id)
+            following = await self._store.deliveries.next(conv_id)
+            if following is None:
+                if conv_id in self._more:
+                    continue
+                return None
+            wait = (following.not_before - self._clock.now()) / 1000
+            if wait <= 0:
+                wait = channel.pass_limit(place)
+            if wait > 0:
+                await self._clock.sleep(wait)
+                continue
+            begun = await self._store.deliveries.begin(following.delivery_id, self._max_age)
+            if begun is not None:
+                return begun
+        return None
+
+    async def _send(self, channel: Channel, place: Place, delivery: Delivery) -> SendResult:
+        outgoing = Outgoing(
+            delivery_id=delivery.delivery_id,
+            place=place,
+            action=delivery.action,
+            body=delivery.body,
+            nonce=delivery.nonce,
+        )
+        result = await channel.send(outgoing)
+        if isinstance(result, Refused | Unknown):
+            log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
+        while True:
+            try:
+                rule = channel.capabilities.unknown_outcome
+                await self._store.deliveries.settle(delivery, place, result, rule)
+                return result
+            except StoreUnavailable:  # what became of the call is known: keep it until it can be written
+                await self._clock.sleep(_PAUSE)
+
+    async def _wait_ready(self, channel: Channel) -> None:
+        event = self._ready[channel.name]
+        event.clear()
+        await event.wait()

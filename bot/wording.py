@@ -1,0 +1,48 @@
+"""What people are told: every plain sentence of the service in one place, for tone and so that nothing leaks."""
+
+from agent.errors import ErrorKind
+
+_MODEL_ERRORS = {
+    ErrorKind.RATE_LIMIT: "The model's provider is limiting requests right now. Please try again in a few minutes.",
+    ErrorKind.OVERLOADED: "The model's provider is overloaded right now. Please try again in a few minutes.",
+    ErrorKind.AUTH: "The model's provider did not accept the API key. Whoever runs this bot has to check it.",
+    ErrorKind.BILLING: "The account at the model's provider has run out of credit. Whoever runs this bot can add some.",
+    ErrorKind.CONTEXT_OVERFLOW: "This conversation is too long for the model. /new starts a fresh one.",
+    ErrorKind.THINKING_UNSUPPORTED: "The model does not support the configured thinking level.",
+    ErrorKind.INVALID_REQUEST: "The model's provider did not accept the request. /new may help; the log says more.",
+    ErrorKind.TIMEOUT: "That took too long, so I stopped. Please try again, or ask for a smaller step.",
+    ErrorKind.NETWORK: "I could not reach the model. Please try again in a moment.",
+    ErrorKind.CONTENT_FILTER: "The model declined to answer that.",
+    ErrorKind.UNKNOWN: "Something went wrong while the model was answering. Please try again.",
+}
+
+INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
+CRASHED_TWICE = (
+    "I was interrupted twice while working on your last message, so I am not trying again. Please rephrase it."
+)
+
+
+def failure(kind: str | None) -> str:
+    """One plain sentence about why a run failed."""
+    try:
+        return _MODEL_ERRORS[ErrorKind(kind or "")]
+    except ValueError:
+        return INTERNAL_ERROR
+
+
+def stopped(running: bool, dropped: int) -> str:
+    """The answer to /stop."""
+    waiting = f"{dropped} waiting message{'' if dropped == 1 else 's'} dropped."
+    if running:
+        return f"Stopped. {waiting}" if dropped else "Stopped."
+    return f"Nothing was running. {waiting}" if dropped else "Nothing was running."
+
+
+def fresh_start(running: bool, dropped: int) -> str:
+    """The answer to /new and /reset."""
+    parts = ["New conversation."]
+    if running:
+        parts.append("What was running is stopped.")
+    if dropped:
+        parts.append(f"{dropped} waiting message{'' if dropped == 1 else 's'} dropped.")
+    return " ".join(parts)
