@@ -35,6 +35,7 @@ class Outbox:
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._reserved: set[int] = set()
         self._more: set[int] = set()
+        self._calling: set[int] = set()
         self._closing = False
 
     def add_channel(self, channel: Channel) -> None:
@@ -69,8 +70,12 @@ class Outbox:
         """Blocks were stored (or not: no deliveries): send them. reserved: what `reserve` answered before."""
         if reserved:
             self._reserved.discard(conv_id)
-        if deliveries and place.kind is not ChatKind.API:
-            self._serve(conv_id, place, deliveries[0] if reserved else None)
+        if place.kind is ChatKind.API:
+            return
+        if deliveries:
+            self._serve(conv_id, place, deliveries[0] if deliveries[0].begun else None)
+        elif reserved and conv_id in self._more:
+            self._serve(conv_id, place)
 
     def can_send(self, channel: str) -> None:
         """Deliveries that wait for the channel may be tried again."""
@@ -78,15 +83,14 @@ class Outbox:
             self._ready[channel].set()
 
     async def close(self, grace: float) -> None:
-        """Finish calls under way, for at most grace seconds; the rest stays in the store."""
-        self._closing = True
-        for event in self._ready.values():
-            event.set()
+        """Deliver what is open for at most grace seconds; the rest stays in the store. Calls under way are awaited."""
         if self._workers:
-            _, late = await asyncio.wait(list(self._workers.values()), timeout=grace)
-            for task in late:
+            await asyncio.wait(list(self._workers.values()), timeout=grace)
+        self._closing = True
+        for conv_id, task in self._workers.items():
+            if conv_id not in self._calling:
                 task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        await asyncio.gather(*self._workers.values(), return_exceptions=True)
 
     def _rule(self, channel: str) -> UnknownOutcome:
         found = self._channels.get(channel)
@@ -154,6 +158,14 @@ class Outbox:
             body=delivery.body,
             nonce=delivery.nonce,
         )
+        self._calling.add(delivery.conv_id)
+        try:
+            return await self._call(channel, place, delivery, outgoing)
+        finally:
+            self._calling.discard(delivery.conv_id)
+
+    async def _call(self, channel: Channel, place: Place, delivery: Delivery, outgoing: Outgoing) -> SendResult:
+        """Make the call and store what became of it; not to be interrupted in between."""
         result = await channel.send(outgoing)
         if isinstance(result, Refused | Unknown):
             log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)

@@ -12,7 +12,9 @@ from bot.store.values import Delivery, PlanIn, Planned, RunKey, TurnState
 from channels.message import ChatKind, Place
 from channels.outgoing import Action
 
-DELIVERY_COLUMNS = "delivery_id, conv_id, source, action, body, nonce, attempts, not_before, planned_at"
+DELIVERY_COLUMNS = (
+    "delivery_id, conv_id, source, action, body, nonce, attempts, not_before, planned_at, state='sending'"
+)
 
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
@@ -94,9 +96,15 @@ def append_entry(
 def plan(
     db: sqlite3.Connection, where: PlanIn, blocks: Sequence[Planned], turn_id: str | None, now: int
 ) -> tuple[Delivery, ...]:
-    """Put blocks into the ledger; only the first can begin at once. A source that is there already is passed over."""
+    """Put blocks into the ledger. A source that is there already is passed over.
+
+    Only the first can begin at once, and only if nothing older of the conversation is open: order is kept here.
+    """
     (kind,) = db.execute("SELECT kind FROM conversation WHERE conv_id=?", (where.conv_id,)).fetchone()
-    begin = "sent" if kind == ChatKind.API else "sending" if where.sending else "planned"
+    begin = "sent" if kind == ChatKind.API else "planned"
+    if where.sending and begin == "planned":
+        older = "SELECT 1 FROM delivery WHERE conv_id=? AND state IN ('planned','sending','unknown') LIMIT 1"
+        begin = "planned" if db.execute(older, (where.conv_id,)).fetchone() else "sending"
     made = []
     for block in blocks:
         begun, settled = now if begin == "sending" else None, now if begin == "sent" else None
@@ -116,7 +124,7 @@ def plan(
     return tuple(made)
 
 
-def delivery(row: tuple[int, int, str, str, str, int, int, int, int]) -> Delivery:
+def delivery(row: tuple[int, int, str, str, str, int, int, int, int, int]) -> Delivery:
     """A row of DELIVERY_COLUMNS as a value."""
     return Delivery(
         delivery_id=row[0],
@@ -128,6 +136,7 @@ def delivery(row: tuple[int, int, str, str, str, int, int, int, int]) -> Deliver
         attempts=row[6],
         not_before=row[7],
         planned_at=row[8],
+        begun=bool(row[9]),
     )
 
 

@@ -101,7 +101,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """One row of the ledger, as the outbox needs it. Times in milliseconds."""
+    """One row of the ledger, as the outbox needs it. begun: it is `sending` already. Times in milliseconds."""
 
     delivery_id: int
     conv_id: int
@@ -112,6 +112,7 @@ class Delivery:
     attempts: int
     not_before: int
     planned_at: int
+    begun: bool
 
 
 @dataclass(frozen=True, slots=True)

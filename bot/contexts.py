@@ -1,0 +1,41 @@
+"""Contexts of recent transcripts, kept in memory so that a turn appends instead of reading its history again.
+
+Bounded by tokens; the store is the truth: a context is used only if its last line is directly before the new one.
+"""
+
+from collections import OrderedDict
+
+from agent.context import Context
+from bot.store.store import Store
+from bot.store.values import Claimed
+
+MAX_TOKENS = 2_000_000
+"""Estimated tokens of all cached contexts, about 8 MB of text."""
+
+
+class Contexts:
+    """A cache of contexts by transcript; one that is lent out is not in it."""
+
+    def __init__(self, store: Store, max_tokens: int = MAX_TOKENS) -> None:
+        self._store = store
+        self._max_tokens = max_tokens
+        self._cached: OrderedDict[str, Context] = OrderedDict()
+        self._tokens = 0
+
+    async def take(self, claimed: Claimed) -> Context:
+        """The context of a claimed turn, its own new lines included."""
+        context = self._cached.pop(claimed.transcript_id, None)
+        if context is not None:
+            self._tokens -= context.tokens
+            if claimed.entries and claimed.entries[0].seq == context.end + 1:
+                context.append(claimed.entries)
+                return context
+        return Context(await self._store.reads.context(claimed.transcript_id))
+
+    def give_back(self, transcript_id: str, context: Context) -> None:
+        """Keep a context for the next turn of its transcript; the least recently used go when there are too many."""
+        self._cached[transcript_id] = context
+        self._tokens += context.tokens
+        while self._tokens > self._max_tokens and self._cached:
+            _, old = self._cached.popitem(last=False)
+            self._tokens -= old.tokens

@@ -1,0 +1,230 @@
+"""Lanes: one run at a time per session, many sessions at once, in the order in which people wrote.
+
+The inbox is the queue: lanes hold only the names of sessions that may have something to run, and of those a bounded
+number; what does not fit is found in the store again. Beats, jobs and children hold at most half of the places.
+"""
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from agent.errors import RunLost
+from agent.events import Outcome
+from bot.clock import Clock
+from bot.store.errors import StaleRun, StoreUnavailable
+from bot.store.store import Store
+from bot.store.values import Claimed
+from bot.turns import RunResult, TurnRun
+
+log = structlog.get_logger()
+
+READY = 4096
+"""Names of sessions held in memory; more wait in the store alone."""
+_PAUSE = 1.0
+
+
+class Running(Protocol):
+    """What a lane starts: makes the run of a claimed turn, and takes back its context when it has ended well."""
+
+    model: str
+
+    async def prepare(self, claimed: Claimed) -> TurnRun:
+        """Everything the turn needs."""
+
+    def bare(self, claimed: Claimed) -> TurnRun:
+        """A run that can only be failed, for a turn that could not be prepared."""
+
+    def ended(self, claimed: Claimed, run: TurnRun, result: RunResult) -> None:
+        """The turn is over."""
+
+
+@dataclass(eq=False, slots=True)
+class RunHandle:
+    """A run that is under way."""
+
+    claimed: Claimed
+    background: bool
+    task: "asyncio.Task[None]"
+    run: TurnRun | None = None
+
+    @property
+    def turn_id(self) -> str:
+        """Whose run it is."""
+        return self.claimed.run.turn_id
+
+    @property
+    def is_streaming(self) -> bool:
+        """A model call is under way."""
+        return self.run is not None and self.run.runner.loop.streaming
+
+    @property
+    def is_compacting(self) -> bool:
+        """The context is being summarised: not in this version, the place is kept."""
+        return False
+
+    def abort(self) -> None:
+        """Cancel the task. The store is told first, by whoever aborts: the signal only hurries."""
+        self.task.cancel()
+
+
+class Lanes:
+    """Starts runs. places: runs at once."""
+
+    def __init__(self, store: Store, clock: Clock, running: Running, places: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._running = running
+        self._places = places
+        self._background_places = max(1, places // 2)
+        self._ready: tuple[OrderedDict[str, None], OrderedDict[str, None]] = (OrderedDict(), OrderedDict())
+        self._overflow = False
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._in_background = 0
+        self._handles: dict[str, RunHandle] = {}
+        self._open = False
+        self._idle = asyncio.Event()
+        self._refilling: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin with what the store holds."""
+        self._open = True
+        await self._refill()
+
+    def wake(self, session_key: str, *, background: bool = False) -> None:
+        """Something may be there to run in this session. Cheap, and right to call too often."""
+        ready = self._ready[background]
+        if session_key not in ready:
+            if len(ready) >= READY:
+                self._overflow = True
+                return
+            ready[session_key] = None
+        self._pump()
+
+    def handle(self, session_key: str) -> RunHandle | None:
+        """The run of a session, if one is under way."""
+        return self._handles.get(session_key)
+
+    @property
+    def active(self) -> int:
+        """Runs under way."""
+        return len(self._handles)
+
+    async def drain(self, seconds: float) -> None:
+        """Start nothing more, let runs finish, then cut the rest: they stay queued, no crash counted."""
+        self._open = False
+        if self._refilling is not None:
+            self._refilling.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=seconds)
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def wait_idle(self) -> None:
+        """Return once nothing runs and nothing is known to wait."""
+        while self._tasks or any(self._ready) or self._overflow:
+            self._idle.clear()
+            await self._idle.wait()
+
+    def _pump(self) -> None:
+        """Give free places to sessions, those that were woken first before others, people before the background."""
+        if not self._open:
+            return
+        for background, ready in ((False, self._ready[0]), (True, self._ready[1])):
+            for session_key in list(ready):
+                if len(self._tasks) >= self._places or (background and self._in_background >= self._background_places):
+                    break
+                if session_key in self._tasks:
+                    continue  # stays ready: looked at again when its run has ended
+                del ready[session_key]
+                self._start(session_key, background)
+        if self._overflow and not any(self._ready) and self._refilling is None:
+            self._refilling = asyncio.create_task(self._refill(), name="lanes-refill")
+
+    def _start(self, session_key: str, background: bool) -> None:
+        task = asyncio.create_task(self._work(session_key, background), name=f"lane-{session_key}")
+        self._tasks[session_key] = task
+        self._in_background += background
+        task.add_done_callback(lambda _: self._left(session_key, background))
+
+    def _left(self, session_key: str, background: bool) -> None:
+        del self._tasks[session_key]
+        self._in_background -= background
+        self._pump()
+        if not self._tasks:
+            self._idle.set()
+
+    async def _refill(self) -> None:
+        self._overflow = False
+        try:
+            found = await self._store.inbox.waiting_sessions(READY)
+        finally:
+            self._refilling = None
+        self._overflow = len(found) >= READY
+        for session_key, background in found:
+            self._ready[background].setdefault(session_key)
+        self._pump()
+
+    async def _work(self, session_key: str, background: bool) -> None:
+        """One turn of a session; when there may be another, the session goes to the end of the row."""
+        try:
+            claimed = await self._store.turns.claim(session_key, self._running.model, background=background)
+        except StoreUnavailable:
+            await self._clock.sleep(_PAUSE)
+            self._ready[background].setdefault(session_key)
+            return
+        if claimed is None:
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        handle = RunHandle(claimed, background, task)
+        self._handles[session_key] = handle
+        try:
+            await self._run(handle)
+        except asyncio.CancelledError:
+            await self._give_back(claimed)
+            raise
+        except StoreUnavailable:
+            await self._wait_for_store(claimed)
+        finally:
+            del self._handles[session_key]
+            self._ready[background].setdefault(session_key)
+
+    async def _run(self, handle: RunHandle) -> None:
+        claimed = handle.claimed
+        try:
+            run = await self._running.prepare(claimed)
+            handle.run = run
+            result = await run.execute()
+            self._running.ended(claimed, run, result)
+        except (RunLost, StaleRun):
+            log.info("run ended by a stop", turn=handle.turn_id)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception("run failed", turn=handle.turn_id)
+            run = handle.run or self._running.bare(claimed)
+            with contextlib.suppress(RunLost):
+                await run.fail(Outcome.FAILED, "internal", "an error inside the service; the log has it")
+
+    async def _give_back(self, claimed: Claimed) -> None:
+        """A cancelled run: back into the queue, unless a stop has settled it."""
+        with contextlib.suppress(StaleRun, StoreUnavailable):  # stopped, or repaired at the next start
+            await asyncio.shield(self._store.turns.release(claimed.run))
+
+    async def _wait_for_store(self, claimed: Claimed) -> None:
+        """The store could not write during a run: as soon as it can, the turn goes back into the queue."""
+        log.error("the store cannot write; the run waits", turn=claimed.run.turn_id)
+        while True:
+            await self._clock.sleep(_PAUSE)
+            try:
+                await self._store.turns.release(claimed.run)
+                return
+            except StaleRun:
+                return
+            except StoreUnavailable:
+                continue

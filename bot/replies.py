@@ -1,0 +1,98 @@
+"""From the model's words to blocks in the ledger: cuts the stream, renders for the channel, names each block.
+
+One object per run; it reads agent events and nothing else. What it has not yet handed out does not exist: when an
+answer is cut, only planned blocks count (promise 2).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from channels.stream.chunker import Chunker
+
+from bot.store.values import Planned
+from channels.base import Channel
+from channels.outgoing import ReplyBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How streams are cut. Sizes in UTF-16 units. break_at message_end: nothing goes out before an answer is whole."""
+
+    min_chars: int = 800
+    max_chars: int = 1200
+    break_at: Literal["text_end", "message_end"] = "text_end"
+
+
+def notice(source: str, text: str, channel: Channel | None, nonce: Callable[[], int]) -> tuple[Planned, ...]:
+    """Deliveries of a sentence of the service itself (an error, a command's answer)."""
+    return _planned(source, ReplyBlock(text, text), channel, nonce, None)
+
+
+class Replies:
+    """Cuts the answers of one turn. channel: None for HTTP, which takes Markdown as it is."""
+
+    def __init__(self, turn_id: str, channel: Channel | None, cutting: Cutting, nonce: Callable[[], int]) -> None:
+        self._turn_id = turn_id
+        self._channel = channel
+        self._nonce = nonce
+        limit = channel.capabilities.block_chars if channel else cutting.max_chars
+        self._max = min(cutting.max_chars, limit)
+        self._min = min(cutting.min_chars, self._max)
+        self._hold = cutting.break_at == "message_end"
+        self._chunker = Chunker(self._min, self._max)
+        self._held: list[ReplyBlock] = []
+        self._unseen = ""
+        self._step = 0
+        self._count = 0
+
+    def begin(self, step: int, after: str) -> None:
+        """An answer begins. after: the text of a cut answer that it continues, else empty."""
+        self._step = step
+        self._count = 0
+        self._held.clear()
+        self._unseen = ""
+        self._chunker = Chunker(self._min, self._max, after)
+
+    def feed(self, delta: str) -> Sequence[Planned]:
+        """A piece of text; returns blocks that are ready to be planned."""
+        blocks = self._chunker.feed(delta)
+        if self._hold:
+            self._held.extend(blocks)
+            return ()
+        return self._named(blocks)
+
+    def end(self) -> Sequence[Planned]:
+        """The answer is whole; returns its last blocks."""
+        blocks = [*self._held, *self._chunker.end()]
+        self._held.clear()
+        return self._named(blocks)
+
+    def _named(self, blocks: Sequence[ReplyBlock]) -> Sequence[Planned]:
+        planned: list[Planned] = []
+        for block in blocks:
+            source = f"turn:{self._turn_id}:s{self._step}:b{self._count}"
+            whole = ReplyBlock(block.text, self._unseen + block.said)
+            pieces = _planned(source, whole, self._channel, self._nonce, self._step)
+            # a block that shows nothing (a link definition alone): the next one carries its words
+            self._unseen = "" if pieces else whole.said
+            self._count += 1
+            planned.extend(pieces)
+        return planned
+
+
+def _planned(
+    source: str, block: ReplyBlock, channel: Channel | None, nonce: Callable[[], int], step: int | None
+) -> tuple[Planned, ...]:
+    """One delivery per message the channel needs; the first carries the model's words."""
+    bodies = channel.render(block.text) if channel else (block.text,)
+    return tuple(
+        Planned(
+            source=f"{source}.{n}" if n else source,
+            body=body,
+            nonce=nonce(),
+            said="" if n else block.said,
+            step=step,
+        )
+        for n, body in enumerate(bodies)
+    )

@@ -1,0 +1,317 @@
+"""One turn from claim to end: gives the agent what it needs, writes down what it does, hands blocks to the outbox.
+
+`TurnRun` is the journal of one run. A write that has begun is always followed through (told, delivered), even when
+the run is cancelled meanwhile: otherwise a block could stand in the ledger with nobody sending it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from agent.context import Context
+from agent.errors import RunLost
+from agent.events import (
+    AgentEnd,
+    AgentEvent,
+    KeptEvent,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    Outcome,
+    RunRef,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
+from agent.journal import CallResult, Cut, Kept
+from agent.message import Entry, Message, ToolCall, ToolSend, Usage
+from agent.models.base import ModelClient, ToolSpec
+from agent.runner import Runner
+from agent.spec import Limits, RunSpec
+from agent.tools.base import Tool
+from bot import wording
+from bot.bus import EventBus
+from bot.clock import Clock
+from bot.delivery import Outbox
+from bot.replies import Replies, notice
+from bot.store.errors import StaleRun
+from bot.store.store import Store
+from bot.store.values import Claimed, Delivery, PlanIn, Planned
+from bot.typing import Typing
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run came to. duration: seconds; sends: what tools sent where."""
+
+    blocks: tuple[Planned, ...]
+    outcome: Outcome
+    duration: float
+    model: str
+    usage: Usage
+    sends: tuple[ToolSend, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What every run works with: made once by the wiring."""
+
+    store: Store
+    outbox: Outbox
+    bus: EventBus
+    clock: Clock
+    model: ModelClient
+    tools: dict[str, Tool[Any]]
+    tool_specs: tuple[ToolSpec, ...]
+    limits: Limits
+
+
+class TurnRun:
+    """One claimed turn; implements `agent.journal.Journal`."""
+
+    def __init__(
+        self, shop: Workshop, claimed: Claimed, system: str, context: Context, replies: Replies, typing: Typing
+    ) -> None:
+        self._shop = shop
+        self._claimed = claimed
+        self._context = context
+        self._replies = replies
+        self._typing = typing
+        self._unkept: list[KeptEvent] = []
+        self._step_of: dict[str, tuple[int, ToolCall]] = {}
+        self._blocks: list[Planned] = []
+        self._sends: list[ToolSend] = []
+        self._end: AgentEnd | None = None
+        self.ref = RunRef(
+            run_id=claimed.run.turn_id,
+            turn_id=claimed.run.turn_id,
+            session_key=claimed.session_key,
+            attempt=claimed.run.epoch,
+        )
+        spec = RunSpec(
+            ref=self.ref,
+            model=shop.model,
+            system=system,
+            tools=shop.tools,
+            tool_specs=shop.tool_specs,
+            limits=shop.limits,
+            step=claimed.step,
+            usage=claimed.usage,
+            said=claimed.step > 0,
+            now=shop.clock.now,
+            sleep=shop.clock.sleep,
+        )
+        self.runner = Runner(spec, context, self)
+
+    async def execute(self) -> RunResult:
+        """Run the turn to its end. Raises RunLost, StoreUnavailable, or CancelledError; then nothing was decided."""
+        if self._claimed.start is not None:
+            self._shop.bus.publish(self._claimed.start)
+        with self._typing:
+            await self.runner.run()
+        end = self._end
+        assert end is not None, "a run that returns has stored its end"
+        return RunResult(tuple(self._blocks), end.outcome, end.duration, end.model, end.usage, tuple(self._sends))
+
+    async def emit(self, event: AgentEvent) -> None:
+        """See Journal. Plans the blocks that a piece of text completes."""
+        match event:
+            case MessageStart():
+                self._replies.begin(event.step, self._text_before())
+                self._unkept.append(event)
+            case MessageUpdate(part="text"):
+                blocks = self._replies.feed(event.delta)
+                if blocks:
+                    await self._follow_through(self._plan(blocks))
+            case MessageUpdate() | ToolExecutionUpdate():
+                pass
+            case _:
+                self._unkept.append(event)
+        self._shop.bus.publish(event)
+
+    async def step(
+        self, message: Message, *, usage: Usage, context_start: int, outcome: Outcome, ended: AgentEvent
+    ) -> Kept:
+        """See Journal."""
+        assert isinstance(ended, MessageEnd)
+        for call in message.tool_calls:
+            self._step_of[call.call_id] = (ended.step, call)
+        return await self._follow_through(self._step(message, usage, context_start, outcome, ended))
+
+    async def note(self, message: Message) -> Entry:
+        """See Journal."""
+        return await self._follow_through(self._shop.store.turns.note(self._claimed.run, message))
+
+    async def start_calls(self, call_ids: Sequence[str]) -> None:
+        """See Journal."""
+        events = []
+        for call_id in call_ids:
+            step, call = self._call(call_id)
+            ordinal = f"{self.ref.turn_id}/{step}/{call_id}/start"
+            events.append(
+                ToolExecutionStart(
+                    run=self.ref,
+                    at=self._shop.clock.now(),
+                    id=ordinal,
+                    step=step,
+                    call_id=call_id,
+                    name=call.name,
+                    arguments=call.arguments,
+                )
+            )
+        kept = self._take_unkept()
+        await self._follow_through(self._shop.store.turns.start_calls(self._claimed.run, call_ids, (*kept, *events)))
+        self._publish(events)
+
+    async def process_started(self, call_id: str, pid: int, started: str) -> None:
+        """See Journal."""
+        await self._follow_through(self._shop.store.turns.process_started(self._claimed.run, call_id, pid, started))
+
+    async def results(self, results: Sequence[CallResult], *, batch_done: bool) -> tuple[Entry, ...]:
+        """See Journal."""
+        events = []
+        for call in results:
+            step, asked = self._call(call.result.call_id)
+            events.append(
+                ToolExecutionEnd(
+                    run=self.ref,
+                    at=self._shop.clock.now(),
+                    id=f"{self.ref.turn_id}/{step}/{asked.call_id}/end",
+                    step=step,
+                    call_id=asked.call_id,
+                    name=asked.name,
+                    state=call.state,
+                    text=call.result.text,
+                    sends=call.sends,
+                )
+            )
+            self._sends.extend(call.sends)
+        kept = (*self._take_unkept(), *events)
+        lines = await self._follow_through(
+            self._shop.store.turns.results(self._claimed.run, results, batch_done=batch_done, events=kept)
+        )
+        self._publish(events)
+        return lines
+
+    async def cut(self) -> Cut:
+        """See Journal."""
+        entries, step = await self._follow_through(self._shop.store.turns.cut(self._claimed.run, self._take_unkept()))
+        return Cut(entries, step)
+
+    async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> None:
+        """See Journal."""
+        await self._follow_through(self._fail(outcome, error_kind, error_message))
+
+    async def _plan(self, blocks: Sequence[Planned]) -> None:
+        where = self._where()
+        deliveries: Sequence[Delivery] = ()
+        try:
+            deliveries = await self._shop.store.turns.plan(self._claimed.run, where, blocks)
+            self._blocks.extend(blocks)
+        finally:
+            self._hand_over(where, deliveries)
+
+    async def _step(
+        self, message: Message, usage: Usage, context_start: int, outcome: Outcome, ended: MessageEnd
+    ) -> Kept:
+        blocks = self._replies.end()
+        where = self._where() if blocks else PlanIn(self._claimed.conv_id)
+        deliveries: Sequence[Delivery] = ()
+        try:
+            kept = await self._shop.store.turns.step(
+                self._claimed.run,
+                message,
+                where=where,
+                blocks=blocks,
+                usage=usage,
+                context_start=context_start,
+                events=(*self._take_unkept(), ended),
+                outcome=outcome,
+            )
+            deliveries = kept.deliveries
+            self._blocks.extend(blocks)
+            if kept.end is not None:
+                self._typing.stop()
+        finally:
+            self._hand_over(where, deliveries)
+        self._publish([ended])
+        self._ended(kept.end)
+        return Kept(kept.entries, kept.end is not None)
+
+    async def _fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> None:
+        source = f"turn:{self.ref.turn_id}:error"
+        channel = self._shop.outbox.channel(self._claimed.place.channel)
+        blocks = notice(source, wording.failure(error_kind), channel, self._shop.clock.nonce)
+        where = self._where()
+        deliveries: Sequence[Delivery] = ()
+        try:
+            deliveries, end = await self._shop.store.turns.finish(
+                self._claimed.run,
+                outcome,
+                error_kind=error_kind,
+                error_message=error_message,
+                where=where,
+                blocks=blocks,
+                events=self._take_unkept(),
+            )
+            self._blocks.extend(blocks)
+            self._typing.stop()
+        finally:
+            self._hand_over(where, deliveries)
+        self._ended(end)
+
+    def _where(self) -> PlanIn:
+        place = self._claimed.place
+        return PlanIn(self._claimed.conv_id, self._shop.outbox.reserve(self._claimed.conv_id, place))
+
+    def _hand_over(self, where: PlanIn, deliveries: Sequence[Delivery]) -> None:
+        self._shop.outbox.planned(where.conv_id, self._claimed.place, deliveries, reserved=where.sending)
+
+    def _ended(self, end: AgentEnd | None) -> None:
+        if end is not None:
+            self._end = end
+            self._publish([end])
+
+    def _publish(self, events: Sequence[AgentEvent]) -> None:
+        for event in events:
+            self._shop.bus.publish(event)
+
+    def _take_unkept(self) -> tuple[KeptEvent, ...]:
+        events = tuple(self._unkept)
+        self._unkept.clear()
+        return events
+
+    def _call(self, call_id: str) -> tuple[int, ToolCall]:
+        """Step and words of a call; calls of a resumed turn are found in its context."""
+        if call_id not in self._step_of:
+            for entry in self._context.entries:
+                for call in entry.message.tool_calls:
+                    self._step_of[call.call_id] = (entry.step, call)
+        return self._step_of[call_id]
+
+    def _text_before(self) -> str:
+        """The words that a continued answer continues: cut answers directly before it."""
+        texts: list[str] = []
+        for entry in reversed(self._context.entries):
+            if entry.kind == "assistant_cut":
+                texts.append(entry.message.text)
+            elif entry.kind != "note":
+                break
+        return "".join(reversed(texts))
+
+    async def _follow_through(self, write: Awaitable[T]) -> T:
+        """Await a write to its end even when the run is cancelled meanwhile. A lost turn becomes RunLost."""
+        task = asyncio.ensure_future(write)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.cancelled():
+                await asyncio.wait([task])
+                if not task.cancelled():
+                    task.exception()
+            raise
+        except StaleRun as error:
+            raise RunLost(str(error)) from None
