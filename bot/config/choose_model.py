@@ -1,7 +1,7 @@
 """Which model answers: the one the configuration names, else the first that is there.
 
-Order without a name: providers of the file as they are written, then ANTHROPIC_API_KEY, OPENAI_API_KEY, a local
-Ollama, and at last the built-in offline model, which always is. Called once at start by `bot.wiring`.
+Order without a name: providers of the file as they are written, then ANTHROPIC_API_KEY, OPENAI_API_KEY, a
+local Ollama, and at last the built-in offline model, which always is. Called once at start by `bot.wiring`.
 """
 
 import http.client
@@ -49,8 +49,8 @@ class ChosenModel:
 class _Known:
     """What is assumed of a provider, by its name or else by its protocol.
 
-    The windows are what every current model of the provider has at least. Several take a million tokens; to use
-    them all is a cost that `providers.<name>.models` has to choose.
+    The windows are what every current model of the provider has at least. Several take a million tokens; to
+    use them all is a cost that `providers.<name>.models` has to choose.
     """
 
     api: Api
@@ -111,19 +111,19 @@ def choose_model(config: Config, environ: Mapping[str, str], probe: Probe) -> Ch
         if not _has_key(chosen):
             raise ConfigError((_no_key(config.agent.model, name),))
         return chosen
-    for name in [*config.providers, "anthropic", "openai"]:
-        model = _first_model(config, name)
-        if model is None:
+    for name in dict.fromkeys((*config.providers, "anthropic", "openai")):
+        first = _first_model(config, name)
+        if first is None:
             continue
         written = name in config.providers
         why = f"providers.{name} is configured" if written else f"{_known(config, name).key_variable} is set"
-        chosen = _choose(config, environ, name, model, why)
-        if _has_key(chosen):
+        chosen = _choose(config, environ, name, first, why)
+        if chosen.keys or (written and _has_key(chosen)):
             return chosen
     ollama = _choose(config, environ, "ollama", "", "a local Ollama answers")
-    model = probe(ollama.base_url)
-    if model is not None:
-        return _choose(config, environ, "ollama", model, ollama.why)
+    found = probe(ollama.base_url)
+    if found is not None:
+        return _choose(config, environ, "ollama", found, ollama.why)
     return _choose(config, environ, "offline", "offline", "no other model is configured or found")
 
 
