@@ -28,9 +28,7 @@ app.add_typer(config_app, name="config")
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option(
-        "--config", metavar="FILE", help="Configuration file; otherwise HARK_CONFIG, then ./config.yaml."
-    ),
+    typer.Option("--config", metavar="FILE", help="Configuration file; otherwise HARK_CONFIG, then ./config.yaml."),
 ]
 
 
@@ -124,9 +122,7 @@ def schema() -> None:
 @config_app.command()
 def get(
     context: typer.Context,
-    key: Annotated[
-        str | None, typer.Argument(metavar="[KEY]", help="Such as agent.model; all without it.")
-    ] = None,
+    key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="Such as agent.model; all without it.")] = None,
     config: ConfigOption = None,
 ) -> None:
     """Show the value in effect, defaults included. Secrets are not shown."""

@@ -13,17 +13,19 @@ from pydantic import JsonValue
 
 from bot.config.errors import ConfigError, Problem
 from bot.config.explain import unknown_key
-from bot.config.load import find_file, load
+from bot.config.load import find_file, label_of, load
 from bot.config.model import Config
 
 
 def check(path: Path | None) -> int:
     """Say that the configuration holds no mistake, or raise ConfigError with all of them."""
-    load(path, os.environ, Path.cwd())
-    file = find_file(path, os.environ, Path.cwd())
-    typer.echo(
-        "no configuration file: the defaults apply" if file is None else f"{path or file}: no mistakes"
-    )
+    cwd = Path.cwd()
+    load(path, os.environ, cwd)
+    file = find_file(path, os.environ, cwd)
+    if file is None:
+        typer.echo("no configuration file: the defaults apply")
+    else:
+        typer.echo(f"{label_of(file, path, cwd)}: no mistakes")
     return 0
 
 

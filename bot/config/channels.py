@@ -36,9 +36,7 @@ class DirectMessages(Section):
 class Streaming(Section):
     """How an answer is cut into messages while the model writes it."""
 
-    mode: Literal["block"] = Field(
-        default="block", description="Several ordinary messages, each sent when it is full."
-    )
+    mode: Literal["block"] = Field(default="block", description="Several ordinary messages, each sent when it is full.")
     break_at: Literal["text_end", "message_end"] = Field(
         default="text_end",
         alias="break",
@@ -53,18 +51,14 @@ class Telegram(Section):
 
     enabled: bool = Field(default=False, description="Connect to Telegram; true as soon as a token is given.")
     token: Secret = Field(default=None, description="The token from @BotFather.")
-    base_url: Url = Field(
-        default=TELEGRAM_URL, description="Root of the Bot API, for a server or proxy of your own."
-    )
+    base_url: Url = Field(default=TELEGRAM_URL, description="Root of the Bot API, for a server or proxy of your own.")
     base_file_url: Url = Field(
         default=TELEGRAM_FILE_URL, description="Root for files; follows base_url when that ends in /bot."
     )
     mode: Literal["polling"] = Field(default="polling", description="How updates arrive.")
     dm: DirectMessages = Field(default=DirectMessages(), description="Direct messages.")
     streaming: Streaming = Field(default=Streaming(), description="How answers are cut into messages.")
-    prompt: str | None = Field(
-        default=None, description="Added to the system prompt in conversations on Telegram."
-    )
+    prompt: str | None = Field(default=None, description="Added to the system prompt in conversations on Telegram.")
 
     @model_validator(mode="before")
     @classmethod

@@ -47,13 +47,9 @@ def is_loopback(host: str) -> bool:
 def _providers(config: Config) -> Iterator[Conflict]:
     for name, provider in config.providers.items():
         if name == "offline" or "/" in name or not name:
-            yield Conflict(
-                ("providers", name), "this name is taken or impossible; choose another one, without `/`"
-            )
+            yield Conflict(("providers", name), "this name is taken or impossible; choose another one, without `/`")
         elif provider.api is None and name not in BUILT_IN_PROVIDERS:
-            text = (
-                f"missing; allowed: anthropic, openai-chat (only {_spoken(BUILT_IN_PROVIDERS[:3])} need none)"
-            )
+            text = f"missing; allowed: anthropic, openai-chat (only {_spoken(BUILT_IN_PROVIDERS[:3])} need none)"
             yield Conflict(("providers", name, "api"), text)
     if config.agent.model is not None:
         name = config.agent.model.partition("/")[0]
@@ -71,9 +67,7 @@ def _telegram(config: Config) -> Iterator[Conflict]:
     if telegram.enabled and telegram.token is None:
         text = "missing; Telegram is enabled and needs the token from @BotFather"
         yield Conflict((*here, "token"), text, ((*here, "enabled"),))
-    if telegram.token is not None and any(
-        letter in "/?# \t\n" for letter in telegram.token.get_secret_value()
-    ):
+    if telegram.token is not None and any(letter in "/?# \t\n" for letter in telegram.token.get_secret_value()):
         yield Conflict((*here, "token"), "found a hidden value; allowed: a token as @BotFather writes it")
     if telegram.streaming.min_chars > telegram.streaming.max_chars:
         text = f"{telegram.streaming.min_chars} is more than max_chars, {telegram.streaming.max_chars}"
@@ -91,9 +85,7 @@ def _identity_links(config: Config) -> Iterator[Conflict]:
 
 def _gateway(config: Config) -> Iterator[Conflict]:
     if config.gateway.token is None and not is_loopback(config.gateway.host):
-        text = (
-            f"`{config.gateway.host}` can be reached from other machines; set gateway.token, or use 127.0.0.1"
-        )
+        text = f"`{config.gateway.host}` can be reached from other machines; set gateway.token, or use 127.0.0.1"
         yield Conflict(("gateway", "host"), text, (("gateway", "token"),))
 
 

@@ -27,6 +27,7 @@ _VARIABLE = re.compile(
 _FIRST_MARK = 0xE000
 _MOST_VARIABLES = 0xF8FF - _FIRST_MARK
 _MARK = re.compile("[\ue000-\uf8ff]")
+_NO_VARIABLE = "not a variable; allowed: ${NAME}, ${NAME:-default}, $${ for a plain ${"
 _MOST_NODES = 100_000
 _CORE = "tag:yaml.org,2002:"
 
@@ -42,11 +43,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """A mistake of the document itself, before any key has a meaning. `line` is None for the whole file."""
+    """A mistake of the document itself, before any key has a meaning. `line` is None for the whole file;
+    `hides_value` means that the tree holds nothing at `path` although something was written."""
 
     line: int | None
     path: KeyPath
     text: str
+    hides_value: bool = False
 
 
 @dataclass(slots=True)
@@ -99,9 +102,7 @@ class _TooMuchError(Exception):
 class _Reader:
     """Walks the nodes of one document; what it finds goes into `document`."""
 
-    def __init__(
-        self, document: Document, environ: Mapping[str, str], variables: Sequence[re.Match[str]]
-    ) -> None:
+    def __init__(self, document: Document, environ: Mapping[str, str], variables: Sequence[re.Match[str]]) -> None:
         self._document = document
         self._environ = environ
         self._variables = variables
@@ -136,9 +137,7 @@ class _Reader:
             below = (*path, key)
             if key in result:
                 first = self._document.places[below].line
-                self._document.flaws.append(
-                    Flaw(line, below, f"written twice; the first one is in line {first}")
-                )
+                self._document.flaws.append(Flaw(line, below, f"written twice; the first one is in line {first}"))
                 continue
             result[key] = self.value(value_node, below, line)
         return result
@@ -161,13 +160,12 @@ class _Reader:
             if variable["literal"]:
                 return "$" + variable["literal"]
             if variable["bad"]:
-                flaws.append(
-                    Flaw(line, path, "not a variable; allowed: ${NAME}, ${NAME:-default}, $${ for a plain ${")
-                )
+                flaws.append(Flaw(line, path, _NO_VARIABLE, hides_value=True))
                 return ""
             found = self._environ.get(name)
             if found is None and default is None:
-                flaws.append(Flaw(line, path, f"the environment variable {name} is not set"))
+                text = f"the environment variable {name} is not set"
+                flaws.append(Flaw(line, path, text, hides_value=True))
             return found or default or ""
 
         result = _MARK.sub(put_in, text)

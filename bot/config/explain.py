@@ -54,9 +54,7 @@ def explain(error: ErrorDetails, place: Place | None, root: type[Section]) -> tu
         allowed += " (put it in quotes)"
     text = f"found {shown(path, place)}; allowed: {allowed}" if place else f"missing; allowed: {allowed}"
     if error["type"] == "literal_error" and place is not None:
-        nearest = difflib.get_close_matches(
-            place.written, re.findall(r"'([^']*)'", error["ctx"]["expected"]), 1
-        )
+        nearest = difflib.get_close_matches(place.written, re.findall(r"'([^']*)'", error["ctx"]["expected"]), 1)
         text += f"; nearest is `{nearest[0]}`" if nearest else ""
     return path, text
 
@@ -76,11 +74,7 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(key, names, 1, cutoff=0.6)
     if nearest:
         return f"unknown key; nearest known name is `{nearest[0]}`"
-    return (
-        f"unknown key; known here: {', '.join(names)}"
-        if names
-        else "unknown key; there are none below this one"
-    )
+    return f"unknown key; known here: {', '.join(names)}" if names else "unknown key; there are none below this one"
 
 
 def known_keys(root: type[Section], path: Sequence[str | int]) -> tuple[str, ...]:
@@ -139,13 +133,7 @@ def _section_in(annotation: Any) -> tuple[type[Section] | None, bool]:
     if origin is Annotated:
         return _section_in(get_args(annotation)[0])
     if origin in (Union, types.UnionType):
-        return next(
-            (found for part in get_args(annotation) if (found := _section_in(part))[0]), (None, False)
-        )
+        return next((found for part in get_args(annotation) if (found := _section_in(part))[0]), (None, False))
     if origin is dict:
         return _section_in(get_args(annotation)[1])[0], True
-    return (
-        (annotation, False)
-        if isinstance(annotation, type) and issubclass(annotation, Section)
-        else (None, False)
-    )
+    return (annotation, False) if isinstance(annotation, type) and issubclass(annotation, Section) else (None, False)

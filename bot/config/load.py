@@ -27,10 +27,10 @@ def load(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Config:
     file = find_file(path, environ, cwd)
     if file is None:
         return _absolute(Config(), cwd, environ)
-    label = _label(file, path, cwd)
+    label = label_of(file, path, cwd)
     document = read_document(_read(file, label), environ)
     config, problems = _check(document, file, environ)
-    if problems or config is None:
+    if problems:
         places = document.places
         found = {Problem(label, _line(document, line, key), key, text) for line, key, text in problems}
         order = {key: number for number, key in enumerate(places)}
@@ -50,15 +50,11 @@ def find_file(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path 
 _Finding = tuple[int | None, KeyPath, str]
 
 
-def _check(
-    document: Document, file: Path, environ: Mapping[str, str]
-) -> tuple[Config | None, list[_Finding]]:
+def _check(document: Document, file: Path, environ: Mapping[str, str]) -> tuple[Config, list[_Finding]]:
     """Every mistake of a document. What is wrong is taken out until the rest holds, so that rules between
     keys are still checked in a file that has a wrong value elsewhere."""
     findings: list[_Finding] = [(flaw.line, flaw.path, flaw.text) for flaw in document.flaws]
-    if any(not flaw.path for flaw in document.flaws):
-        return None, findings
-    reported = {flaw.path for flaw in document.flaws}
+    reported = {flaw.path for flaw in document.flaws if flaw.hides_value}
     tree = copy.deepcopy(document.tree)
     for path, text in list(later_keys(tree)):
         findings.append((None, path, text))
@@ -102,17 +98,15 @@ def _read(file: Path, label: str) -> str:
     raise ConfigError((Problem(label, None, (), problem),))
 
 
-def _label(file: Path, named: Path | None, cwd: Path) -> str:
-    """The file as its owner would write it."""
+def label_of(file: Path, named: Path | None, cwd: Path) -> str:
+    """The file as its owner would write it: as it was named, else relative to `cwd` where it can be."""
     if named is not None:
         return str(named)
     return str(file.relative_to(cwd)) if file.is_relative_to(cwd) else str(file)
 
 
 def _absolute(config: Config, base: Path, environ: Mapping[str, str]) -> Config:
-    folders = {
-        name: (base / _at_home(getattr(config, name), environ)).resolve() for name in ("workspace", "state")
-    }
+    folders = {name: (base / _at_home(getattr(config, name), environ)).resolve() for name in ("workspace", "state")}
     return config.model_copy(update=folders)
 
 

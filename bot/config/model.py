@@ -29,38 +29,22 @@ class Agent(Section):
     model: ModelName | None = Field(
         default=None, description="provider/model; without it the first model available answers."
     )
-    thinking: Thinking = Field(
-        default="auto", description="How long the model may think; auto leaves it to the model."
-    )
-    max_concurrent: Whole = Field(
-        default=16, ge=1, le=10_000, description="How many runs may go on at the same time."
-    )
-    timeout_seconds: Seconds = Field(
-        default=600, gt=0, description="Running time of one run, waiting not counted."
-    )
-    idle_timeout_seconds: Seconds = Field(
-        default=60, description="Silence of the model that ends a run; 0 is off."
-    )
-    max_steps: Whole = Field(
-        default=60, ge=1, description="Model calls in one run; then it sums up and stops."
-    )
-    drain_seconds: Seconds = Field(
-        default=30, description="How long runs may finish when the service is stopped."
-    )
+    thinking: Thinking = Field(default="auto", description="How long the model may think; auto leaves it to the model.")
+    max_concurrent: Whole = Field(default=16, ge=1, le=10_000, description="How many runs may go on at the same time.")
+    timeout_seconds: Seconds = Field(default=600, gt=0, description="Running time of one run, waiting not counted.")
+    idle_timeout_seconds: Seconds = Field(default=60, description="Silence of the model that ends a run; 0 is off.")
+    max_steps: Whole = Field(default=60, ge=1, description="Model calls in one run; then it sums up and stops.")
+    drain_seconds: Seconds = Field(default=30, description="How long runs may finish when the service is stopped.")
 
 
 class ModelSettings(Section):
     """What a model can do, where the built-in assumption is wrong."""
 
-    context_window: Whole | None = Field(
-        default=None, ge=1024, description="Tokens of input and output together."
-    )
+    context_window: Whole | None = Field(default=None, ge=1024, description="Tokens of input and output together.")
     max_output: Whole | None = Field(default=None, ge=1, description="Most tokens of one answer.")
     vision: bool | None = Field(default=None, description="Whether it takes images.")
     thinking: bool | None = Field(default=None, description="Whether it takes a thinking level.")
-    params: dict[str, JsonValue] = Field(
-        default={}, description="Sent with each request, such as temperature."
-    )
+    params: dict[str, JsonValue] = Field(default={}, description="Sent with each request, such as temperature.")
 
 
 class Provider(Section):
@@ -69,24 +53,18 @@ class Provider(Section):
     api: Literal["anthropic", "openai-chat"] | None = Field(
         default=None, description="The protocol; known for anthropic, openai and ollama."
     )
-    base_url: Url | None = Field(
-        default=None, description="Root of the API, as the provider's own library takes it."
-    )
+    base_url: Url | None = Field(default=None, description="Root of the API, as the provider's own library takes it.")
     api_keys: Annotated[tuple[SecretStr, ...], BeforeValidator(_drop_empty)] = Field(
         default=(),
         description="Keys; anthropic and openai take theirs from the environment when none is written.",
     )
-    models: dict[str, ModelSettings] = Field(
-        default={}, description="What single models can do, by their id."
-    )
+    models: dict[str, ModelSettings] = Field(default={}, description="What single models can do, by their id.")
 
 
 class Sessions(Section):
     """Which messages belong to the same session."""
 
-    dm_scope: DmScope = Field(
-        default="per-channel-peer", description="What separates the sessions of direct messages."
-    )
+    dm_scope: DmScope = Field(default="per-channel-peer", description="What separates the sessions of direct messages.")
     identity_links: dict[Annotated[str, StringConstraints(min_length=1)], tuple[Person, ...]] = Field(
         default={}, description="One person under several ids, for the scopes that know people."
     )
@@ -114,9 +92,7 @@ class Exec(Section):
 class Tools(Section):
     """What the model may use."""
 
-    allow: tuple[str, ...] | None = Field(
-        default=None, description="Only these tools; without it all of them."
-    )
+    allow: tuple[str, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
     deny: tuple[str, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
     exec: Exec = Field(default=Exec(), description="Commands on this machine.")
 
@@ -136,15 +112,11 @@ class Config(Section):
 
     agent: Agent = Field(default=Agent(), description="Who answers, and within which limits.")
     owners: tuple[Person, ...] = Field(default=(), description="Who may configure and see everything.")
-    providers: dict[str, Provider] = Field(
-        default={}, description="Where models are asked, by a name of your choice."
-    )
+    providers: dict[str, Provider] = Field(default={}, description="Where models are asked, by a name of your choice.")
     channels: Channels = Field(default=Channels(), description="Where people talk to the bot.")
     sessions: Sessions = Field(default=Sessions(), description="Which messages belong together.")
     delivery: DeliverySettings = Field(default=DeliverySettings(), description="How answers are delivered.")
     tools: Tools = Field(default=Tools(), description="What the model may use.")
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
     workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in.")
-    state: Path = Field(
-        default=Path("state"), description="The folder of the database, for the service alone."
-    )
+    state: Path = Field(default=Path("state"), description="The folder of the database, for the service alone.")

@@ -123,9 +123,7 @@ Seconds = Annotated[
     float,
     BeforeValidator(_to_seconds),
     Field(ge=0, le=10**9, allow_inf_nan=False),
-    WithJsonSchema(
-        {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": _DURATION_PATTERN}]}
-    ),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": _DURATION_PATTERN}]}),
 ]
 """Seconds as a float; the file may hold a plain number or a duration."""
 
