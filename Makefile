@@ -1,0 +1,26 @@
+.PHONY: install run test check bench soak
+
+install:
+	@sh scripts/setup
+
+run: install
+	@.venv/bin/hark run
+
+test:
+	@EXTRAS=dev sh scripts/setup
+	@.venv/bin/python -m pytest -n 2 --dist loadgroup
+
+check:
+	@EXTRAS=dev sh scripts/setup
+	@.venv/bin/ruff format --check .
+	@.venv/bin/ruff check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+bench:
+	@EXTRAS=dev sh scripts/setup
+	@.venv/bin/python -m bench
+
+soak:
+	@EXTRAS=dev sh scripts/setup
+	@HYPOTHESIS_PROFILE=soak .venv/bin/python -m pytest -n 2 --dist loadgroup -m "soak or not soak"

@@ -1,0 +1,58 @@
+"""`hark config check|schema|get`: look at the configuration without starting anything.
+
+Every function prints and gives an exit code; a file that cannot be used raises ConfigError, which the
+command line shows.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import typer
+from pydantic import JsonValue
+
+from bot.config.errors import ConfigError, Problem
+from bot.config.explain import unknown_key
+from bot.config.load import find_file, label_of, load
+from bot.config.model import Config
+
+
+def check(path: Path | None) -> int:
+    """Say that the configuration holds no mistake, or raise ConfigError with all of them."""
+    cwd = Path.cwd()
+    load(path, os.environ, cwd)
+    file = find_file(path, os.environ, cwd)
+    if file is None:
+        typer.echo("no configuration file: the defaults apply")
+    else:
+        typer.echo(f"{label_of(file, path, cwd)}: no mistakes")
+    return 0
+
+
+def schema() -> int:
+    """Print the JSON schema of the configuration file."""
+    typer.echo(json.dumps(Config.model_json_schema(), indent=2))
+    return 0
+
+
+def get(path: Path | None, key: str | None) -> int:
+    """Print the value in effect at the dotted `key`: a text as it is, everything else as JSON.
+
+    Secrets appear as stars. Raises ConfigError for a key that does not exist.
+    """
+    config = load(path, os.environ, Path.cwd())
+    tree: JsonValue = config.model_dump(mode="json", by_alias=True)
+    value = tree if key is None else _at(tree, key, key)
+    typer.echo(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
+    return 0
+
+
+def _at(tree: JsonValue, rest: str, key: str) -> JsonValue:
+    """The value at `rest` below `tree`. Model ids hold dots, so the longest key that fits is taken first."""
+    if not rest:
+        return tree
+    names = tree if isinstance(tree, dict) else {}
+    for name in sorted(names, key=len, reverse=True):
+        if rest == name or rest.startswith(f"{name}."):
+            return _at(names[name], rest[len(name) + 1 :], key)
+    raise ConfigError((Problem("hark config get", None, (key,), unknown_key(rest.partition(".")[0], names)),))

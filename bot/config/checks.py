@@ -1,0 +1,103 @@
+"""Rules between keys: each looks at a configuration whose values are right one by one.
+
+A rule yields the path to point at, the sentence, and the other paths it read; `load` leaves it out when one
+of those was already reported, so that one slip of the pen is one line.
+"""
+
+import difflib
+import ipaddress
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.config.errors import KeyPath
+from bot.config.model import Config
+
+BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two keys that do not go together; `read` are the paths that were compared besides `path`."""
+
+    path: KeyPath
+    text: str
+    read: tuple[KeyPath, ...] = ()
+
+
+def conflicts(config: Config, file: Path | None) -> Iterator[Conflict]:
+    """Yield every broken rule of `config`; its folders are absolute, `file` is where it was read from."""
+    yield from _providers(config)
+    yield from _telegram(config)
+    yield from _identity_links(config)
+    yield from _gateway(config)
+    yield from _folders(config, file)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a listener on `host` can be reached from this machine only."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _providers(config: Config) -> Iterator[Conflict]:
+    for name, provider in config.providers.items():
+        if name == "offline" or "/" in name or not name:
+            yield Conflict(("providers", name), "this name is taken or impossible; choose another one, without `/`")
+        elif provider.api is None and name not in BUILT_IN_PROVIDERS:
+            text = f"missing; allowed: anthropic, openai-chat (only {_spoken(BUILT_IN_PROVIDERS[:3])} need none)"
+            yield Conflict(("providers", name, "api"), text)
+    if config.agent.model is not None:
+        name = config.agent.model.partition("/")[0]
+        known = sorted({*config.providers, *BUILT_IN_PROVIDERS})
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, 1)
+            hint = f"; nearest is `{nearest[0]}`" if nearest else ""
+            text = f"`{name}` is no provider; allowed: {', '.join(known)}{hint}"
+            yield Conflict(("agent", "model"), text, (("providers", name),))
+
+
+def _telegram(config: Config) -> Iterator[Conflict]:
+    here: KeyPath = ("channels", "telegram")
+    telegram = config.channels.telegram
+    if telegram.enabled and telegram.token is None:
+        text = "missing; Telegram is enabled and needs the token from @BotFather"
+        yield Conflict((*here, "token"), text, ((*here, "enabled"),))
+    if telegram.token is not None and any(letter in "/?# \t\n" for letter in telegram.token.get_secret_value()):
+        yield Conflict((*here, "token"), "found a hidden value; allowed: a token as @BotFather writes it")
+    if telegram.streaming.min_chars > telegram.streaming.max_chars:
+        text = f"{telegram.streaming.min_chars} is more than max_chars, {telegram.streaming.max_chars}"
+        yield Conflict((*here, "streaming", "min_chars"), text, ((*here, "streaming", "max_chars"),))
+
+
+def _identity_links(config: Config) -> Iterator[Conflict]:
+    owner: dict[str, str] = {}
+    for person, ids in config.sessions.identity_links.items():
+        for number, one in enumerate(ids):
+            if owner.setdefault(one, person) != person:
+                text = f"`{one}` already belongs to `{owner[one]}`"
+                yield Conflict(("sessions", "identity_links", person, number), text)
+
+
+def _gateway(config: Config) -> Iterator[Conflict]:
+    if config.gateway.token is None and not is_loopback(config.gateway.host):
+        text = f"`{config.gateway.host}` can be reached from other machines; set gateway.token, or use 127.0.0.1"
+        yield Conflict(("gateway", "host"), text, (("gateway", "token"),))
+
+
+def _folders(config: Config, file: Path | None) -> Iterator[Conflict]:
+    # The agent writes in the workspace; what the service trusts must not lie within its reach.
+    if config.state.is_relative_to(config.workspace) or config.workspace.is_relative_to(config.state):
+        text = "must be apart from workspace, neither inside the other: it is for the service alone"
+        yield Conflict(("state",), text, (("workspace",),))
+    if file is not None and file.is_relative_to(config.workspace):
+        text = "holds this configuration file, which the agent could then change; choose a folder of its own"
+        yield Conflict(("workspace",), text)
+
+
+def _spoken(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"

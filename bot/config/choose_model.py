@@ -1,0 +1,195 @@
+"""Which model answers: the one the configuration names, else the first that is there.
+
+Order without a name: providers of the file as they are written, then ANTHROPIC_API_KEY, OPENAI_API_KEY, a
+local Ollama, and at last the built-in offline model, which always is. Called once at start by `bot.wiring`.
+"""
+
+import http.client
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue, SecretStr
+
+from bot.config.errors import ConfigError, KeyPath, Problem
+from bot.config.model import Config, ModelSettings, Provider
+
+Api = Literal["anthropic", "openai-chat", "offline"]
+Probe = Callable[[str], str | None]
+"""Takes the base URL of an Ollama server; gives the id of one of its models, None when none answers."""
+
+OLLAMA_URL = "http://127.0.0.1:11434/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """The model that answers, with everything a client needs.
+
+    `base_url` is never empty except for `offline`; `keys` may be empty for servers that ask for none.
+    `context_window` counts tokens of input and output; `max_output` None leaves the limit to the server.
+    `why` says in a few words why this one was chosen, for the log and `hark status`.
+    """
+
+    provider_name: str
+    api: Api
+    base_url: str
+    keys: tuple[SecretStr, ...]
+    model: str
+    context_window: int
+    max_output: int | None
+    vision: bool
+    thinking: bool
+    why: str
+    params: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is assumed of a provider, by its name or else by its protocol.
+
+    The windows are what every current model of the provider has at least. Several take a million tokens; to
+    use them all is a cost that `providers.<name>.models` has to choose.
+    """
+
+    api: Api
+    base_url: str
+    default_model: str | None = None
+    key_variable: str | None = None
+    url_variable: str | None = None
+    context_window: int = 128_000
+    max_output: int | None = None
+    vision: bool = False
+    thinking: bool = False
+
+
+_ANTHROPIC = _Known(
+    api="anthropic",
+    base_url="https://api.anthropic.com",
+    default_model="claude-sonnet-5-5",
+    key_variable="ANTHROPIC_API_KEY",
+    url_variable="ANTHROPIC_BASE_URL",
+    context_window=200_000,
+    max_output=32_000,
+    vision=True,
+    thinking=True,
+)
+_OPENAI = _Known(
+    api="openai-chat",
+    base_url="https://api.openai.com/v1",
+    default_model="gpt-6.1-terra",
+    key_variable="OPENAI_API_KEY",
+    url_variable="OPENAI_BASE_URL",
+    vision=True,
+    thinking=True,
+)
+_OFFLINE = _Known(api="offline", base_url="", default_model="offline", context_window=200_000)
+_BY_NAME = {
+    "anthropic": _ANTHROPIC,
+    "openai": _OPENAI,
+    # Ollama gives a model a small window unless it is told otherwise, and drops what does not fit in silence.
+    "ollama": _Known(api="openai-chat", base_url=OLLAMA_URL, context_window=8_192),
+    "offline": _OFFLINE,
+}
+_BY_API: Mapping[str, _Known] = {
+    "anthropic": _Known(
+        api="anthropic", base_url=_ANTHROPIC.base_url, context_window=200_000, max_output=32_000, vision=True
+    ),
+    "openai-chat": _Known(api="openai-chat", base_url=_OPENAI.base_url),
+}
+
+
+def choose_model(config: Config, environ: Mapping[str, str], probe: Probe) -> ChosenModel:
+    """The model that answers. `probe` is called at most once, and only when nothing better was found.
+
+    Raises ConfigError when the configuration names a model that cannot be asked because its key is missing.
+    """
+    if config.agent.model is not None:
+        name, _, model = config.agent.model.partition("/")
+        chosen = _choose(config, environ, name, model or "offline", "agent.model names it")
+        if not _has_key(chosen):
+            raise ConfigError((_no_key(config.agent.model, name),))
+        return chosen
+    for name in dict.fromkeys((*config.providers, "anthropic", "openai")):
+        first = _first_model(config, name)
+        if first is None:
+            continue
+        written = name in config.providers
+        why = f"providers.{name} is configured" if written else f"{_known(config, name).key_variable} is set"
+        chosen = _choose(config, environ, name, first, why)
+        if chosen.keys or (written and _has_key(chosen)):
+            return chosen
+    ollama = _choose(config, environ, "ollama", "", "a local Ollama answers")
+    found = probe(ollama.base_url)
+    if found is not None:
+        return _choose(config, environ, "ollama", found, ollama.why)
+    return _choose(config, environ, "offline", "offline", "no other model is configured or found")
+
+
+def probe_ollama(base_url: str) -> str | None:
+    """Ask the Ollama server at `base_url` for its models; None when none answers within half a second.
+
+    Blocks for that long: call it before the event loop runs, or in a thread.
+    """
+    parts = urlsplit(base_url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=0.5)
+    try:
+        connection.request("GET", parts.path.removesuffix("/v1") + "/api/tags")
+        response = connection.getresponse()
+        answer = json.loads(response.read(1_000_000)) if response.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+    models = answer.get("models") if isinstance(answer, dict) else None
+    first = models[0] if isinstance(models, list) and models else None
+    name = first.get("name") if isinstance(first, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _known(config: Config, name: str) -> _Known:
+    written = config.providers.get(name, Provider())
+    if name in _BY_NAME and written.api in (None, _BY_NAME[name].api):
+        return _BY_NAME[name]
+    assert written.api is not None, "`checks` refuses a provider without api"
+    return _BY_API[written.api]
+
+
+def _first_model(config: Config, name: str) -> str | None:
+    listed = config.providers.get(name, Provider()).models
+    return next(iter(listed), _known(config, name).default_model)
+
+
+def _choose(config: Config, environ: Mapping[str, str], name: str, model: str, why: str) -> ChosenModel:
+    known = _known(config, name)
+    written = config.providers.get(name, Provider())
+    settings = written.models.get(model, ModelSettings())
+    key = environ.get(known.key_variable or "", "").strip()
+    url = environ.get(known.url_variable or "", "").strip()
+    return ChosenModel(
+        provider_name=name,
+        api=known.api,
+        base_url=written.base_url or url.rstrip("/") or known.base_url,
+        keys=written.api_keys or ((SecretStr(key),) if key else ()),
+        model=model,
+        context_window=settings.context_window or known.context_window,
+        max_output=settings.max_output or known.max_output,
+        vision=known.vision if settings.vision is None else settings.vision,
+        thinking=known.thinking if settings.thinking is None else settings.thinking,
+        why=why,
+        params=settings.params,
+    )
+
+
+def _has_key(chosen: ChosenModel) -> bool:
+    """A server of one's own may ask for no key; those of the two vendors always do."""
+    return bool(chosen.keys) or chosen.base_url not in (_ANTHROPIC.base_url, _OPENAI.base_url)
+
+
+def _no_key(model: str, provider: str) -> Problem:
+    key: KeyPath = ("providers", provider, "api_keys")
+    variable = _BY_NAME[provider].key_variable if provider in _BY_NAME else None
+    ways = f"write one here or set {variable}" if variable else "write one here"
+    return Problem("configuration", None, key, f"missing; agent.model is {model}, which needs a key: {ways}")

@@ -1,0 +1,242 @@
+"""A configuration file as a plain tree that remembers where everything stood.
+
+YAML 1.2 (so `on` is a text and JSON is accepted), read by ruamel.yaml down to its nodes; variables are put in
+here, duplicate keys and missing variables are found here. Knows no key by name. Called by `load`.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from bot.config.errors import KeyPath
+
+Tree: TypeAlias = "bool | int | float | str | list[Tree] | dict[str, Tree] | None"
+
+_VARIABLE = re.compile(
+    r"\$(?:\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>[^}\n]*))?\}"
+    r"|\$(?P<literal>\{[^}\n]*\}?)|(?P<bad>\{[^}\n]*\}?))",
+    re.ASCII,
+)
+# Variables travel through the parser as one private character each, so that `[${KEY}]` is a list of one text
+# and the value of a variable is never read as YAML.
+_FIRST_MARK = 0xE000
+_MOST_VARIABLES = 0xF8FF - _FIRST_MARK
+_MARK = re.compile("[\ue000-\uf8ff]")
+_NO_VARIABLE = "not a variable; allowed: ${NAME}, ${NAME:-default}, $${ for a plain ${"
+_MOST_NODES = 100_000
+_CORE = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stood: its line, counted from 1, and what it looked like before variables were put in."""
+
+    line: int
+    written: str
+    is_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A mistake of the document itself, before any key has a meaning. `line` is None for the whole file;
+    `hides_value` means that the tree holds nothing at `path` although something was written."""
+
+    line: int | None
+    path: KeyPath
+    text: str
+    hides_value: bool = False
+
+
+@dataclass(slots=True)
+class Document:
+    """The tree, the place of each path in it, and what was wrong on the way."""
+
+    tree: dict[str, Tree] = field(default_factory=dict)
+    places: dict[KeyPath, Place] = field(default_factory=dict)
+    flaws: list[Flaw] = field(default_factory=list)
+
+
+def read_document(text: str, environ: Mapping[str, str]) -> Document:
+    """Parse `text`, putting `${NAME}` and `${NAME:-default}` in from `environ`; `$${` is a literal `${`.
+
+    Never raises for what the text holds: a file that is no YAML gives an empty tree and one flaw.
+    """
+    document = Document()
+    variables = list(_VARIABLE.finditer(text))
+    if len(variables) > _MOST_VARIABLES or _MARK.search(text):
+        document.flaws.append(Flaw(None, (), "too many variables, or characters for private use"))
+        return document
+    marks = (chr(_FIRST_MARK + number) for number in range(len(variables)))
+    try:
+        root = YAML(typ="safe", pure=True).compose(_VARIABLE.sub(lambda _: next(marks), text))
+        if root is None or _is_null(root):
+            return document
+        if not isinstance(root, MappingNode):
+            document.flaws.append(Flaw(_line(root), (), "the file must be a mapping of keys to values"))
+            return document
+        tree = _Reader(document, environ, variables).value(root, (), _line(root))
+        assert isinstance(tree, dict)
+        document.tree = tree
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+        complaint = ", ".join(part for part in (error.context, error.problem) if part)
+        document.flaws.append(Flaw(line, (), f"not valid YAML: {_without_content(complaint)}"))
+    except YAMLError:
+        document.flaws.append(Flaw(None, (), "not valid YAML: it holds characters that no text may hold"))
+    except (RecursionError, _TooMuchError):
+        document.tree = {}
+        document.flaws.append(Flaw(None, (), "too deep or too large for a configuration"))
+    return document
+
+
+class _TooMuchError(Exception):
+    """The document unfolds to more nodes than a configuration can need."""
+
+
+class _Reader:
+    """Walks the nodes of one document; what it finds goes into `document`."""
+
+    def __init__(self, document: Document, environ: Mapping[str, str], variables: Sequence[re.Match[str]]) -> None:
+        self._document = document
+        self._environ = environ
+        self._variables = variables
+        self._open: list[Node] = []
+        self._nodes = 0
+
+    def value(self, node: Node, path: KeyPath, line: int) -> Tree:
+        self._nodes += 1
+        if self._nodes > _MOST_NODES or any(node is above for above in self._open):
+            raise _TooMuchError
+        self._open.append(node)
+        try:
+            if isinstance(node, MappingNode):
+                self._document.places[path] = Place(line, "a mapping", False)
+                return self._mapping(node, path)
+            if isinstance(node, SequenceNode):
+                self._document.places[path] = Place(line, "a list", False)
+                return [self.value(item, (*path, i), _line(item)) for i, item in enumerate(node.value)]
+            assert isinstance(node, ScalarNode)
+            return self._scalar(node, path, line)
+        finally:
+            self._open.pop()
+
+    def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Tree]:
+        result: dict[str, Tree] = {}
+        for key_node, value_node in node.value:
+            line = _line(key_node)
+            if not isinstance(key_node, ScalarNode):
+                self._document.flaws.append(Flaw(line, path, "a key must be a text"))
+                continue
+            key = _MARK.sub(lambda mark: self._variable(mark)[0], str(key_node.value))
+            below = (*path, key)
+            if key in result:
+                first = self._document.places[below].line
+                self._document.flaws.append(Flaw(line, below, f"written twice; the first one is in line {first}"))
+                continue
+            result[key] = self.value(value_node, below, line)
+        return result
+
+    def _scalar(self, node: ScalarNode, path: KeyPath, line: int) -> Tree:
+        value = _plain(node.tag, str(node.value))
+        written = _MARK.sub(lambda mark: self._variable(mark)[0], str(node.value))
+        self._document.places[path] = Place(line, written or "nothing", isinstance(value, str))
+        return self._with_variables(value, path, line) if isinstance(value, str) else value
+
+    def _variable(self, mark: re.Match[str]) -> re.Match[str]:
+        return self._variables[ord(mark[0]) - _FIRST_MARK]
+
+    def _with_variables(self, text: str, path: KeyPath, line: int) -> str | None:
+        flaws: list[Flaw] = []
+
+        def put_in(mark: re.Match[str]) -> str:
+            variable = self._variable(mark)
+            name, default = variable["name"], variable["default"]
+            if variable["literal"]:
+                return "$" + variable["literal"]
+            if variable["bad"]:
+                flaws.append(Flaw(line, path, _NO_VARIABLE, hides_value=True))
+                return ""
+            found = self._environ.get(name)
+            if found is None and default is None:
+                text = f"the environment variable {name} is not set"
+                flaws.append(Flaw(line, path, text, hides_value=True))
+            return found or default or ""
+
+        result = _MARK.sub(put_in, text)
+        self._document.flaws.extend(flaws)
+        return None if flaws else result
+
+
+def _plain(tag: str | None, written: str) -> Tree:
+    """The value of a scalar under YAML 1.2's core schema; what is none of its types stays text."""
+    readers: dict[str, Callable[[str], Tree]] = {
+        "null": lambda _: None,
+        "bool": _bool,
+        "int": _int,
+        "float": _float,
+    }
+    return readers.get(str(tag).removeprefix(_CORE), str)(written)
+
+
+def _bool(written: str) -> bool:
+    return written.lower() == "true"
+
+
+def _int(written: str) -> Tree:
+    try:
+        return int(written, 0 if written.lstrip("+-")[:2] in ("0x", "0o", "0b") else 10)
+    except ValueError:
+        return written
+
+
+def _float(written: str) -> Tree:
+    try:
+        return float(written.replace(".inf", "inf").replace(".nan", "nan"))
+    except ValueError:
+        return written
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and _plain(node.tag, str(node.value)) is None
+
+
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _without_content(complaint: str) -> str:
+    """The parser's complaint without what it quotes of the file, which may be part of a secret."""
+    harmless = re.compile(r"'(?:<[a-z ]+>|.{0,2})'")
+    return re.sub(r"'[^']*'", lambda part: part[0] if harmless.fullmatch(part[0]) else "...", complaint)
+
+
+def below(paths: set[KeyPath], path: KeyPath) -> bool:
+    """Whether `path` is one of `paths`, or stands below or above one of them."""
+    return any(path[: len(one)] == one or one[: len(path)] == path for one in paths)
+
+
+def without(tree: Tree, path: KeyPath) -> None:
+    """Take the value at `path` out of `tree`; an item of a list takes its list with it, so nothing shifts."""
+    steps = list(_mappings_on(tree, path))
+    if steps:
+        mapping, key = steps[-1]
+        mapping.pop(key, None)
+
+
+def _mappings_on(tree: Tree, path: KeyPath) -> Iterator[tuple[dict[str, Tree], str]]:
+    for part in path:
+        if isinstance(tree, dict) and isinstance(part, str):
+            if part not in tree:
+                return
+            yield tree, part
+            tree = tree[part]
+        elif isinstance(tree, list) and isinstance(part, int):
+            tree = tree[part]
+        else:
+            return

@@ -1,0 +1,44 @@
+"""What is wrong with a configuration, as values: one `Problem` per mistake, all of them in one `ConfigError`.
+
+Standard library only: the command line imports this module before it knows what it will do.
+"""
+
+from dataclasses import dataclass
+
+KeyPath = tuple[str | int, ...]
+
+
+def dotted(path: KeyPath) -> str:
+    """Write a key path as people do: `channels.telegram.dm.allow_from[0]`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake. `line` counts from 1 and is None when the mistake has no line (nothing was written)."""
+
+    file: str
+    line: int | None
+    key: KeyPath
+    text: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return ": ".join(part for part in (place, dotted(self.key), self.text) if part)
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; `problems` holds every mistake, in the order of the file."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)

@@ -1,0 +1,116 @@
+"""Reads the configuration: find the file, parse it, put variables in, check it, make folders absolute.
+
+Promises to report every mistake at once, each on one line with its place, and to show no secret while doing
+so. Called by the command line, once, before anything else starts.
+"""
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+
+from bot.config.checks import conflicts
+from bot.config.document import Document, Place, below, read_document, without
+from bot.config.errors import ConfigError, KeyPath, Problem
+from bot.config.explain import errors_of, explain
+from bot.config.later import later_keys
+from bot.config.model import Config
+
+DEFAULT_NAME = "config.yaml"
+
+
+def load(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Config:
+    """The configuration in `path`, in the file HARK_CONFIG names, in `cwd`/config.yaml, or the defaults.
+
+    `workspace` and `state` come back absolute: relative to the file, or to `cwd` when there is none.
+    Raises ConfigError with every mistake, also when a file that was named cannot be read.
+    """
+    file = find_file(path, environ, cwd)
+    if file is None:
+        return _absolute(Config(), cwd, environ)
+    label = label_of(file, path, cwd)
+    document = read_document(_read(file, label), environ)
+    config, problems = _check(document, file, environ)
+    if problems:
+        places = document.places
+        found = {Problem(label, _line(document, line, key), key, text) for line, key, text in problems}
+        order = {key: number for number, key in enumerate(places)}
+        raise ConfigError(tuple(sorted(found, key=lambda p: (p.line or 0, order.get(p.key, -1), p.text))))
+    return config
+
+
+def find_file(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path | None:
+    """The absolute path of the file that `load` reads, or None when the defaults apply."""
+    named = path or (Path(environ["HARK_CONFIG"]) if environ.get("HARK_CONFIG") else None)
+    if named is not None:
+        return cwd / _at_home(named, environ)
+    file = cwd / DEFAULT_NAME
+    return file if file.exists() else None
+
+
+_Finding = tuple[int | None, KeyPath, str]
+
+
+def _check(document: Document, file: Path, environ: Mapping[str, str]) -> tuple[Config, list[_Finding]]:
+    """Every mistake of a document. What is wrong is taken out until the rest holds, so that rules between
+    keys are still checked in a file that has a wrong value elsewhere."""
+    findings: list[_Finding] = [(flaw.line, flaw.path, flaw.text) for flaw in document.flaws]
+    reported = {flaw.path for flaw in document.flaws if flaw.hides_value}
+    tree = copy.deepcopy(document.tree)
+    for path, text in list(later_keys(tree)):
+        findings.append((None, path, text))
+        reported.add(path)
+        without(tree, path)
+    while errors := errors_of(Config, tree):
+        for error in errors:
+            path, text = explain(error, _place(document, error["loc"]), Config)
+            if not below(reported, path):
+                findings.append((None, path, text))
+            without(tree, path)
+        reported |= {tuple(part for part in error["loc"] if part != "[key]") for error in errors}
+    config = _absolute(Config.model_validate(tree), file.parent, environ)
+    for conflict in conflicts(config, file):
+        if not any(below(reported, path) for path in (conflict.path, *conflict.read)):
+            findings.append((None, conflict.path, conflict.text))
+    return config, findings
+
+
+def _place(document: Document, loc: tuple[int | str, ...]) -> Place | None:
+    return document.places.get(tuple(part for part in loc if part != "[key]"))
+
+
+def _line(document: Document, line: int | None, key: KeyPath) -> int | None:
+    """The line to point at: the one given, else that of the nearest key above that was written."""
+    while line is None and key:
+        place = document.places.get(key)
+        line, key = (place.line if place else None), key[:-1]
+    return line
+
+
+def _read(file: Path, label: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        problem = "not a text in UTF-8"
+    except FileNotFoundError:
+        problem = "there is no such file"
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or 'unknown error'}"
+    raise ConfigError((Problem(label, None, (), problem),))
+
+
+def label_of(file: Path, named: Path | None, cwd: Path) -> str:
+    """The file as its owner would write it: as it was named, else relative to `cwd` where it can be."""
+    if named is not None:
+        return str(named)
+    return str(file.relative_to(cwd)) if file.is_relative_to(cwd) else str(file)
+
+
+def _absolute(config: Config, base: Path, environ: Mapping[str, str]) -> Config:
+    folders = {name: (base / _at_home(getattr(config, name), environ)).resolve() for name in ("workspace", "state")}
+    return config.model_copy(update=folders)
+
+
+def _at_home(path: Path, environ: Mapping[str, str]) -> Path:
+    """Resolve a leading `~` by HOME; another user's `~name` stays as it is."""
+    home = environ.get("HOME")
+    return Path(home, *path.parts[1:]) if home and path.parts[:1] == ("~",) else path

@@ -1,0 +1,122 @@
+"""Every key of the configuration, its type, its default and one line of why.
+
+The sections are frozen values that `load` makes and everything else only reads. Keys that are named in the
+project's plan but not here are refused with a sentence of their own (`later`).
+"""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, JsonValue, SecretStr, StringConstraints
+
+from bot.config.channels import Channels
+from bot.config.section import Section
+from bot.config.values import ModelName, Person, Seconds, Secret, Span, Url, Whole
+
+Thinking = Literal["auto", "off", "low", "medium", "high", "x-high"]
+DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
+
+
+def _drop_empty(value: object) -> object:
+    return [item for item in value if item != ""] if isinstance(value, list) else value
+
+
+class Agent(Section):
+    """Who answers, and within which limits."""
+
+    name: str = Field(default="Hark", min_length=1, max_length=80, description="What the bot calls itself.")
+    model: ModelName | None = Field(
+        default=None, description="provider/model; without it the first model available answers."
+    )
+    thinking: Thinking = Field(default="auto", description="How long the model may think; auto leaves it to the model.")
+    max_concurrent: Whole = Field(default=16, ge=1, le=10_000, description="How many runs may go on at the same time.")
+    timeout_seconds: Seconds = Field(default=600, gt=0, description="Running time of one run, waiting not counted.")
+    idle_timeout_seconds: Seconds = Field(default=60, description="Silence of the model that ends a run; 0 is off.")
+    max_steps: Whole = Field(default=60, ge=1, description="Model calls in one run; then it sums up and stops.")
+    drain_seconds: Seconds = Field(default=30, description="How long runs may finish when the service is stopped.")
+
+
+class ModelSettings(Section):
+    """What a model can do, where the built-in assumption is wrong."""
+
+    context_window: Whole | None = Field(default=None, ge=1024, description="Tokens of input and output together.")
+    max_output: Whole | None = Field(default=None, ge=1, description="Most tokens of one answer.")
+    vision: bool | None = Field(default=None, description="Whether it takes images.")
+    thinking: bool | None = Field(default=None, description="Whether it takes a thinking level.")
+    params: dict[str, JsonValue] = Field(default={}, description="Sent with each request, such as temperature.")
+
+
+class Provider(Section):
+    """Where models are asked."""
+
+    api: Literal["anthropic", "openai-chat"] | None = Field(
+        default=None, description="The protocol; known for anthropic, openai and ollama."
+    )
+    base_url: Url | None = Field(default=None, description="Root of the API, as the provider's own library takes it.")
+    api_keys: Annotated[tuple[SecretStr, ...], BeforeValidator(_drop_empty)] = Field(
+        default=(),
+        description="Keys; anthropic and openai take theirs from the environment when none is written.",
+    )
+    models: dict[str, ModelSettings] = Field(default={}, description="What single models can do, by their id.")
+
+
+class Sessions(Section):
+    """Which messages belong to the same session."""
+
+    dm_scope: DmScope = Field(default="per-channel-peer", description="What separates the sessions of direct messages.")
+    identity_links: dict[Annotated[str, StringConstraints(min_length=1)], tuple[Person, ...]] = Field(
+        default={}, description="One person under several ids, for the scopes that know people."
+    )
+
+
+class DeliverySettings(Section):
+    """How answers are delivered."""
+
+    max_age: Span = Field(
+        default=timedelta(hours=24),
+        description="An answer that could not be delivered for so long is given up.",
+    )
+
+
+class Exec(Section):
+    """The tool that runs commands on this machine."""
+
+    security: Literal["deny", "full"] = Field(
+        default="deny",
+        description="deny refuses every command; full runs all of them, as the user of the service.",
+    )
+    timeout_seconds: Seconds = Field(default=120, gt=0, description="A command that runs longer is ended.")
+
+
+class Tools(Section):
+    """What the model may use."""
+
+    allow: tuple[str, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
+    deny: tuple[str, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
+    exec: Exec = Field(default=Exec(), description="Commands on this machine.")
+
+
+class Gateway(Section):
+    """The HTTP interface."""
+
+    host: str = Field(
+        default="127.0.0.1", min_length=1, description="Address to listen on; beyond loopback needs a token."
+    )
+    port: Whole = Field(default=8420, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
+    token: Secret = Field(default=None, description="Bearer token that every request must carry.")
+
+
+class Config(Section):
+    """The whole configuration."""
+
+    agent: Agent = Field(default=Agent(), description="Who answers, and within which limits.")
+    owners: tuple[Person, ...] = Field(default=(), description="Who may configure and see everything.")
+    providers: dict[str, Provider] = Field(default={}, description="Where models are asked, by a name of your choice.")
+    channels: Channels = Field(default=Channels(), description="Where people talk to the bot.")
+    sessions: Sessions = Field(default=Sessions(), description="Which messages belong together.")
+    delivery: DeliverySettings = Field(default=DeliverySettings(), description="How answers are delivered.")
+    tools: Tools = Field(default=Tools(), description="What the model may use.")
+    gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
+    workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in.")
+    state: Path = Field(default=Path("state"), description="The folder of the database, for the service alone.")

@@ -1,0 +1,143 @@
+"""Which model answers, with what address and keys."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from bot.config.choose_model import ChosenModel, choose_model, probe_ollama
+from bot.config.errors import ConfigError
+from bot.config.load import load
+
+
+def choose(tmp_path: Path, text: str = "", ollama: str | None = None, **environ: str) -> ChosenModel:
+    (tmp_path / "config.yaml").write_text(text)
+    return choose_model(load(None, environ, tmp_path), environ, lambda _: ollama)
+
+
+def keys(chosen: ChosenModel) -> list[str]:
+    return [key.get_secret_value() for key in chosen.keys]
+
+
+@pytest.mark.parametrize(
+    ("environ", "ollama", "provider", "api"),
+    [
+        ({"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}, "llama", "anthropic", "anthropic"),
+        ({"ANTHROPIC_API_KEY": " ", "OPENAI_API_KEY": "o"}, "llama", "openai", "openai-chat"),
+        ({"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}, "llama", "ollama", "openai-chat"),
+        ({}, None, "offline", "offline"),
+    ],
+)
+def test_the_first_that_is_there_answers(
+    tmp_path: Path, environ: dict[str, str], ollama: str | None, provider: str, api: str
+) -> None:
+    chosen = choose(tmp_path, ollama=ollama, **environ)
+    assert (chosen.provider_name, chosen.api) == (provider, api)
+    assert chosen.model
+    assert chosen.context_window > 0
+
+
+def test_the_environment_gives_key_and_address(tmp_path: Path) -> None:
+    environ = {"ANTHROPIC_API_KEY": "sk-1", "ANTHROPIC_BASE_URL": "http://127.0.0.1:8/"}
+    chosen = choose(tmp_path, **environ)
+    assert (chosen.base_url, keys(chosen)) == ("http://127.0.0.1:8", ["sk-1"])
+    assert "sk-1" not in repr(chosen)
+    assert choose(tmp_path, OPENAI_API_KEY="k", OPENAI_BASE_URL="http://127.0.0.1:9/v1").base_url.endswith(":9/v1")
+
+
+def test_the_file_wins_over_the_environment(tmp_path: Path) -> None:
+    text = "providers: {anthropic: {base_url: 'http://127.0.0.1:7', api_keys: [one, two]}}"
+    environ = {"ANTHROPIC_API_KEY": "sk-1", "ANTHROPIC_BASE_URL": "http://127.0.0.1:8"}
+    chosen = choose(tmp_path, text, **environ)
+    assert (chosen.base_url, keys(chosen)) == ("http://127.0.0.1:7", ["one", "two"])
+
+
+def test_a_configured_provider_comes_before_the_environment(tmp_path: Path) -> None:
+    text = """
+providers:
+  openai: {}
+  shop: {api: openai-chat, base_url: http://127.0.0.1:9/v1, models: {own/model: {context_window: 4096}}}
+"""
+    chosen = choose(tmp_path, text, ANTHROPIC_API_KEY="a")
+    assert (chosen.provider_name, chosen.model, chosen.context_window) == ("shop", "own/model", 4096)
+    assert keys(chosen) == []
+
+
+def test_a_key_goes_to_no_other_provider(tmp_path: Path) -> None:
+    text = "agent: {model: shop/m}\nproviders: {shop: {api: openai-chat, base_url: 'http://127.0.0.1:9/v1'}}"
+    chosen = choose(tmp_path, text, OPENAI_API_KEY="o", OPENAI_BASE_URL="http://127.0.0.1:1/v1")
+    assert (chosen.base_url, keys(chosen)) == ("http://127.0.0.1:9/v1", [])
+
+
+def test_a_named_model_with_its_settings(tmp_path: Path) -> None:
+    text = """
+agent: {model: openai/gpt-5.1}
+providers:
+  openai:
+    models:
+      gpt-5.1: {context_window: 10000, max_output: 500, vision: false, thinking: false, params: {seed: 1}}
+"""
+    chosen = choose(tmp_path, text, OPENAI_API_KEY="o", ANTHROPIC_API_KEY="a")
+    assert (chosen.model, chosen.context_window, chosen.max_output) == ("gpt-5.1", 10000, 500)
+    assert (chosen.vision, chosen.thinking, chosen.params) == (False, False, {"seed": 1})
+
+
+@pytest.mark.parametrize("name", ["offline", "offline/offline"])
+def test_offline_can_be_named(tmp_path: Path, name: str) -> None:
+    chosen = choose(tmp_path, f"agent: {{model: {name}}}", ANTHROPIC_API_KEY="a")
+    assert (chosen.provider_name, chosen.api, chosen.base_url) == ("offline", "offline", "")
+
+
+def test_ollama_by_name_keeps_the_slashes_of_the_model(tmp_path: Path) -> None:
+    chosen = choose(tmp_path, "agent: {model: ollama/hf.co/a/b:q4}")
+    assert (chosen.model, chosen.base_url) == ("hf.co/a/b:q4", "http://127.0.0.1:11434/v1")
+
+
+def test_a_named_model_without_its_key_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"providers\.openai\.api_keys: missing; .* set OPENAI_API_KEY"):
+        choose(tmp_path, "agent: {model: openai/gpt-5.1}", ANTHROPIC_API_KEY="a")
+    with pytest.raises(ConfigError, match=r"providers\.shop\.api_keys: missing"):
+        choose(tmp_path, "agent: {model: shop/m}\nproviders: {shop: {api: anthropic}}", ANTHROPIC_API_KEY="a")
+
+
+class TestProbe:
+    @pytest.fixture
+    def answer(self) -> dict[str, object]:
+        return {"status": 200, "body": {"models": [{"name": "llama4:8b"}, {"name": "other"}]}}
+
+    @pytest.fixture
+    def url(self, answer: dict[str, object]) -> Iterator[str]:
+        class Server(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status = answer["status"] if self.path == "/api/tags" else 404
+                self.send_response(status if isinstance(status, int) else 500)
+                self.end_headers()
+                self.wfile.write(json.dumps(answer["body"]).encode())
+
+            def log_message(self, *arguments: object) -> None:
+                """Nothing is printed."""
+
+        with HTTPServer(("127.0.0.1", 0), Server) as server:
+            thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            yield f"http://127.0.0.1:{server.server_port}/v1"
+            server.shutdown()
+            thread.join()
+
+    def test_the_first_model_is_taken(self, url: str) -> None:
+        assert probe_ollama(url) == "llama4:8b"
+
+    @pytest.mark.parametrize("body", [{"models": []}, {"models": [{}]}, [], {"models": None}, "x"])
+    def test_a_server_without_models_is_none(self, url: str, answer: dict[str, object], body: object) -> None:
+        answer["body"] = body
+        assert probe_ollama(url) is None
+
+    def test_a_refusal_is_none(self, url: str, answer: dict[str, object]) -> None:
+        answer["status"] = 503
+        assert probe_ollama(url) is None
+
+    def test_nobody_there_is_none(self) -> None:
+        assert probe_ollama("http://127.0.0.1:1/v1") is None

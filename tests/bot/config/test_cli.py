@@ -1,0 +1,99 @@
+"""The command line of the configuration, called as people call it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def hark(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    paths = {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", "bot", *arguments],
+        cwd=folder,
+        env={**os.environ, **paths, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_help_imports_typer_and_nothing_heavy(tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom bot.__main__ import main\nsys.argv = ['hark', '--help']\n"
+        "try: main()\nexcept SystemExit as end: assert end.code == 0\n"
+        "print('IMPORTED', *sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    usage, _, imported = done.stdout.partition("IMPORTED ")
+    heavy = "pydantic pydantic_core rich structlog starlette uvicorn anthropic openai telegram aiosqlite ruamel httpx2"
+    assert "Usage: hark" in usage
+    for command in ("run", "chat", "agent", "status", "config"):
+        assert f"\n  {command} " in usage
+    assert set(imported.split()) & set(heavy.split()) == set()
+    assert "typer" in imported.split()
+
+
+def test_check_says_that_all_is_well(tmp_path: Path) -> None:
+    done = hark(tmp_path, "config", "check")
+    assert (done.returncode, done.stdout) == (0, "no configuration file: the defaults apply\n")
+    (tmp_path / "config.yaml").write_text("agent: {max_steps: 3}")
+    done = hark(tmp_path, "config", "check")
+    assert (done.returncode, done.stdout) == (0, "config.yaml: no mistakes\n")
+
+
+@pytest.mark.parametrize("command", [["config", "check"], ["config", "get", "agent.name"]])
+def test_mistakes_are_lines_and_the_exit_code_is_2(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "config.yaml").write_text("agnt: {}\ngateway: {port: x}\n")
+    done = hark(tmp_path, *command)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        "config.yaml:1: agnt: unknown key; nearest known name is `agent`",
+        "config.yaml:2: gateway.port: found `x`; allowed: a whole number",
+    ]
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_the_file_is_named_before_or_after_the_command(tmp_path: Path, early: bool) -> None:
+    (tmp_path / "other.yaml").write_text("agent: {name: Ada}")
+    named, command = ["--config", "other.yaml"], ["config", "get", "agent.name"]
+    done = hark(tmp_path, *(named + command if early else command + named))
+    assert done.stdout == "Ada\n"
+    assert hark(tmp_path, *command, HARK_CONFIG="other.yaml").stdout == "Ada\n"
+
+
+def test_get(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "gateway: {token: sesame}\nproviders: {openai: {api_keys: [sk-1], models: {gpt-5.1: {max_output: 7}}}}"
+    )
+    everything = hark(tmp_path, "config", "get").stdout
+    assert "sesame" not in everything
+    assert "sk-1" not in everything
+    assert json.loads(everything)["gateway"]["port"] == 8420
+    assert hark(tmp_path, "config", "get", "providers.openai.models.gpt-5.1.max_output").stdout == "7\n"
+    assert hark(tmp_path, "config", "get", "workspace").stdout == f"{tmp_path / 'workspace'}\n"
+    done = hark(tmp_path, "config", "get", "gateway.prt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "hark config get: gateway.prt: unknown key; nearest known name is `port`\n"
+
+
+def test_schema_is_one(tmp_path: Path) -> None:
+    schema = json.loads(hark(tmp_path, "config", "schema").stdout)
+    assert schema["additionalProperties"] is False
+    assert set(schema["properties"]) >= {"agent", "owners", "providers", "channels", "gateway", "state"}
+    assert "break" in schema["$defs"]["Streaming"]["properties"]
+
+
+def test_usage_mistakes_are_2_and_the_version_is_shown(tmp_path: Path) -> None:
+    assert hark(tmp_path, "agent").returncode == 2
+    assert hark(tmp_path, "nonsense").returncode == 2
+    assert hark(tmp_path, "agent", "-m", "x", "--timeout", "soon").returncode == 2
+    assert hark(tmp_path, "--version").stdout.startswith("hark 0.")

@@ -1,0 +1,86 @@
+"""What holds for every test: a clean environment, no connection past loopback, reproducible properties."""
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Derandomised: the same examples on every machine and in every worker, so a failure is the change's own.
+# `make soak` looks further with HYPOTHESIS_PROFILE=soak and prints how to repeat what it finds.
+_COMMON = {
+    "database": None,
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow],
+}
+settings.register_profile("suite", derandomize=True, max_examples=100, **_COMMON)
+settings.register_profile("soak", max_examples=5_000, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+_FOREIGN_PREFIXES = ("ANTHROPIC_", "OPENAI_", "OLLAMA_", "HARK_", "TELEGRAM_")
+_PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, address or proxy of the person who runs the tests reaches what is tested."""
+    for name in list(os.environ):
+        if name.startswith(_FOREIGN_PREFIXES) or name.lower() in _PROXIES:
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def past_loopback() -> Iterator[list[str]]:
+    """Refuse every connection and every name look-up past loopback, and remember that it was tried."""
+    tried: list[str] = []
+
+    def guard(host: object) -> None:
+        if not _is_loopback(host):
+            tried.append(str(host))
+            raise OSError(f"a test may not reach {host!r}: only loopback is allowed")
+
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            guard(address[0])
+        connect(self, address)
+
+    def guarded_connect_ex(self: socket.socket, address: Any) -> int:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            guard(address[0])
+        return connect_ex(self, address)
+
+    look_up = socket.getaddrinfo
+
+    def getaddrinfo(host: Any, *arguments: Any, **options: Any) -> Any:
+        guard(host)
+        return look_up(host, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded_connect)
+        patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+        patch.setattr(socket, "getaddrinfo", getaddrinfo)
+        yield tried
+
+
+@pytest.fixture(autouse=True)
+def _stayed_on_loopback(past_loopback: list[str]) -> Iterator[None]:
+    """Fail a test that tried to leave, also when the code under test took the refusal for a bad network."""
+    past_loopback.clear()
+    yield
+    assert not past_loopback, f"reached past loopback: {', '.join(past_loopback)}"
+
+
+def _is_loopback(host: object) -> bool:
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in (None, "", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(str(name)).is_loopback
+    except ValueError:
+        return False
