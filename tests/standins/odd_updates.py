@@ -1,7 +1,7 @@
-"""Updates that a bot must survive: other kinds, other content, and things that no parser can read.
+"""Updates that a bot must survive: other kinds, other content, and things that are not as documented.
 
-`readable_updates` are as Telegram sends them, but no text message to answer; `unreadable_updates` are broken
-in one way each. None has an update_id: `World.push_raw` gives one.
+`readable_updates` are as Telegram sends them, but no text message to answer; `broken_updates` are wrong in
+one way each, and a library may read some of them nonetheless. `World.push_raw` gives the update_id.
 """
 
 from tests.standins import telegram_updates as payloads
@@ -82,7 +82,7 @@ def _messages(person: Person, room: Room) -> dict[str, Json]:
     }
 
 
-def unreadable_updates(person: Person = ALICE) -> dict[str, Json]:
+def broken_updates(person: Person = ALICE) -> dict[str, Json]:
     """Name → update; each misses something that the documentation promises, or comes from a later version."""
     room = private(person)
     good = payloads.message(person, room, 950, DATE, text="you cannot read this")

@@ -140,12 +140,13 @@ async def test_client_that_leaves_closes_the_upstream_connection(telegram: Teleg
             await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
             poll.cancel()
             await asyncio.gather(poll, return_exceptions=True)
-        telegram.write("for the next poll")
-        async with (
-            aiohttp.ClientSession() as http,
-            http.get(address(proxy, telegram, "getUpdates")) as answer,
-        ):
-            assert len((await answer.json())["result"]) == 1
+        async with aiohttp.ClientSession() as http:
+            url = address(proxy, telegram, "getUpdates")
+            second = asyncio.create_task(http.post(url, json={"offset": after, "timeout": 30}))
+            await telegram.wait_for(lambda: len(telegram.polls) == 2, "another poll")
+            telegram.write("for the second poll")
+            async with await second as answer:
+                assert len((await answer.json())["result"]) == 1
         assert proxy.connections == 2
 
 

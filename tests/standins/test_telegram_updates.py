@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from tests.standins.odd_updates import readable_updates, unreadable_updates
+from tests.standins.odd_updates import broken_updates, readable_updates
 from tests.standins.telegram_ledger import Json, Rule
 from tests.standins.telegram_limits import RateLimits
 from tests.standins.telegram_server import TelegramServer
@@ -90,8 +90,10 @@ async def test_poll_of_a_client_that_went_away_is_no_second_poller() -> None:
             poll.cancel()
             await asyncio.gather(poll, return_exceptions=True)
         async with aiohttp.ClientSession() as http:
-            telegram.write("hello")
-            assert len(await ids(http, telegram)) == 1
+            second = asyncio.create_task(ids(http, telegram, timeout=30))
+            await telegram.wait_for(lambda: len(telegram.polls) == 2, "another poll")
+            update = telegram.write("hello")
+            assert await second == [update["update_id"]]
 
 
 async def test_allowed_updates_hold_from_then_on(http: aiohttp.ClientSession) -> None:
@@ -118,7 +120,7 @@ async def test_repeated_update_comes_once_more_whatever_the_offset(http: aiohttp
 
 async def test_odd_updates_are_delivered_as_they_are(http: aiohttp.ClientSession) -> None:
     async with TelegramServer() as telegram:
-        for odd in [*readable_updates().values(), *unreadable_updates().values()]:
+        for odd in [*readable_updates().values(), *broken_updates().values()]:
             pushed = telegram.push_raw(odd)
             answer = await call(http, telegram, "getUpdates", offset=pushed["update_id"])
             assert answer["result"] == [pushed]
@@ -260,6 +262,17 @@ async def test_error_after_the_call_was_carried_out(http: aiohttp.ClientSession)
         telegram.fail_next("sendMessage", after_apply=True)
         assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
         assert telegram.texts(ALICE.id) == ["x"]
+
+
+async def test_refused_call_leaves_a_fault_after_the_call_for_the_next_one(
+    http: aiohttp.ClientSession,
+) -> None:
+    async with TelegramServer() as telegram:
+        telegram.write("hello")
+        fault = telegram.fail_next("sendMessage", after_apply=True)
+        assert (await call(http, telegram, "sendMessage", chat_id=1, text="x"))["status"] == 400
+        assert fault.fired == 0
+        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
 
 
 @pytest.mark.parametrize("after_apply", [False, True])
