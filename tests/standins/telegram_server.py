@@ -1,0 +1,363 @@
+"""A strict Telegram Bot API on a loopback port, written from the documentation on core.telegram.org.
+
+`async with TelegramServer() as telegram:` serves `telegram.base_url` + token + "/" + method, and files.
+People act through the methods of `World`; faults are ordered with `fail_next` and `hold_next`. On leaving the
+block the server checks, unasked, that its client broke no rule and that every ordered fault happened.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from tests.standins.telegram_fields import BY_LOWER_NAME, read_parameters
+from tests.standins.telegram_ledger import Call, Json, Refusal, Rule, Sent, Violation
+from tests.standins.telegram_limits import FloodWaits, RateLimits, too_many
+from tests.standins.telegram_methods import METHODS, get_updates
+from tests.standins.telegram_updates import Room
+from tests.standins.telegram_world import World
+
+BAD_GATEWAY = (
+    b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n"
+    b"<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"
+)
+MAX_BODY = 50 * 1024 * 1024
+
+
+@dataclass(slots=True, eq=False)
+class Fault:
+    """One ordered fault; `reached` is set when a call is held, `release()` lets it go on."""
+
+    method: str
+    answer: Refusal | bytes | None = None
+    drop: bool = False
+    times: int = 1
+    after_apply: bool = False
+    chat_id: int | None = None
+    gate: asyncio.Event | None = None
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    fired: int = 0
+
+    def release(self) -> None:
+        if self.gate is not None:
+            self.gate.set()
+
+
+class TelegramServer(World):
+    """See the module. `limits` is off until a test sets a `RateLimits`."""
+
+    def __init__(self, **world: Any) -> None:
+        super().__init__(**world)
+        self.limits: RateLimits | None = None
+        self.port = 0
+        self._floods = FloodWaits()
+        self._faults: list[Fault] = []
+        self._runner: web.AppRunner | None = None
+        self._closing = False
+
+    # Life
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+        if error is None:
+            self.check()
+
+    async def start(self) -> None:
+        """Listen; after a stop on the same port as before, with the same state."""
+        self._closing = False
+        app = web.Application(client_max_size=MAX_BODY)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Stop listening; a poll that waits ends with 500, calls that are held go on."""
+        self._closing = True
+        for fault in self._faults:
+            fault.release()
+        if self.poll is not None:
+            self.poll.ended = Refusal(500, "Internal Server Error: restart")
+            self.poll = None
+            self.ledger.changed()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    @property
+    def base_url(self) -> str:
+        """The token and "/method" follow."""
+        return f"http://127.0.0.1:{self.port}/bot"
+
+    @property
+    def base_file_url(self) -> str:
+        """The token and "/file_path" follow."""
+        return f"http://127.0.0.1:{self.port}/file/bot"
+
+    # What tests read
+
+    @property
+    def sent(self) -> list[Sent]:
+        """Accepted calls that a person can see, in order."""
+        return self.ledger.sent
+
+    def texts(self, chat: Room | int | None = None) -> list[str]:
+        """Texts of sendMessage in order, of one chat or of all."""
+        chat_id = chat.id if isinstance(chat, Room) else chat
+        return [
+            one.text for one in self.sent if one.method == "sendMessage" and chat_id in (None, one.chat_id)
+        ]
+
+    def check(self) -> None:
+        """Raise AssertionError when the client broke a rule or an ordered fault did not happen."""
+        broken = self.violations
+        if broken:
+            lines = "\n  ".join(str(violation) for violation in broken)
+            raise AssertionError(f"the client broke rules of the Bot API:\n  {lines}\n{self.ledger.story()}")
+
+    @property
+    def violations(self) -> list[Violation]:
+        """Every rule broken so far that the test does not tolerate."""
+        clicks = [
+            Violation(Rule.UNANSWERED_CLICK, query_id)
+            for query_id, answered in self.clicks.items()
+            if not answered
+        ]
+        return self.ledger.broken(clicks + self._unfired())
+
+    def tolerate(self, *rules: Rule) -> None:
+        """This test provokes violations of these rules on purpose."""
+        self.ledger.tolerated.update(rules)
+
+    def allow_repeat(self, text: str) -> None:
+        """This test provokes that a text is said twice in a chat."""
+        self.ledger.repeats_allowed.add(text)
+
+    async def wait_sent(self, count: int, chat: Room | None = None, seconds: float = 5.0) -> list[str]:
+        """Wait until at least `count` messages were sent; returns their texts."""
+        await self.ledger.until(lambda: len(self.texts(chat)) >= count, f"{count} messages", seconds)
+        return self.texts(chat)
+
+    async def wait_text(self, part: str, seconds: float = 5.0) -> Sent:
+        """Wait for a message or an edit that contains `part`."""
+
+        def found() -> Sent | None:
+            return next((one for one in self.sent if part in one.text), None)
+
+        await self.ledger.until(lambda: found() is not None, f"a text with {part!r}", seconds)
+        sent = found()
+        assert sent is not None
+        return sent
+
+    async def wait_confirmed(self, update: Json, seconds: float = 5.0) -> None:
+        """Wait until the offset of a poll has passed an update: the bot keeps it from here on."""
+        number = update["update_id"]
+        await self.ledger.until(lambda: self.confirmed >= number, f"update {number} confirmed", seconds)
+
+    async def wait_for(self, ready: Callable[[], bool], what: str = "a state", seconds: float = 5.0) -> None:
+        """Wait for any state of the server."""
+        await self.ledger.until(ready, what, seconds)
+
+    # Faults
+
+    def fail_next(
+        self,
+        method: str,
+        *,
+        status: int = 500,
+        description: str = "",
+        retry_after: int = 1,
+        drop: bool = False,
+        times: int = 1,
+        after_apply: bool = False,
+        chat_id: int | None = None,
+    ) -> Fault:
+        """Answer the next calls of `method` with an error, or drop the connection, instead of obeying.
+
+        With `after_apply` the call is carried out first, so that its outcome is unknown to the client. 429
+        carries `retry_after`, 502 is a page of the proxy in front, as it is in fact.
+        """
+        answer: Refusal | bytes = Refusal(status, description or f"Error {status}")
+        if status == 429:
+            answer = too_many(retry_after)
+        elif status == 500:
+            answer = Refusal(500, description or "Internal Server Error")
+        elif status == 502:
+            answer = BAD_GATEWAY
+        fault = Fault(method, answer, drop=drop, times=times, after_apply=after_apply, chat_id=chat_id)
+        self._faults.append(fault)
+        return fault
+
+    def hold_next(self, method: str, *, after_apply: bool = False, chat_id: int | None = None) -> Fault:
+        """Keep the next call of `method` waiting, before or after it is carried out, until `release()`."""
+        fault = Fault(method, after_apply=after_apply, chat_id=chat_id, gate=asyncio.Event())
+        self._faults.append(fault)
+        return fault
+
+    def assert_faults_fired(self) -> None:
+        """Raise AssertionError when an ordered fault did not happen."""
+        missing = self._unfired()
+        assert not missing, f"{[str(one) for one in missing]}; {self.ledger.story()}"
+
+    def _unfired(self) -> list[Violation]:
+        return [
+            Violation(Rule.FAULT_NOT_FIRED, f"{fault.method}: {fault.fired} of {fault.times}")
+            for fault in self._faults
+            if fault.fired < fault.times
+        ]
+
+    def _take_fault(self, method: str, params: Json) -> Fault | None:
+        for fault in self._faults:
+            matches = fault.method == method and fault.chat_id in (None, params.get("chat_id"))
+            if matches and fault.fired < fault.times:
+                fault.fired += 1
+                return fault
+        return None
+
+    # HTTP
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        if self._closing:
+            return _drop(request)
+        path = request.path
+        is_file = path.startswith("/file/bot")
+        token, slash, rest = path.removeprefix("/file").removeprefix("/bot").partition("/")
+        if not slash or not path.startswith(("/bot", "/file/bot")):
+            return _error(Refusal(404, "Not Found"))
+        if token != self.token:
+            return _error(Refusal(401, "Unauthorized"))
+        if is_file:
+            return self._download(rest)
+        if request.method not in ("GET", "POST"):
+            return _error(Refusal(405, "Method Not Allowed"))
+        try:
+            return await self._call(request, rest)
+        except Refusal as refusal:
+            if refusal.rule is not None:
+                self.ledger.complain(refusal.rule, f"{rest}: {refusal.description}")
+            return _error(refusal)
+        finally:
+            self.ledger.changed()
+
+    def _download(self, path: str) -> web.Response:
+        self.ledger.calls.append(Call("file", f"/file/bot<token>/{path}", {}, self.clock()))
+        for known, data in self.files.values():
+            if known == path:
+                return web.Response(body=data, content_type="application/octet-stream")
+        return _error(Refusal(404, "Not Found: file not found"))
+
+    async def _call(self, request: web.Request, asked: str) -> web.StreamResponse:
+        method = BY_LOWER_NAME.get(asked.lower())
+        given = await _given(request)
+        url = request.path_qs.replace(f"/bot{self.token}/", "/bot<token>/")
+        self.ledger.calls.append(Call(method or asked, url, given, self.clock()))
+        if method is None:
+            raise Refusal(404, "Not Found: method not found", rule=Rule.UNKNOWN_METHOD)
+        params = read_parameters(method, given, self.ledger.complain)
+        key = str(params.get("chat_id", method))
+        early = self._floods.remaining(key, self.clock())
+        if early:
+            self.ledger.complain(Rule.EARLY, f"{method} {early} s before retry_after of {key} has ended")
+            raise too_many(early)
+        try:
+            return await self._obey(request, method, params)
+        except Refusal as refusal:
+            if refusal.code == 429 and refusal.parameters:
+                self._floods.start(key, refusal.parameters["retry_after"], self.clock())
+            raise
+
+    async def _obey(self, request: web.Request, method: str, params: Json) -> web.StreamResponse:
+        fault = self._take_fault(method, params)
+        if fault is None:
+            return _ok(await self._apply(request, method, params))
+        if not fault.after_apply and fault.gate is None:
+            return _fail(request, fault)
+        result: object = None
+        if fault.after_apply:
+            try:
+                result = await self._apply(request, method, params)
+            except Refusal:
+                fault.fired -= 1
+                raise
+        if fault.gate is None:
+            return _fail(request, fault)
+        self.ledger.changed()
+        fault.reached.set()
+        await fault.gate.wait()
+        if not fault.after_apply:
+            result = await self._apply(request, method, params)
+        return _ok(result)
+
+    async def _apply(self, request: web.Request, method: str, params: Json) -> object:
+        if method == "getUpdates":
+            return await get_updates(self, params, lambda: _listens(request))
+        if self.limits is not None and method in ("sendMessage", "editMessageText"):
+            chat_id = params.get("chat_id")
+            self.limits.admit(chat_id if isinstance(chat_id, int) else 0, self.clock())
+        return METHODS[method](self, params)
+
+
+def _listens(request: web.Request) -> bool:
+    transport = request.transport
+    return transport is not None and not transport.is_closing()
+
+
+async def _given(request: web.Request) -> Json:
+    """Parameters from the query string and from the body in each of the four documented forms."""
+    given: Json = dict(request.query)
+    if request.method == "GET" or not request.can_read_body:
+        return given
+    if request.content_type == "application/json":
+        try:
+            body = await request.json()
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise Refusal(400, "Bad Request: can't parse JSON encoded body", rule=Rule.BAD_VALUE)
+        return given | body
+    if request.content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        return given | dict(await request.post())
+    raise Refusal(400, f"Bad Request: content type {request.content_type}", rule=Rule.BAD_VALUE)
+
+
+def _ok(result: object) -> web.Response:
+    return _json(200, {"ok": True, "result": result})
+
+
+def _error(refusal: Refusal) -> web.Response:
+    response = _json(refusal.code, refusal.body())
+    if refusal.parameters and "retry_after" in refusal.parameters:
+        response.headers["Retry-After"] = str(refusal.parameters["retry_after"])
+    return response
+
+
+def _drop(request: web.Request) -> web.Response:
+    """Close the connection; what is returned reaches nobody."""
+    if request.transport is not None:
+        request.transport.close()
+    return web.Response()
+
+
+def _fail(request: web.Request, fault: Fault) -> web.Response:
+    """The answer of a fault."""
+    if fault.drop:
+        return _drop(request)
+    if isinstance(fault.answer, Refusal):
+        raise fault.answer
+    return web.Response(status=502, body=fault.answer, content_type="text/html")
+
+
+def _json(status: int, body: Json) -> web.Response:
+    text = json.dumps(body)
+    return web.Response(status=status, text=text, content_type="application/json")

@@ -1,0 +1,197 @@
+"""The rules of the Telegram stand-in, each broken by a raw HTTP call and kept by its counterpart.
+
+The tables are in telegram_rows and telegram_text_rows; rules that need more than one call follow below.
+No Telegram library takes part.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import aiohttp
+import pytest
+
+from tests.standins.telegram_ledger import Json, Rule
+from tests.standins.telegram_rows import (
+    BLOCKER,
+    CLICK,
+    EMOJI,
+    FILE,
+    FORUM,
+    HERS,
+    METHOD_ROWS,
+    MINE,
+    Row,
+    mark,
+    text,
+)
+from tests.standins.telegram_server import TelegramServer
+from tests.standins.telegram_text_rows import TEXT_ROWS
+from tests.standins.telegram_updates import ALICE, BOB, Room
+
+ROWS = TEXT_ROWS + METHOD_ROWS
+OLD_GROUP = Room(-4_000_222, "group", "Grown")
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[TelegramServer]:
+    """A server with every chat that the rows name; violations are the subject here and fail no test."""
+    async with TelegramServer() as server:
+        server.meet(FORUM)
+        server.block(BLOCKER)
+        server.tolerate(*Rule)
+        yield server
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    code: int
+    body: Json
+    retry_after: str | None = None
+
+
+async def call(
+    http: aiohttp.ClientSession, server: TelegramServer, method: str, params: Json, *, token: str = ""
+) -> Answer:
+    """POST with a JSON body."""
+    url = f"{server.base_url}{token or server.token}/{method}"
+    async with http.post(url, json=params) as answer:
+        return Answer(answer.status, await answer.json(), answer.headers.get("Retry-After"))
+
+
+def broken_rules(server: TelegramServer) -> list[Rule]:
+    return [violation.rule for violation in server.ledger.violations]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.heading}: {row.name}")
+async def test_rule(row: Row, telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
+    assert telegram.write("from Alice")["message"]["message_id"] == HERS
+    own = await call(http, telegram, "sendMessage", text("from the bot"))
+    assert own.body["result"]["message_id"] == MINE
+    assert telegram.click(MINE, "yes")["callback_query"]["id"] == CLICK
+    assert telegram.attach("document", b"pdf")["message"]["document"]["file_id"] == FILE
+
+    broken = await call(http, telegram, row.method, row.broken)
+    assert broken.code == row.code
+    assert broken.body["ok"] == (row.code == 200)
+    if row.code != 200:
+        assert broken.body["error_code"] == row.code
+        assert broken.body["description"].startswith(row.says)
+    assert broken_rules(telegram) == ([row.rule] if row.rule else [])
+    telegram.ledger.violations.clear()
+
+    kept = await call(http, telegram, row.method, row.kept)
+    assert (kept.code, kept.body["ok"]) == (200, True), kept.body
+    assert broken_rules(telegram) == []
+
+
+def test_every_row_has_its_own_name() -> None:
+    names = [(row.heading, row.name) for row in ROWS]
+    assert len(names) == len(set(names))
+
+
+# Making requests
+
+
+async def test_authorizing_your_bot(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
+    refused = await call(http, telegram, "getMe", {}, token="1:wrong")
+    assert (refused.code, refused.body) == (
+        401,
+        {"ok": False, "error_code": 401, "description": "Unauthorized"},
+    )
+    accepted = await call(http, telegram, "getMe", {})
+    assert accepted.body["result"]["username"] == telegram.bot["username"]
+
+
+async def test_unknown_methods_are_not_found(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
+    refused = await call(http, telegram, "sendTelepathy", {})
+    assert (refused.code, refused.body["description"]) == (404, "Not Found: method not found")
+    assert broken_rules(telegram) == [Rule.UNKNOWN_METHOD]
+    assert (await call(http, telegram, "GETME", {})).code == 200  # "case-insensitive"
+
+
+async def test_four_ways_to_pass_parameters(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
+    telegram.write("hello")
+    url = f"{telegram.base_url}{telegram.token}/sendMessage"
+    entities = json.dumps([mark("bold", 0, 1)])
+    for number, way in enumerate(("query", "form", "multipart", "json")):
+        params = {"chat_id": str(ALICE.id), "text": f"{number}{EMOJI}", "entities": entities}
+        if way == "query":
+            request = http.get(url, params=params)
+        elif way == "form":
+            request = http.post(url, data=params)
+        elif way == "multipart":
+            body = aiohttp.FormData(params, default_to_multipart=True)
+            request = http.post(url, data=body)
+        else:
+            request = http.post(url, json=params | {"chat_id": ALICE.id, "entities": [mark("bold", 0, 1)]})
+        async with request as answer:
+            message = (await answer.json())["result"]
+        assert message["text"] == f"{number}{EMOJI}"
+        assert message["entities"] == [mark("bold", 0, 1)]
+    async with http.post(url, data=b"{", headers={"Content-Type": "application/json"}) as answer:
+        assert answer.status == 400
+    async with http.post(url, data=b"x", headers={"Content-Type": "text/plain"}) as answer:
+        assert answer.status == 400
+    async with http.put(url, json=text("x")) as answer:
+        assert answer.status == 405
+
+
+async def test_upgraded_group_names_its_new_id(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
+    telegram.upgrade(OLD_GROUP)
+    refused = await call(http, telegram, "sendMessage", {"chat_id": OLD_GROUP.id, "text": "x"})
+    assert (refused.code, refused.body["description"]) == (
+        400,
+        "Bad Request: group chat was upgraded to a supergroup chat",
+    )
+    new = refused.body["parameters"]["migrate_to_chat_id"]
+    accepted = await call(http, telegram, "sendMessage", {"chat_id": new, "text": "x"})
+    assert accepted.body["result"]["chat"]["type"] == "supergroup"
+
+
+async def test_bot_that_was_kicked_is_told_so(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
+    group = Room(-4_000_333, "group", "Kitchen")
+    telegram.write("hello", chat=group)
+    assert (await call(http, telegram, "sendMessage", {"chat_id": group.id, "text": "x"})).code == 200
+    telegram.kick(group)
+    refused = await call(http, telegram, "sendMessage", {"chat_id": group.id, "text": "y"})
+    assert (refused.code, refused.body["description"]) == (
+        403,
+        "Forbidden: bot was kicked from the group chat",
+    )
+
+
+def test_message_ids_are_counted_per_supergroup_and_for_all_other_chats_together() -> None:
+    world = TelegramServer()
+    first = world.write("one")["message"]["message_id"]
+    assert world.write("two", user=BOB)["message"]["message_id"] == first + 1
+    assert world.write("three", chat=FORUM, thread_id=7)["message"]["message_id"] == first
+
+
+async def test_message_is_shown_without_outer_white_space(
+    telegram: TelegramServer, http: aiohttp.ClientSession
+) -> None:
+    telegram.write("hello")
+    answer = await call(http, telegram, "sendMessage", text("\n ab \n", mark("bold", 0, 6)))
+    assert answer.body["result"]["text"] == "ab"
+    assert answer.body["result"]["entities"] == [mark("bold", 0, 2)]
+    assert telegram.sent[-1].text == "\n ab \n"
+
+
+async def test_file_download(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
+    document = telegram.attach("document", b"four", caption="read this")["message"]["document"]
+    found = await call(http, telegram, "getFile", {"file_id": document["file_id"]})
+    path = found.body["result"]["file_path"]
+    base = f"{telegram.base_file_url}{telegram.token}"
+    async with http.get(f"{base}/{path}") as answer:
+        assert (answer.status, await answer.read()) == (200, b"four")
+    async with http.get(f"{base}/documents/none") as answer:
+        assert answer.status == 404
+    async with http.get(f"{telegram.base_file_url}1:wrong/{path}") as answer:
+        assert answer.status == 401

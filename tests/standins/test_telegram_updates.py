@@ -1,0 +1,388 @@
+"""getUpdates, webhooks, limits, faults and the checks at the end, by raw calls to the Telegram stand-in."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from tests.standins.odd_updates import broken_updates, readable_updates
+from tests.standins.telegram_ledger import Json, Rule
+from tests.standins.telegram_limits import RateLimits
+from tests.standins.telegram_server import TelegramServer
+from tests.standins.telegram_updates import ALICE, BOB, Room
+
+GROUP = Room(-4_000_111, "group", "Kitchen")
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+async def call(http: aiohttp.ClientSession, server: TelegramServer, method: str, **params: object) -> Json:
+    """The answer's body, with the HTTP status as "status"."""
+    async with http.post(f"{server.base_url}{server.token}/{method}", json=params) as answer:
+        body: Json = await answer.json()
+        return body | {"status": answer.status}
+
+
+async def ids(http: aiohttp.ClientSession, server: TelegramServer, **params: object) -> list[int]:
+    return [update["update_id"] for update in (await call(http, server, "getUpdates", **params))["result"]]
+
+
+# getUpdates
+
+
+async def test_unconfirmed_updates_come_again_and_an_offset_confirms(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        first, second, third = (telegram.write(word)["update_id"] for word in ("one", "two", "three"))
+        assert second == first + 1
+        assert await ids(http, telegram) == [first, second, third]
+        assert await ids(http, telegram, limit=2) == [first, second]
+        assert await ids(http, telegram, offset=second) == [second, third]
+        assert telegram.confirmed == first
+        assert await ids(http, telegram) == [second, third]
+        assert await ids(http, telegram, offset=third + 1) == []
+        assert [poll.answered for poll in telegram.polls[-2:]] == [[second, third], []]
+
+
+async def test_negative_offset_forgets_all_but_the_last(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        last = [telegram.write(f"{number}")["update_id"] for number in range(5)][-2:]
+        assert await ids(http, telegram, offset=-2) == last
+        assert await ids(http, telegram) == last
+        assert telegram.confirmed == last[0] - 1
+
+
+async def test_long_poll_waits_for_an_update(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        poll = asyncio.create_task(ids(http, telegram, timeout=30))
+        await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
+        update = telegram.write("hello")
+        assert await poll == [update["update_id"]]
+
+
+async def test_second_poller_terminates_the_first(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        first = asyncio.create_task(call(http, telegram, "getUpdates", timeout=30))
+        await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
+        second = asyncio.create_task(call(http, telegram, "getUpdates", timeout=30))
+        assert await first == {
+            "ok": False,
+            "error_code": 409,
+            "status": 409,
+            "description": "Conflict: terminated by other getUpdates request;"
+            " make sure that only one bot instance is running",
+        }
+        update = telegram.write("hello")
+        assert (await second)["result"] == [update]
+        assert [one.rule for one in telegram.violations] == [Rule.SECOND_POLLER]
+        telegram.tolerate(Rule.SECOND_POLLER)
+
+
+async def test_poll_of_a_client_that_went_away_is_no_second_poller() -> None:
+    async with TelegramServer() as telegram:
+        async with aiohttp.ClientSession() as gone:
+            poll = asyncio.create_task(call(gone, telegram, "getUpdates", timeout=30))
+            await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
+            poll.cancel()
+            await asyncio.gather(poll, return_exceptions=True)
+        async with aiohttp.ClientSession() as http:
+            second = asyncio.create_task(ids(http, telegram, timeout=30))
+            await telegram.wait_for(lambda: len(telegram.polls) == 2, "another poll")
+            update = telegram.write("hello")
+            assert await second == [update["update_id"]]
+
+
+async def test_allowed_updates_hold_from_then_on(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        before = telegram.write("before")
+        assert await ids(http, telegram, allowed_updates=["edited_message"]) == [before["update_id"]]
+        telegram.write("left out")
+        edit = telegram.edit(before, "changed")
+        assert await ids(http, telegram, offset=before["update_id"] + 1) == [edit["update_id"]]
+        assert await ids(http, telegram, allowed_updates=[]) == [edit["update_id"]]
+        again = telegram.write("back")
+        assert await ids(http, telegram, offset=edit["update_id"] + 1) == [again["update_id"]]
+
+
+async def test_repeated_update_comes_once_more_whatever_the_offset(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        update = telegram.write("hello")
+        after = update["update_id"] + 1
+        assert await ids(http, telegram, offset=after) == []
+        telegram.repeat(update)
+        assert await ids(http, telegram, offset=after) == [update["update_id"]]
+        assert await ids(http, telegram, offset=after) == []
+
+
+async def test_odd_updates_are_delivered_as_they_are(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        for odd in [*readable_updates().values(), *broken_updates().values()]:
+            pushed = telegram.push_raw(odd)
+            answer = await call(http, telegram, "getUpdates", offset=pushed["update_id"])
+            assert answer["result"] == [pushed]
+
+
+# setWebhook, deleteWebhook, getWebhookInfo
+
+
+async def test_no_polling_while_a_webhook_is_set(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        poll = asyncio.create_task(call(http, telegram, "getUpdates", timeout=30))
+        await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
+        assert (await call(http, telegram, "setWebhook", url="https://example.org/h"))["result"] is True
+        assert (await poll)["description"] == "Conflict: terminated by setWebhook request"
+        refused = await call(http, telegram, "getUpdates")
+        assert (refused["status"], refused["description"]) == (
+            409,
+            "Conflict: can't use getUpdates method while webhook is active;"
+            " use deleteWebhook to delete the webhook first",
+        )
+        telegram.write("waits")
+        info = (await call(http, telegram, "getWebhookInfo"))["result"]
+        assert (info["url"], info["pending_update_count"]) == ("https://example.org/h", 1)
+        await call(http, telegram, "deleteWebhook", drop_pending_updates=True)
+        assert await ids(http, telegram) == []
+
+
+# Limits
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_one_message_per_second_and_chat(http: aiohttp.ClientSession) -> None:
+    clock = Clock()
+    async with TelegramServer(clock=clock) as telegram:
+        telegram.limits = RateLimits()
+        telegram.write("hello")
+        telegram.write("hello", user=BOB)
+        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="1"))["ok"]
+        assert (await call(http, telegram, "sendMessage", chat_id=BOB.id, text="1"))["ok"]
+        refused = await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="2")
+        assert refused == {
+            "ok": False,
+            "error_code": 429,
+            "status": 429,
+            "description": "Too Many Requests: retry after 1",
+            "parameters": {"retry_after": 1},
+        }
+        assert not telegram.violations
+        early = await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="2")
+        assert early["status"] == 429
+        assert [one.rule for one in telegram.violations] == [Rule.EARLY]
+        clock.now += 1
+        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="2"))["ok"]
+        telegram.tolerate(Rule.EARLY)
+
+
+async def test_twenty_messages_per_minute_and_group_edits_included(http: aiohttp.ClientSession) -> None:
+    clock = Clock()
+    async with TelegramServer(clock=clock) as telegram:
+        telegram.limits = RateLimits()
+        telegram.write("hello", chat=GROUP)
+        message = (await call(http, telegram, "sendMessage", chat_id=GROUP.id, text="0"))["result"]
+        for number in range(1, 21):
+            clock.now += 1
+            answer = await call(
+                http,
+                telegram,
+                "editMessageText",
+                chat_id=GROUP.id,
+                message_id=message["message_id"],
+                text=f"{number}",
+            )
+        assert answer["parameters"] == {"retry_after": 40}
+
+
+async def test_thirty_messages_per_second_in_all(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer(clock=Clock()) as telegram:
+        telegram.limits = RateLimits(per_chat=(100, 1.0))
+        telegram.write("hello")
+        telegram.write("hello", user=BOB)
+        for number in range(15):
+            assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text=f"{number}"))["ok"]
+            assert (await call(http, telegram, "sendMessage", chat_id=BOB.id, text=f"{number}"))["ok"]
+        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 429
+
+
+# Faults
+
+
+async def test_ordered_errors(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        telegram.fail_next("getMe", times=2)
+        for _ in range(2):
+            answer = await call(http, telegram, "getMe")
+            assert (answer["status"], answer["description"]) == (500, "Internal Server Error")
+        assert (await call(http, telegram, "getMe"))["ok"]
+        telegram.fail_next("getMe", status=429, retry_after=7)
+        url = f"{telegram.base_url}{telegram.token}/getMe"
+        async with http.get(url) as answer429:
+            assert (answer429.status, answer429.headers["Retry-After"]) == (429, "7")
+        telegram.fail_next("getWebhookInfo", status=502)
+        async with http.get(f"{telegram.base_url}{telegram.token}/getWebhookInfo") as answer502:
+            assert (answer502.status, answer502.content_type) == (502, "text/html")
+        telegram.assert_faults_fired()
+
+
+async def test_fault_for_one_chat_only(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        telegram.write("hello")
+        telegram.write("hello", user=BOB)
+        telegram.fail_next("sendMessage", chat_id=BOB.id)
+        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["ok"]
+        assert not (await call(http, telegram, "sendMessage", chat_id=BOB.id, text="x"))["ok"]
+
+
+@pytest.mark.parametrize("after_apply", [False, True])
+async def test_dropped_connection_before_and_after_the_call(
+    http: aiohttp.ClientSession, after_apply: bool
+) -> None:
+    async with TelegramServer() as telegram:
+        telegram.write("hello")
+        fault = telegram.fail_next("sendMessage", drop=True, after_apply=after_apply)
+        with pytest.raises(aiohttp.ServerDisconnectedError):
+            await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x")
+        assert fault.fired == 1
+        assert telegram.texts() == (["x"] if after_apply else [])
+
+
+async def test_error_after_the_call_was_carried_out(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        telegram.write("hello")
+        telegram.fail_next("sendMessage", after_apply=True)
+        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
+        assert telegram.texts(ALICE.id) == ["x"]
+
+
+async def test_refused_call_leaves_a_fault_after_the_call_for_the_next_one(
+    http: aiohttp.ClientSession,
+) -> None:
+    async with TelegramServer() as telegram:
+        telegram.write("hello")
+        fault = telegram.fail_next("sendMessage", after_apply=True)
+        assert (await call(http, telegram, "sendMessage", chat_id=1, text="x"))["status"] == 400
+        assert fault.fired == 0
+        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
+
+
+@pytest.mark.parametrize("after_apply", [False, True])
+async def test_held_answer(http: aiohttp.ClientSession, after_apply: bool) -> None:
+    async with TelegramServer() as telegram:
+        telegram.write("hello")
+        hold = telegram.hold_next("sendMessage", after_apply=after_apply)
+        answer = asyncio.create_task(call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))
+        await hold.reached.wait()
+        assert telegram.texts() == (["x"] if after_apply else [])
+        assert not answer.done()
+        hold.release()
+        assert (await answer)["result"]["text"] == "x"
+
+
+async def test_server_comes_back_on_its_port_with_its_state(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        poll = asyncio.create_task(call(http, telegram, "getUpdates", timeout=30))
+        await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
+        await telegram.stop()
+        assert (await poll)["status"] == 500
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await call(http, telegram, "getMe")
+        update = telegram.write("written while the server was away")
+        await telegram.start()
+        assert await ids(http, telegram) == [update["update_id"]]
+
+
+# Checks at the end
+
+
+async def broken_by(http: aiohttp.ClientSession, *steps: tuple[str, Json]) -> list[Rule]:
+    """The rules that calls to a fresh server break, as the check at its end finds them."""
+    telegram = TelegramServer()
+
+    async def converse() -> None:
+        async with telegram:
+            telegram.write("hello")
+            for method, params in steps:
+                await call(http, telegram, method, **params)
+
+    with pytest.raises(AssertionError, match="the client broke rules of the Bot API") as found:
+        await converse()
+    rules = [one.rule for one in telegram.violations]
+    assert all(str(rule) in str(found.value) for rule in rules)
+    return rules
+
+
+SAY = ("sendMessage", {"chat_id": ALICE.id, "text": "x"})
+TYPE = ("sendChatAction", {"chat_id": ALICE.id, "action": "typing"})
+
+
+async def test_typing_after_the_last_message_is_found(http: aiohttp.ClientSession) -> None:
+    assert await broken_by(http, TYPE, SAY, TYPE) == [Rule.LATE_TYPING]
+
+
+async def test_text_said_twice_is_found(http: aiohttp.ClientSession) -> None:
+    assert await broken_by(http, SAY, SAY) == [Rule.REPEATED_TEXT]
+
+
+async def test_rejected_text_is_found(http: aiohttp.ClientSession) -> None:
+    assert await broken_by(http, ("sendMessage", {"chat_id": ALICE.id, "text": ""})) == [Rule.FORMATTING]
+
+
+async def test_unknown_field_is_found(http: aiohttp.ClientSession) -> None:
+    assert await broken_by(http, ("getMe", {"verbose": True})) == [Rule.UNKNOWN_FIELD]
+
+
+async def test_token_in_a_text_or_query_is_found(http: aiohttp.ClientSession) -> None:
+    token = TelegramServer().token
+    leak = ("sendMessage", {"chat_id": ALICE.id, "text": f"my key is {token}"})
+    assert await broken_by(http, leak) == [Rule.TOKEN_LEAK]
+
+
+async def test_typing_after_a_turn_that_the_test_marked_is_found(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        for late in (False, True):
+            telegram.write("hello")
+            for method, params in (TYPE, ("sendMessage", {"chat_id": ALICE.id, "text": f"{late}"})):
+                await call(http, telegram, method, **params)
+            telegram.turn_over()
+            assert not telegram.violations
+        await call(http, telegram, TYPE[0], **TYPE[1])
+        await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="more")
+        assert [one.rule for one in telegram.violations] == [Rule.LATE_TYPING]
+        telegram.tolerate(Rule.LATE_TYPING)
+
+
+async def test_open_click_and_unfired_fault_are_found(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        telegram.write("hello")
+        message = (await call(http, telegram, SAY[0], **SAY[1]))["result"]
+        query = telegram.click(message["message_id"], "yes")["callback_query"]
+        telegram.fail_next("getMe")
+        assert [one.rule for one in telegram.violations] == [Rule.UNANSWERED_CLICK, Rule.FAULT_NOT_FIRED]
+        with pytest.raises(AssertionError, match="getMe: 0 of 1"):
+            telegram.assert_faults_fired()
+        await call(http, telegram, "getMe")
+        await call(http, telegram, "answerCallbackQuery", callback_query_id=query["id"])
+
+
+async def test_waiting_in_vain_tells_the_last_calls(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        await call(http, telegram, "getMe")
+        with pytest.raises(AssertionError, match=r"in vain for 1 messages; last calls:\n.*getMe"):
+            await telegram.wait_sent(1, seconds=0.01)
+
+
+async def test_log_holds_no_token(http: aiohttp.ClientSession) -> None:
+    async with TelegramServer() as telegram:
+        async with http.get(f"{telegram.base_url}{telegram.token}/getMe") as answer:
+            assert answer.status == 200
+        assert [one.url for one in telegram.ledger.calls] == ["/bot<token>/getMe"]
