@@ -1,8 +1,8 @@
 """The rules of Anthropic's Messages API for a request, as its documentation states them.
 
 `examine` raises `Wrong` or `Unfit` for a request that the API answers with 400. Written from the pages
-Messages, Errors, Tool use, Extended thinking, Prompt caching and Vision; `test_anthropic_rules.py` has the
-headings.
+Messages, Versions, Errors, Tool use, Extended thinking, Prompt caching and Vision; the headings are in
+`test_anthropic_rules.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.standins.anthropic_signatures import genuine, mark_of, thinking_digest, thinking_digest_of
 from tests.standins.shapes import (
+    Wrong,
     anything,
     array,
     boolean,
@@ -26,6 +27,8 @@ from tests.standins.shapes import (
 )
 
 Json = dict[str, Any]
+
+VERSIONS = ("2026-10-21", "2023-06-01", "2023-01-01")
 
 NAME = r"[a-zA-Z0-9_-]{1,128}"
 CACHE = nullable(record({"type": one_of("ephemeral")}, {"ttl": one_of("5m", "1h")}))
@@ -151,21 +154,24 @@ class Abilities:
     """What the model behind the stand-in takes; the defaults are those of a current model, rather strict.
 
     `prefill`: the last message may be the assistant's. `mid_system`: system messages after a user turn.
-    `sampling`: temperature, top_p and top_k. `thinking`: types of the thinking parameter.
+    `thinking`: types of the thinking parameter.
     `context_window` and `max_output` are in tokens, a token being four characters.
     """
 
     prefill: bool = False
     mid_system: bool = False
-    sampling: bool = True
     thinking: frozenset[str] = frozenset({"enabled", "adaptive", "disabled"})
     context_window: int = 200_000
     max_output: int = 64_000
 
 
-def examine(body: Json, abilities: Abilities) -> None:
+def examine(body: Json, abilities: Abilities, version: str) -> None:
     """Check a parsed request. Raises Wrong (shape) or Unfit (parts that do not belong together)."""
     REQUEST(body, ())
+    if version == VERSIONS[0]:
+        for name in ("temperature", "top_p", "top_k"):
+            if name in body:
+                raise Wrong((name,), "extra", "Extra inputs are not permitted")
     messages: list[Json] = body["messages"]
     _check_order(messages, abilities)
     _check_texts(body)
@@ -285,6 +291,10 @@ def _check_place(where: str, role: str, block: Json, asked: list[str]) -> None:
         raise Unfit(f"{where}: `{kind}` blocks can only be in `assistant` messages")
     if kind == "tool_result" and role != "user":
         raise Unfit(f"{where}: `{kind}` blocks can only be in `user` messages")
+    if kind == "document" and role == "assistant":
+        raise Unfit(f"{where}: `document` blocks are not permitted in `assistant` messages")
+    if kind == "text" and role == "user" and block.get("citations"):
+        raise Unfit(f"{where}.citations: citations are not permitted in `user` messages")
     if kind == "tool_result" and block["tool_use_id"] not in asked:
         raise Unfit(
             f"{where}: unexpected `tool_use_id` found in `tool_result` blocks: {block['tool_use_id']}. Each"
@@ -306,10 +316,6 @@ def _check_limits(body: Json, abilities: Abilities) -> None:
             f"max_tokens: {body['max_tokens']} > {abilities.max_output}, which is the maximum allowed number"
             f" of output tokens for {body['model']}"
         )
-    if not abilities.sampling:
-        for name in ("temperature", "top_p", "top_k"):
-            if name in body:
-                raise Unfit(f"`{name}` is not supported on this model")
 
 
 def _check_thinking(body: Json, abilities: Abilities) -> None:

@@ -37,7 +37,6 @@ KINDS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-VERSIONS = ("2023-06-01", "2023-01-01")
 STOPS = (
     "end_turn",
     "max_tokens",
@@ -68,21 +67,22 @@ class AnthropicServer(ModelServer):
         self._cache = PromptCache(cache_minimum)
 
     def key_of(self, request: web.BaseRequest) -> str:
-        key = request.headers.get("x-api-key")
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+        key = request.headers.get("x-api-key") or (bearer if scheme == "Bearer" else "")
         if not key:
-            raise Refused(401, KINDS[401], "x-api-key header is required")
+            raise Refused(401, KINDS[401], "An Authorization or x-api-key header is required.")
         if key not in self.keys:
-            raise Refused(401, KINDS[401], "invalid x-api-key")
+            raise Refused(401, KINDS[401], "invalid API key")
         return key
 
     def examine(self, request: web.BaseRequest, body: dict[str, object]) -> None:
         version = request.headers.get("anthropic-version")
         if not version:
             raise Refused(400, KINDS[400], "anthropic-version: header is required")
-        if version not in VERSIONS:
+        if version not in rules.VERSIONS:
             raise Refused(400, KINDS[400], f'anthropic-version: "{version}" is not a valid version')
         try:
-            rules.examine(body, self.abilities)
+            rules.examine(body, self.abilities, version)
         except Wrong as wrong:
             raise Refused(400, KINDS[400], f"{'.'.join(map(str, wrong.path))}: {wrong.text}") from None
         except rules.Unfit as unfit:

@@ -30,6 +30,7 @@ class Gate:
 
     def let(self, count: int = 1) -> None:
         """Let `count` more deltas pass."""
+        self._waiting.clear()
         for _ in range(count):
             self._permits.release()
 
@@ -50,7 +51,6 @@ class Gate:
         if self._permits.locked():
             self._waiting.set()
         await self._permits.acquire()
-        self._waiting.clear()
         if self._opened.is_set():
             self._permits.release()
 
@@ -204,7 +204,8 @@ class Continuer:
     """A faithful model for the rule of the cut answer: says `whole`, going on from what the transcript holds.
 
     It looks at the assistant texts after the last user message that contains `asked`. Request by request the
-    connection is cut after so many deltas as the next number of `cuts` says; with none left it finishes.
+    connection is cut after so many deltas as the next number of `cuts` says (at most all of them); with no
+    number left it finishes, with nothing left to say it ends its turn with an empty answer, as models do.
     A transcript that holds something `whole` does not begin with is answered with `LOST` and that text.
     """
 
@@ -221,11 +222,12 @@ class Continuer:
         rest = remainder(self.whole, said)
         if rest is None:
             return self.LOST + repr(said)
-        parts: list[Part] = [Say(rest, self._chunks)] if rest.strip() else [Say("(nothing more)")]
-        if self._cuts:
-            deltas = len(parts[0].pieces()) if isinstance(parts[0], Say) else 0
-            parts.append(Break(after_chunks=min(self._cuts.pop(0), deltas)))
-        return parts
+        if not rest.strip():
+            return []
+        say = Say(rest, self._chunks)
+        if not self._cuts:
+            return say
+        return [say, Break(after_chunks=min(self._cuts.pop(0), len(say.pieces())))]
 
 
 def remainder(whole: str, said: Sequence[str]) -> str | None:
