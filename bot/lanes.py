@@ -66,8 +66,10 @@ class RunHandle:
         """The context is being summarised: not in this version, the place is kept."""
         return False
 
-    def abort(self) -> None:
-        """Cancel the task. The store is told first, by whoever aborts: the signal only hurries."""
+    def stop(self) -> None:
+        """End the run at once. The store is told first, by whoever stops it: this only hurries."""
+        if self.run is not None:
+            self.run.silence()
         self.task.cancel()
 
 

@@ -116,6 +116,10 @@ class TurnRun:
         assert end is not None, "a run that returns has stored its end"
         return RunResult(tuple(self._blocks), end.outcome, end.duration, end.model, end.usage, tuple(self._sends))
 
+    def silence(self) -> None:
+        """Show no sign of work any more."""
+        self._typing.stop()
+
     async def emit(self, event: AgentEvent) -> None:
         """See Journal. Plans the blocks that a piece of text completes."""
         match event:

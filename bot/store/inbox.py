@@ -2,13 +2,14 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from bot.store import codec, rows
 from bot.store.database import Database
 from bot.store.values import Accepted, AcceptedMessage, Duplicate, Fresh
 from bot.store.writer import Writer
 from channels.base import Mark
-from channels.message import ChatMoved, InboundMessage, UnreadEvent
+from channels.message import ChatMoved, InboundKind, InboundMessage, UnreadEvent
 
 UNREAD_LIMIT = 65_536
 """Characters kept of an event that could not be read."""
@@ -130,6 +131,8 @@ class Inbox:
         if found:
             return Duplicate(*found)
         conv_id = rows.conversation(db, place)
+        if message.kind is InboundKind.EDIT:
+            item = _edited(db, item, conv_id)
         if item.session_key is not None:
             transcript = rows.transcript_of(db, item.session_key, conv_id, now, self._new_id())
             if item.turn_id is not None:
@@ -164,6 +167,20 @@ class Inbox:
             ),
         ).fetchone()
         return int(made[0]) if made else None
+
+
+def _edited(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> AcceptedMessage:
+    """An edit replaces the words of a message that still waits (durability.md part 6); else it is kept and dropped."""
+    message = item.message
+    found = db.execute(
+        "SELECT seq, payload FROM inbox WHERE conv_id=? AND message_id=? AND state='waiting' AND kind='message'",
+        (conv_id, message.origin.message_id),
+    ).fetchone()
+    if found is None:
+        return replace(item, state="dropped", reason="edited too late")
+    words = replace(codec.load_inbound(found[1]), text=message.text, attachments=message.attachments)
+    db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.dump_inbound(words), found[0]))
+    return replace(item, state="dropped", reason="replaced the message")
 
 
 def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:

@@ -1,0 +1,1 @@
+"""What people steer the bot with in the chat. See `registry`; one module per command."""

@@ -1,0 +1,108 @@
+"""Carries commands out: effect and reply in one transaction, then the signals that hurry what was decided."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from bot.bus import EventBus
+from bot.clock import Clock
+from bot.commands.registry import Call, Registry
+from bot.delivery import Outbox
+from bot.lanes import Lanes
+from bot.replies import notice
+from bot.store.commands import CommandKept
+from bot.store.errors import StoreUnavailable
+from bot.store.store import Store
+from bot.store.values import Planned, Stopped
+from channels.message import InboundMessage
+
+log = structlog.get_logger()
+
+_PAUSE = 1.0
+
+
+class CommandRunner:
+    """Runs accepted commands, each in a task of its own; implements `registry.Answering`.
+
+    is_owner: whether a message is by an owner of the bot.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        outbox: Outbox,
+        lanes: Lanes,
+        bus: EventBus,
+        clock: Clock,
+        registry: Registry,
+        is_owner: Callable[[InboundMessage], bool],
+    ) -> None:
+        self._store = store
+        self._outbox = outbox
+        self._lanes = lanes
+        self._bus = bus
+        self._clock = clock
+        self._registry = registry
+        self._is_owner = is_owner
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, seq: int, session_key: str, message: InboundMessage) -> None:
+        """Carry a command out soon; one that cannot be written now is tried until it can."""
+        call = Call(seq, session_key, message, self._is_owner(message))
+        task = asyncio.create_task(self._carry_out(call), name=f"command-{seq}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def recover(self) -> None:
+        """Carry out what was accepted before the service ended, in order."""
+        for seq, session_key, message in await self._store.inbox.open_commands():
+            await self._carry_out(Call(seq, session_key, message, self._is_owner(message)))
+
+    async def drain(self) -> None:
+        """Wait for commands under way."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    async def say(self, call: Call, text: str) -> None:
+        """See Answering."""
+        self._follow(call, await self._store.commands.answer(call.seq, self._blocks(call, text)))
+
+    async def stop(self, call: Call, text: Callable[[bool, int], str]) -> None:
+        """See Answering."""
+        reply = self._reply(call, text)
+        self._follow(call, await self._store.commands.stop(call.seq, call.session_key, reply))
+
+    async def reset(self, call: Call, text: Callable[[bool, int], str]) -> None:
+        """See Answering."""
+        reply = self._reply(call, text)
+        fresh = self._clock.new_id()
+        self._follow(call, await self._store.commands.reset(call.seq, call.session_key, fresh, reply))
+
+    async def _carry_out(self, call: Call) -> None:
+        while True:
+            try:
+                await self._registry.carry_out(call, self)
+                return
+            except StoreUnavailable:
+                await self._clock.sleep(_PAUSE)
+            except Exception:
+                log.exception("command failed", seq=call.seq)
+                return
+
+    def _reply(self, call: Call, text: Callable[[bool, int], str]) -> Callable[[Stopped], tuple[Planned, ...]]:
+        return lambda stopped: self._blocks(call, text(bool(stopped.ends), stopped.dropped))
+
+    def _blocks(self, call: Call, text: str) -> tuple[Planned, ...]:
+        channel = self._outbox.channel(call.message.origin.place.channel)
+        return notice(f"cmd:{call.seq}", text, channel, self._clock.nonce)
+
+    def _follow(self, call: Call, kept: CommandKept) -> None:
+        """Stop what was stopped, tell what ended, then send the reply: in this order, so that it is the last word."""
+        ended = {end.run.turn_id for end in kept.stopped.ends}
+        handle = self._lanes.handle(call.session_key)
+        if handle is not None and handle.turn_id in ended:
+            handle.stop()
+        for end in kept.stopped.ends:
+            self._bus.publish(end)
+        self._outbox.planned(kept.conv_id, call.message.origin.place, kept.deliveries, reserved=False)

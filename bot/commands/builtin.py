@@ -1,0 +1,53 @@
+"""The commands of this version: /help, /status, /stop, /new and /reset."""
+
+from collections.abc import Awaitable, Callable
+
+from pydantic import Field
+
+from bot import wording
+from bot.commands.registry import Answering, Arguments, Call, Command, Registry
+
+
+class HelpArguments(Arguments):
+    """Of /help."""
+
+    command: str | None = Field(default=None, description="A command to explain.")
+
+
+def build(status: Callable[[Call], Awaitable[str]]) -> Registry:
+    """The registry. status: makes the text of /status."""
+
+    async def show_help(call: Call, arguments: Arguments, answering: Answering) -> None:
+        assert isinstance(arguments, HelpArguments)
+        if arguments.command is None:
+            lines = [f"`{command.usage}` {command.help}" for command in registry.commands]
+            await answering.say(call, "\n".join(f"- {line}" for line in lines))
+            return
+        command = registry.get(arguments.command)
+        if command is None:
+            await answering.say(call, f"There is no command {arguments.command!r}. /help lists all.")
+            return
+        also = f" Also: {', '.join(f'/{alias}' for alias in command.aliases)}." if command.aliases else ""
+        await answering.say(call, f"`{command.usage}` {command.help}{also}")
+
+    async def show_status(call: Call, _: Arguments, answering: Answering) -> None:
+        await answering.say(call, await status(call))
+
+    async def stop(call: Call, _: Arguments, answering: Answering) -> None:
+        await answering.stop(call, wording.stopped)
+
+    async def reset(call: Call, _: Arguments, answering: Answering) -> None:
+        await answering.reset(call, wording.fresh_start)
+
+    registry = Registry(
+        (
+            Command(
+                name="help", help="What you can type.", run=show_help, aliases=("commands",), arguments=HelpArguments
+            ),
+            Command(name="status", help="What is running, and which model answers.", run=show_status),
+            Command(name="stop", help="Stop the run, and drop what waits.", run=stop, aliases=("abort",)),
+            Command(name="new", help="Begin a new conversation; the old one is kept.", run=reset),
+            Command(name="reset", help="The same as /new.", run=reset),
+        )
+    )
+    return registry

@@ -1,0 +1,123 @@
+"""Commands by name: one definition for text, console and HTTP. They answer without a model, also during a run.
+
+A command must be the whole message. Text that begins with a slash and names no command goes to the model as it is.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from channels.message import InboundMessage
+
+_FORM = re.compile(r"/([A-Za-z][\w-]*)(?:@\w+)?:?(?:\s+(.*))?", re.DOTALL)
+
+
+class Arguments(BaseModel):
+    """Base of a command's arguments; fields are filled word by word, the last one takes the rest."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A command that is carried out. seq: its row in the inbox."""
+
+    seq: int
+    session_key: str
+    message: InboundMessage
+    by_owner: bool
+
+
+class Answering(Protocol):
+    """How a command answers: each method is one transaction with the command's own end in it."""
+
+    async def say(self, call: Call, text: str) -> None:
+        """Only say something."""
+
+    async def stop(self, call: Call, text: Callable[[bool, int], str]) -> None:
+        """Stop the session's run and drop what waits; text is made of (was running, dropped)."""
+
+    async def reset(self, call: Call, text: Callable[[bool, int], str]) -> None:
+        """As stop, then begin a new transcript."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command. run: takes the call, its arguments and how to answer."""
+
+    name: str
+    help: str
+    run: Callable[[Call, Arguments, Answering], Awaitable[None]]
+    aliases: tuple[str, ...] = ()
+    arguments: type[Arguments] = Arguments
+    owners_only: bool = False
+
+    @property
+    def usage(self) -> str:
+        """The command with its arguments, as one types it."""
+        words = (
+            f"<{name}>" if field.is_required() else f"[{name}]" for name, field in self.arguments.model_fields.items()
+        )
+        return " ".join((f"/{self.name}", *words))
+
+
+class Registry:
+    """All commands. Raises ValueError when two have one name."""
+
+    def __init__(self, commands: Sequence[Command]) -> None:
+        self.commands = tuple(commands)
+        self._by_name: dict[str, Command] = {}
+        for command in commands:
+            for name in (command.name, *command.aliases):
+                if name in self._by_name:
+                    raise ValueError(f"two commands are called /{name}")
+                self._by_name[name] = command
+
+    def find(self, text: str) -> tuple[Command, str] | None:
+        """The command that a text is, and the words behind its name; None when it is none."""
+        matched = _FORM.fullmatch(text.strip())
+        if matched is None:
+            return None
+        command = self._by_name.get(matched[1].lower())
+        return (command, (matched[2] or "").strip()) if command else None
+
+    def get(self, name: str) -> Command | None:
+        """A command by name or alias, with or without the slash."""
+        return self._by_name.get(name.removeprefix("/").lower())
+
+    async def carry_out(self, call: Call, answering: Answering) -> None:
+        """Run the command that a message is; wrong arguments and missing rights are answered in plain words."""
+        found = self.find(call.message.text)
+        if found is None:
+            await answering.say(call, "This command is not there any more. /help lists what is.")
+            return
+        command, words = found
+        if command.owners_only and not call.by_owner:
+            await answering.say(call, f"/{command.name} is for the owners of this bot.")
+            return
+        try:
+            arguments = _parse(command.arguments, words)
+        except ValidationError as error:
+            first = error.errors()[0]
+            await answering.say(call, f"{_mistake(words, first['msg'])} Usage: {command.usage}")
+            return
+        await command.run(call, arguments, answering)
+
+
+def _parse(model: type[Arguments], words: str) -> Arguments:
+    names = list(model.model_fields)
+    if not names:
+        if words:
+            return model.model_validate({"": words})  # refused: no such argument
+        return model()
+    pieces = words.split(None, len(names) - 1)
+    return model.model_validate(dict(zip(names, pieces, strict=False)))
+
+
+def _mistake(words: str, reason: str) -> str:
+    return (
+        f"I did not understand {words!r} ({reason.lower()})." if words else f"Something is missing ({reason.lower()})."
+    )

@@ -1,0 +1,1 @@
+"""What happens to a message before anybody thinks about it. See `pipeline`."""

@@ -1,0 +1,35 @@
+"""Who gets in: a pure decision about one message. Strangers reach no model and no tool, and are told nothing."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from channels.message import ChatKind, InboundMessage
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRules:
+    """Rules of one channel. allow_from: ids of senders; owners: ids that always get in."""
+
+    policy: Literal["allowlist", "open"]
+    allow_from: Collection[str]
+    owners: Collection[str]
+
+
+LOCAL = (ChatKind.CONSOLE, ChatKind.API)
+"""Places whose callers the gateway has let in already."""
+
+
+def refusal(message: InboundMessage, rules: AccessRules | None) -> str | None:
+    """Why a message is dropped, None when it is let in. rules: None for a channel without any."""
+    place = message.origin.place
+    if place.kind in LOCAL:
+        return None
+    if place.kind is not ChatKind.DIRECT:
+        return "groups"
+    if rules is None:
+        return "access"
+    sender = message.origin.sender
+    if rules.policy == "open" or sender in rules.owners or sender in rules.allow_from:
+        return None
+    return "access"

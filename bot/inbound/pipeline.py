@@ -1,0 +1,128 @@
+"""The way of a message from an adapter into the store, on one screen: access, command, session key, accept, wake.
+
+Nothing is awaited before the store call, so the order in which adapters call is the order of acceptance. The platform
+is told that a message was received only after `accept` has returned.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import structlog
+
+from bot.commands.registry import Registry
+from bot.inbound.access import AccessRules, refusal
+from bot.store.errors import StoreUnavailable
+from bot.store.store import Store
+from bot.store.values import Accepted, AcceptedMessage, Duplicate, Fresh
+from channels.base import Mark, NotAccepted
+from channels.message import ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
+
+log = structlog.get_logger()
+
+STRANGER_LIMIT = 4096
+"""Bytes kept of the one message that is kept of an unknown sender."""
+
+
+class Accepting(Protocol):
+    """Who is told about accepted messages: the service."""
+
+    def wake(self, session_key: str) -> None:
+        """A message waits in this session."""
+
+    def command(self, seq: int, session_key: str, message: InboundMessage) -> None:
+        """A command is to be carried out."""
+
+    def can_send(self, channel: str) -> None:
+        """A channel can send again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """How a message finds its session, and which rules let its sender in (by channel)."""
+
+    session_key: Callable[[InboundMessage], str]
+    access: dict[str, AccessRules]
+
+
+class Pipeline:
+    """The sink of all channels."""
+
+    def __init__(self, store: Store, routing: Routing, registry: Registry, accepting: Accepting) -> None:
+        self._store = store
+        self._routing = routing
+        self._registry = registry
+        self._accepting = accepting
+        self.dropped: Counter[str] = Counter()
+        """How many messages were dropped, by rule, since the start."""
+
+    async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
+        """See `channels.base.Sink`."""
+        items = [self._decide(item) for item in batch]
+        try:
+            answers = await self._store.inbox.accept(items, mark)
+        except StoreUnavailable as error:
+            raise NotAccepted(str(error)) from None
+        for item, answer in zip(items, answers, strict=True):
+            self._tell(item, answer)
+
+    async def accept_one(self, item: AcceptedMessage) -> Fresh | Duplicate:
+        """Accept a message whose session is known (HTTP, console). Raises StoreUnavailable."""
+        if self._registry.find(item.message.text) is not None:
+            item = replace(item, message=replace(item.message, kind=InboundKind.COMMAND))
+        (answer,) = await self._store.inbox.accept([item])
+        self._tell(item, answer)
+        return answer
+
+    async def mark(self, scope: str) -> str | None:
+        """See `channels.base.Sink`."""
+        return await self._store.inbox.mark(scope)
+
+    def can_send(self, channel: str) -> None:
+        """See `channels.base.Sink`."""
+        self._accepting.can_send(channel)
+
+    def _decide(self, item: Incoming) -> Accepted:
+        if isinstance(item, UnreadEvent | ChatMoved):
+            return item
+        place = item.origin.place
+        reason = refusal(item, self._routing.access.get(place.channel))
+        if reason is not None:
+            return AcceptedMessage(message=_bounded(item), session_key=None, state="dropped", reason=reason)
+        session_key = self._routing.session_key(item)
+        if item.kind is InboundKind.MESSAGE and self._registry.find(item.text) is not None:
+            item = replace(item, kind=InboundKind.COMMAND)
+        return AcceptedMessage(message=item, session_key=session_key)
+
+    def _tell(self, item: Accepted, answer: Fresh | Duplicate) -> None:
+        if isinstance(item, UnreadEvent):
+            if isinstance(answer, Fresh):
+                log.warning("event not readable; kept and passed over", channel=item.channel, error=item.error)
+            return
+        if isinstance(item, ChatMoved):
+            log.info("chat moved", channel=item.channel, old=item.old_chat, new=item.new_chat)
+            return
+        if item.state == "dropped":
+            self.dropped[item.reason or "access"] += 1
+            return
+        if isinstance(answer, Duplicate) or item.session_key is None or item.message.kind is InboundKind.EDIT:
+            return
+        if item.message.kind is InboundKind.COMMAND:
+            self._accepting.command(answer.seq, item.session_key, item.message)
+        else:
+            self._accepting.wake(item.session_key)
+
+
+def _bounded(message: InboundMessage) -> InboundMessage:
+    """What is kept of a stranger: one message per sender (by its key), at most 4 KB of text, no attachments."""
+    origin = message.origin
+    text = message.text.encode(errors="replace")[:STRANGER_LIMIT].decode(errors="ignore")
+    name = origin.sender_name[:64]
+    return replace(
+        message,
+        event_key=f"x:{origin.sender}",
+        text=text,
+        attachments=(),
+        origin=replace(origin, sender_name=name),
+    )
