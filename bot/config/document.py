@@ -216,7 +216,7 @@ def _without_content(complaint: str) -> str:
     return re.sub(r"'[^']*'", lambda part: part[0] if harmless.fullmatch(part[0]) else "...", complaint)
 
 
-def below(paths: set[KeyPath], path: KeyPath) -> bool:
+def touches(paths: set[KeyPath], path: KeyPath) -> bool:
     """Whether `path` is one of `paths`, or stands below or above one of them."""
     return any(path[: len(one)] == one or one[: len(path)] == path for one in paths)
 

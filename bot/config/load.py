@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bot.config.checks import conflicts
-from bot.config.document import Document, Place, below, read_document, without
+from bot.config.document import Document, Place, read_document, touches, without
 from bot.config.errors import ConfigError, KeyPath, Problem
 from bot.config.explain import errors_of, explain
 from bot.config.later import later_keys
@@ -63,13 +63,13 @@ def _check(document: Document, file: Path, environ: Mapping[str, str]) -> tuple[
     while errors := errors_of(Config, tree):
         for error in errors:
             path, text = explain(error, _place(document, error["loc"]), Config)
-            if not below(reported, path):
+            if not touches(reported, path):
                 findings.append((None, path, text))
             without(tree, path)
         reported |= {tuple(part for part in error["loc"] if part != "[key]") for error in errors}
     config = _absolute(Config.model_validate(tree), file.parent, environ)
     for conflict in conflicts(config, file):
-        if not any(below(reported, path) for path in (conflict.path, *conflict.read)):
+        if not any(touches(reported, path) for path in (conflict.path, *conflict.read)):
             findings.append((None, conflict.path, conflict.text))
     return config, findings
 
