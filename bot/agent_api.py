@@ -1,0 +1,124 @@
+"""What a program may ask of the service: submit a message, look at its turn, wait, abort, steer. HTTP wraps this.
+
+A run belongs to its session, not to the caller: nothing here stops one but `abort`.
+"""
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass
+
+from bot.bus import EventBus
+from bot.clock import Clock
+from bot.delivery import Outbox
+from bot.inbound.pipeline import Pipeline
+from bot.lanes import Lanes
+from bot.store.store import Store
+from bot.store.values import AcceptedMessage, Duplicate, TurnState, TurnView
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+
+OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A message to the agent. session_key: where it belongs; place: whose conversation it is (http or console)."""
+
+    text: str
+    session_key: str
+    place: Place
+    sender: str
+    idempotency_key: str | None = None
+
+
+class IdempotencyConflict(Exception):
+    """The same Idempotency-Key came with another body."""
+
+
+class AgentApi:
+    """One per service."""
+
+    def __init__(
+        self, store: Store, pipeline: Pipeline, lanes: Lanes, outbox: Outbox, bus: EventBus, clock: Clock
+    ) -> None:
+        self._store = store
+        self._pipeline = pipeline
+        self._lanes = lanes
+        self._outbox = outbox
+        self._bus = bus
+        self._clock = clock
+
+    async def submit(self, submission: Submission) -> TurnView:
+        """Store a message and return its turn, as it is then; the same key and body give the same turn.
+
+        Raises IdempotencyConflict, or StoreUnavailable when nothing was stored.
+        """
+        turn_id = self._clock.new_id()
+        body = json.dumps([submission.text, submission.session_key], ensure_ascii=False)
+        digest = hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest()
+        message = InboundMessage(
+            origin=Origin(place=submission.place, sender=submission.sender),
+            event_key=f"h:{submission.idempotency_key or turn_id}",
+            kind=InboundKind.API,
+            text=submission.text,
+            sent_at=self._clock.now(),
+        )
+        answer = await self._pipeline.accept_one(
+            AcceptedMessage(message=message, session_key=submission.session_key, turn_id=turn_id, digest=digest)
+        )
+        if isinstance(answer, Duplicate):
+            if answer.digest != digest or answer.turn_id is None:
+                raise IdempotencyConflict(submission.idempotency_key)
+            turn_id = answer.turn_id
+        view = await self._store.reads.turn(turn_id)
+        assert view is not None, "a turn is stored with its message"
+        return view
+
+    async def turn(self, turn_id: str) -> TurnView | None:
+        """A turn by its id, with what it said so far."""
+        return await self._store.reads.turn(turn_id)
+
+    async def wait(self, turn_id: str, seconds: float) -> TurnView | None:
+        """The turn once it has ended, or as it is after so many seconds; None when there is no such turn."""
+        subscription = self._bus.subscribe(run_id=turn_id)
+        try:
+            async with asyncio.timeout(seconds):
+                view = await self._store.reads.turn(turn_id)
+                if view is None or view.state not in OPEN:
+                    return view
+                async for event in subscription:
+                    if event.type == "agent_end":
+                        break
+        except TimeoutError:
+            pass
+        finally:
+            self._bus.unsubscribe(subscription)
+        return await self._store.reads.turn(turn_id)
+
+    async def abort(self, turn_id: str) -> bool:
+        """End a turn, queued or running; False when it had ended already or is not known."""
+        view = await self._store.reads.turn(turn_id)
+        end = await self._store.commands.abort(turn_id) if view else None
+        if view is None or end is None:
+            return False
+        handle = self._lanes.handle(view.session_key)
+        if handle is not None and handle.turn_id == turn_id:
+            handle.stop()
+        self._bus.publish(end)
+        return True
+
+    async def steer(self, turn_id: str, text: str) -> bool:
+        """Give a running turn a text to read before its next model call; False when the turn has ended."""
+        view = await self._store.reads.turn(turn_id)
+        if view is None:
+            return False
+        now = self._clock.now()
+        place = Place(channel="http", account="", chat="steer", kind=ChatKind.API)
+        message = InboundMessage(
+            origin=Origin(place=place, sender="http"),
+            event_key=f"h:steer:{self._clock.new_id()}",
+            kind=InboundKind.API,
+            text=text,
+            sent_at=now,
+        )
+        return await self._store.inbox.steer(turn_id, message)
