@@ -91,7 +91,7 @@ class CommandRunner:
                 return
 
     def _reply(self, call: Call, text: Callable[[bool, int], str]) -> Callable[[Stopped], tuple[Planned, ...]]:
-        return lambda stopped: self._blocks(call, text(bool(stopped.ends), stopped.dropped))
+        return lambda stopped: self._blocks(call, text(stopped.running, stopped.dropped))
 
     def _blocks(self, call: Call, text: str) -> tuple[Planned, ...]:
         channel = self._outbox.channel(call.message.origin.place.channel)
@@ -103,6 +103,6 @@ class CommandRunner:
         handle = self._lanes.handle(call.session_key)
         if handle is not None and handle.turn_id in ended:
             handle.stop()
-        for end in kept.stopped.ends:
+        for end in (*kept.stopped.ends, *((kept.end,) if kept.end else ())):
             self._bus.publish(end)
         self._outbox.planned(kept.conv_id, call.message.origin.place, kept.deliveries, reserved=False)

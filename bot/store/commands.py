@@ -18,11 +18,12 @@ Reply = Callable[[Stopped], Sequence[Planned]]
 
 @dataclass(frozen=True, slots=True)
 class CommandKept:
-    """What a command did, and what is to be delivered."""
+    """What a command did, and what is to be delivered. end: of the command's own turn, where HTTP asked for one."""
 
     stopped: Stopped
     conv_id: int
     deliveries: tuple[Delivery, ...]
+    end: AgentEnd | None = None
 
 
 class Commands:
@@ -34,7 +35,7 @@ class Commands:
 
     async def answer(self, seq: int, blocks: Sequence[Planned]) -> CommandKept:
         """A command that only says something."""
-        return await self._carry_out(seq, lambda db, now: Stopped(ends=(), dropped=0), lambda _: blocks)
+        return await self._carry_out(seq, lambda db, now: Stopped(), lambda _: blocks)
 
     async def stop(self, seq: int, session_key: str, reply: Reply) -> CommandKept:
         """End the session's run and drop what waited before the command was written."""
@@ -76,13 +77,12 @@ class Commands:
                 "SELECT conv_id, turn_id, state FROM inbox WHERE seq=?", (seq,)
             ).fetchone()
             if state != "waiting":  # carried out already: by recovery, or by the run that recovery overtook
-                return CommandKept(Stopped(ends=(), dropped=0), conv_id, ())
+                return CommandKept(Stopped(), conv_id, ())
             stopped = effect(db, now)
             deliveries = rows.plan(db, PlanIn(conv_id), reply(stopped), turn_id, now)
             db.execute("UPDATE inbox SET state='done' WHERE seq=?", (seq,))
-            if turn_id is not None:
-                rows.end_turn(db, turn_id, Outcome.COMPLETED, now)
-            return CommandKept(stopped, conv_id, deliveries)
+            end = rows.end_turn(db, turn_id, Outcome.COMPLETED, now) if turn_id is not None else None
+            return CommandKept(stopped, conv_id, deliveries, end)
 
         return await self._writer.write(work)
 
@@ -99,10 +99,9 @@ def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reaso
         " AND kind <> 'command' AND seq < ? RETURNING turn_id",
         (reason, session_key, before),
     ).fetchall()
-    for (turn_id,) in waiting:
-        if turn_id is not None:  # made at acceptance, for HTTP
-            rows.end_turn(db, turn_id, Outcome.ABORTED, now)
-    return Stopped(ends=tuple(ends), dropped=len(waiting))
+    made = (turn_id for (turn_id,) in waiting if turn_id is not None)  # at acceptance, for HTTP
+    dropped = [rows.end_turn(db, turn_id, Outcome.ABORTED, now) for turn_id in made]
+    return Stopped(running=bool(ends), dropped=len(waiting), ends=(*ends, *dropped))
 
 
 def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> AgentEnd:

@@ -146,10 +146,11 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """What a stop did. ends: of the turns that were cut; dropped: how many messages waited."""
+    """What a stop did. running: a run was cut; dropped: how many messages waited; ends: of all turns that ended."""
 
-    ends: tuple[AgentEnd, ...]
-    dropped: int
+    running: bool = False
+    dropped: int = 0
+    ends: tuple[AgentEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
