@@ -19,7 +19,7 @@ from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
 from agent.tools.leftovers import start_time
 from agent.tools.output import HeadAndTail
-from agent.tools.process import GatedProcess, gated
+from agent.tools.process import gated
 from agent.tools.workspace import Workspace, WorkspaceError
 
 MAX_COMMAND_CHARACTERS = 30_000  # the system takes 128 KiB in one argument, a character is at most 4 bytes
@@ -60,10 +60,23 @@ class ExecTool(Tool[ExecParameters]):
     )
     parameters = ExecParameters
 
-    def __init__(self, workspace: Workspace, timeout_seconds: float, environ: Mapping[str, str] = os.environ) -> None:
-        """timeout_seconds: default and most of a call. environ: where the few variables passed on come from."""
+    def __init__(
+        self,
+        workspace: Workspace,
+        timeout_seconds: float,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        grace_seconds: float = TIMEOUT_GRACE_SECONDS,
+        output_seconds: float = OUTPUT_GRACE_SECONDS,
+    ) -> None:
+        """timeout_seconds: default and most of a call. environ: where the few variables passed on come from.
+
+        grace_seconds: between TERM and KILL when the time is up. output_seconds: for last words after the shell's end.
+        """
         self._workspace = workspace
         self._timeout_seconds = timeout_seconds
+        self._grace_seconds = grace_seconds
+        self._output_seconds = output_seconds
         self._environment = scrubbed(environ)
         self._shell = shutil.which("bash", path=self._environment["PATH"]) or "/bin/sh"
 
@@ -96,18 +109,14 @@ class ExecTool(Tool[ExecParameters]):
             started = await asyncio.to_thread(start_time, process.pid)
             await context.started(process.pid, started or "")
             process.open_gate()
-            return await _finish(process, limit)
-
-
-async def _finish(process: GatedProcess, limit: float) -> int | None:
-    try:
-        async with asyncio.timeout(limit):
-            await process.wait()
-    except TimeoutError:
-        await process.end(TIMEOUT_GRACE_SECONDS)
-        return None
-    await process.last_words(OUTPUT_GRACE_SECONDS)
-    return await process.end()
+            try:
+                async with asyncio.timeout(limit):
+                    await process.wait()
+            except TimeoutError:
+                await process.end(self._grace_seconds)
+                return None
+            await process.last_words(self._output_seconds)
+            return await process.end()
 
 
 def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:

@@ -105,7 +105,8 @@ class GatedProcess:
         self._stop_reading()
         os.close(self._reader)
         os.close(self._gate)
-        self._popen.poll()
+        with suppress(subprocess.TimeoutExpired):  # waits only if `end` was cancelled twice; the group is killed then
+            self._popen.wait(_DEATH_SECONDS)
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):

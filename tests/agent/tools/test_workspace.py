@@ -244,7 +244,7 @@ def test_nothing_outside_is_read_or_written_while_a_folder_turns_into_a_link(roo
             if number % 10 == 0:
                 with suppress(WorkspaceError):
                     workspace.write_now("folder/file", b"mine", "overwrite")
-    assert good and refused, "the swap never met a read: the test showed nothing"
+    assert min(good, refused) > 0, "the swap never met a read: the test showed nothing"
     assert sorted(os.listdir(outside)) == ["file"]
     assert (outside / "file").read_bytes() == SECRET
 
