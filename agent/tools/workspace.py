@@ -37,6 +37,10 @@ class IsFolder(WorkspaceError):
     """A file was asked for, and the path is a folder."""
 
 
+class NotThere(WorkspaceError):
+    """There is nothing at the path."""
+
+
 class _Withdrawn(Exception):
     """The caller was cancelled before the write took effect."""
 
@@ -222,7 +226,7 @@ def _refusal(folder: int, name: str, shown: str, error: OSError) -> WorkspaceErr
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             return _not_regular(shown)
     if error.errno == errno.ENOENT:
-        return WorkspaceError(f"{shown}: no such file or folder in the workspace.")
+        return NotThere(f"{shown}: no such file or folder in the workspace.")
     return WorkspaceError(f"{shown}: {os.strerror(error.errno or errno.EIO)}.")
 
 
