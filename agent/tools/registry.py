@@ -29,7 +29,7 @@ class ToolSettings:
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
     exec_security: ExecSecurity = "deny"
-    exec_timeout_seconds: float = 300.0
+    exec_timeout_seconds: float = 120.0
 
 
 def tools_for(settings: ToolSettings, workspace: Workspace) -> tuple[Tool[Any], ...]:

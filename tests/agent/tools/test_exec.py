@@ -20,6 +20,7 @@ from agent.message import ToolOutput
 from agent.tools.exec import ExecParameters, ExecTool
 from agent.tools.leftovers import end_leftover, start_time
 from agent.tools.output import HEAD_BYTES, TAIL_BYTES
+from agent.tools.process import gated
 from agent.tools.workspace import Workspace
 from tests.agent.tools.calls import Notes
 
@@ -135,11 +136,19 @@ async def test_those_behind_the_shell_may_say_their_last_words(root: Path) -> No
     assert answer.text == "[exit code 0]\nlate\n"
 
 
-async def test_the_time_limit_asks_first_and_keeps_what_was_written(root: Path) -> None:
-    command = "trap 'echo bye; exit 0' TERM; echo ready; read -r line < pipe; echo never"
-    ended = await run(root, command, timeout_seconds=0.3)
-    assert ended.is_error
-    assert ended.text == "[stopped after its time limit of 0.3 s]\nready\nbye\n"
+async def test_a_group_is_asked_to_end_before_it_is_killed(root: Path) -> None:
+    said, ready = bytearray(), asyncio.Event()
+
+    def hear(data: bytes) -> None:
+        said.extend(data)
+        ready.set()
+
+    command = "trap 'echo bye; exit 7' TERM; echo ready; read -r line < pipe; echo never"
+    async with gated("/bin/sh", command, root, os.environ, hear, abort_seconds=0) as process:
+        process.open_gate()
+        await ready.wait()
+        assert await process.end(grace_seconds=10) == 7
+    assert said == b"ready\nbye\n"
 
 
 async def test_the_time_limit_ends_also_those_who_do_not_listen(root: Path) -> None:
