@@ -16,11 +16,16 @@ class Notes:
     async def store(self, pid: int, pid_started: str) -> None:
         self.started.append((pid, pid_started))
 
-    def context(self, started: Callable[[int, str], Awaitable[None]] | None = None) -> CallContext:
+    def context(
+        self,
+        started: Callable[[int, str], Awaitable[None]] | None = None,
+        update: Callable[[str], None] | None = None,
+    ) -> CallContext:
+        """A context that notes down, or does what is given instead."""
         return CallContext(
             turn_id="turn",
             session_key="session",
             call_id="call",
-            update=self.updates.append,
+            update=update or self.updates.append,
             started=started or self.store,
         )

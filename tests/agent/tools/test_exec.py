@@ -56,8 +56,7 @@ class Call:
         self.notes = notes or Notes()
         self._said = asyncio.Event()
         tool = ExecTool(Workspace(root), 600)
-        context = self.notes.context()
-        object.__setattr__(context, "update", self._update)
+        context = self.notes.context(update=self._update)
         self.task = asyncio.create_task(tool.run(ExecParameters(command=command), context))
 
     def _update(self, text: str) -> None:
@@ -229,8 +228,7 @@ async def started(pid, pid_started):
 
 async def main():
     command = "echo begun > ran; echo $$; read -r line < pipe; echo over > ran"
-    context = Notes().context(started)
-    object.__setattr__(context, "update", lambda text: print(text, flush=True))
+    context = Notes().context(started, lambda text: print(text, flush=True))
     await ExecTool(Workspace(Path(sys.argv[1])), 600).run(ExecParameters(command=command), context)
 
 asyncio.run(main())
