@@ -1,0 +1,40 @@
+"""The system prompt: fixed for a transcript, the same bytes for the same values (promise 7 of the design).
+
+Its words live in the `.md` files beside this one. Nothing that changes goes in: the time is in the messages, and
+edits of the workspace show in the next transcript. Called once per transcript by whoever starts it.
+"""
+
+import functools
+from importlib import resources
+from string import Template
+
+from agent.models.base import ToolSpec
+from agent.workspace_files import WorkspaceFile
+
+
+def build(*, name: str, tools: tuple[ToolSpec, ...], channel: str = "", files: tuple[WorkspaceFile, ...] = ()) -> str:
+    """The whole prompt. name: of the bot. channel: the rules of the place, Markdown without a heading, may be empty."""
+    parts = [Template(_words("system.md")).substitute(name=name, tools=_tools(tools))]
+    if channel.strip():
+        parts.append(f"## This conversation\n{channel.strip()}")
+    if files:
+        parts.append(_words("workspace.md"))
+        parts += [f'<file name="{file.name}">\n{file.text}\n</file>' for file in files]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tools(tools: tuple[ToolSpec, ...]) -> str:
+    if not tools:
+        return "You have none in this conversation: you can answer, and do nothing else. Say so when asked for more."
+    listed = "\n".join(f"- `{tool.name}`: {_first_sentence(tool.description)}" for tool in tools)
+    return Template(_words("tools.md")).substitute(list=listed)
+
+
+def _first_sentence(description: str) -> str:
+    """A line for the list; the whole description goes with the schema."""
+    return description.partition(". ")[0].rstrip(".") + "."
+
+
+@functools.cache
+def _words(name: str) -> str:
+    return (resources.files(__package__) / name).read_text("utf-8").strip()

@@ -1,0 +1,150 @@
+"""`read` and `write`: text files and folder listings of the workspace, for the model.
+
+Promises: bounded answers (lines, bytes and length of a line), bounded memory, and error texts that say what was wrong
+and what is allowed. Offered by `agent/tools/registry`.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from io import BufferedReader
+from typing import Literal
+
+from pydantic import Field
+
+from agent.message import ToolOutput
+from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.workspace import IsFolder, Item, Workspace, WorkspaceError
+
+MAX_LINES = 2000
+MAX_BYTES = 48 * 1024
+MAX_LINE_BYTES = 4096
+MAX_WRITE_CHARACTERS = 1_000_000
+
+_BINARY_PROBE = 8192
+
+
+class ReadParameters(Parameters):
+    """Of `read`."""
+
+    path: str = Field(description="File or folder, relative to the workspace; '.' is the workspace itself.")
+    offset: int = Field(default=1, ge=1, description="First line to return, counted from 1.")
+    limit: int = Field(default=MAX_LINES, ge=1, le=MAX_LINES, description="How many lines at most.")
+
+
+class ReadTool(Tool[ReadParameters]):
+    """Reads a slice of a text file, or lists a folder."""
+
+    name = "read"
+    description = (
+        "Read a text file or list a folder of the workspace. Long files come in pieces: go on with offset. "
+        "Images and other binary files cannot be shown."
+    )
+    parameters = ReadParameters
+    parallel_safe = True
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(self, parameters: ReadParameters, context: CallContext) -> ToolOutput:
+        """The lines asked for, and a last line in brackets when there is more to know."""
+        try:
+            return await asyncio.to_thread(self._read, parameters)
+        except WorkspaceError as error:
+            return ToolOutput(text=str(error), is_error=True)
+
+    def _read(self, parameters: ReadParameters) -> ToolOutput:
+        with suppress(IsFolder), self._workspace.open(parameters.path) as file:
+            if b"\x00" in file.peek(_BINARY_PROBE)[:_BINARY_PROBE]:
+                size = file.seek(0, 2)
+                return ToolOutput(text=f"{parameters.path}: a binary file of {size:,} bytes, not text.", is_error=True)
+            return _slice(_lines(file), parameters, "The file")
+        listing = (_described(item) for item in self._workspace.items(parameters.path))
+        return _slice(((line.encode(), 0) for line in listing), parameters, "The folder")
+
+
+def _lines(file: BufferedReader) -> Iterator[tuple[bytes, int]]:
+    """Each line without its end, cut at MAX_LINE_BYTES, with how many bytes of it were left out. Bounded memory."""
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        left_out = 0
+        if not line.endswith(b"\n") and len(line) > MAX_LINE_BYTES:
+            while rest := file.readline(MAX_BYTES):
+                left_out += len(rest)
+                if rest.endswith(b"\n"):
+                    left_out -= 1
+                    break
+        yield line.rstrip(b"\r\n"), left_out
+
+
+def _slice(lines: Iterator[tuple[bytes, int]], parameters: ReadParameters, what: str) -> ToolOutput:
+    first, number, size, more = parameters.offset, 0, 0, False
+    taken: list[str] = []
+    for number, (line, left_out) in enumerate(lines, 1):
+        if number < first:
+            continue
+        if len(taken) >= parameters.limit or size + len(line) > MAX_BYTES:
+            more = True
+            break
+        size += len(line) + 1
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace").replace("\x00", "�")
+        taken.append(text + (f" [… {left_out:,} bytes of this line left out]" if left_out else ""))
+    if not taken and number == 0:
+        return ToolOutput(text=f"[{what} is empty.]")
+    if not taken:
+        return ToolOutput(text=f"offset {first}: {what.lower()} has {number:,} lines only.", is_error=True)
+    if more:
+        last = first + len(taken) - 1
+        taken.append(f"[Lines {first:,} to {last:,}. {what} goes on: read with offset {last + 1}.]")
+    return ToolOutput(text="\n".join(taken))
+
+
+def _described(item: Item) -> str:
+    match item.kind:
+        case "folder":
+            return f"{item.name}/"
+        case "link":
+            return f"{item.name} (symbolic link, not followed)"
+        case "other":
+            return f"{item.name} (not a regular file)"
+        case "file":
+            return f"{item.name} ({item.size:,} bytes)"
+
+
+class WriteParameters(Parameters):
+    """Of `write`."""
+
+    path: str = Field(description="File, relative to the workspace. Missing folders are made.")
+    content: str = Field(max_length=MAX_WRITE_CHARACTERS, description="The text to write.")
+    mode: Literal["create", "overwrite", "append"] = Field(
+        default="create",
+        description="create: only when no such file exists; overwrite: replace the whole file; append: add at its end.",
+    )
+
+
+class WriteTool(Tool[WriteParameters]):
+    """Writes a whole text file, or adds to one."""
+
+    name = "write"
+    description = (
+        "Write a text file in the workspace. By default only a new file is made; to change one that exists, "
+        "choose mode overwrite (read it first) or append."
+    )
+    parameters = WriteParameters
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(self, parameters: WriteParameters, context: CallContext) -> ToolOutput:
+        """What was done: created, replaced or appended, and the sizes."""
+        content = parameters.content.encode()
+        try:
+            written = await self._workspace.write(parameters.path, content, parameters.mode)
+        except WorkspaceError as error:
+            return ToolOutput(text=str(error), is_error=True)
+        if written.created:
+            return ToolOutput(text=f"Created {written.path} ({written.size:,} bytes).")
+        if parameters.mode == "append":
+            return ToolOutput(
+                text=f"Appended {len(content):,} bytes to {written.path} ({written.size:,} bytes in all)."
+            )
+        return ToolOutput(text=f"Replaced {written.path} ({written.size:,} bytes).")

@@ -1,0 +1,94 @@
+"""From a tool to what the model is told of it, and from what the model wrote back to typed parameters.
+
+Promises: the same tool gives the same bytes in every process (promise 7 of the design); a mistake of the model becomes
+a text that names the parameter, what was found and what is allowed.
+"""
+
+import difflib
+import json
+from typing import TypeVar, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from agent.models.base import ToolSpec
+from agent.tools.base import Parameters, Tool
+
+P = TypeVar("P", bound=Parameters)
+Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+
+_SHOWN = 80  # characters of a wrong value that an error repeats
+
+
+class ArgumentsError(ValueError):
+    """The arguments of a call are not what the tool takes; the text is for the model."""
+
+
+def spec(tool: Tool[P]) -> ToolSpec:
+    """The tool as the model sees it. Properties keep their order of declaration, all other keys are sorted."""
+    schema = cast(dict[str, Json], tool.parameters.model_json_schema())
+    schema.pop("description", None)  # of the class, for readers of the code
+    return ToolSpec(tool.name, tool.description, _canonical(_cleaned(schema)))
+
+
+def parse_arguments(tool: Tool[P], json_text: str) -> P:
+    """The parameters of a call, from the JSON text as the model wrote it; nothing at all means no arguments.
+
+    Raises ArgumentsError.
+    """
+    try:
+        return tool.parameters.model_validate_json(json_text.strip() or "{}")
+    except ValidationError as error:
+        names = tuple(tool.parameters.model_fields)
+        lines = [_mistake(details, names) for details in error.errors(include_url=False)]
+    required = {name for name, field in tool.parameters.model_fields.items() if field.is_required()}
+    takes = ", ".join(f"{name} (required)" if name in required else name for name in names) or "no parameters"
+    raise ArgumentsError(
+        "\n".join((f"Wrong arguments for {tool.name}; it was not called.", *lines, f"It takes: {takes}."))
+    )
+
+
+def _mistake(details: ErrorDetails, names: tuple[str, ...]) -> str:
+    where = ".".join(str(part) for part in details["loc"])
+    match details["type"]:
+        case "json_invalid":
+            return f"- The arguments are not valid JSON ({details['msg'].removeprefix('Invalid JSON: ')})."
+        case "model_type":
+            return f"- The arguments must be one JSON object, found {_found(details['input'])}."
+        case "missing":
+            return f"- {where}: missing."
+        case "extra_forbidden":
+            near = difflib.get_close_matches(where, names, 1)
+            return f"- {where}: no such parameter." + (f" Did you mean {near[0]}?" if near else "")
+    message = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    return f"- {where}: {message}; found {_found(details['input'])}."
+
+
+def _found(value: object) -> str:
+    shown = json.dumps(value, ensure_ascii=False, default=str)
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+
+
+def _cleaned(schema: Json) -> Json:
+    """Without what tells the model nothing: titles, and null beside a type, since a parameter can be left out."""
+    if isinstance(schema, list):
+        return [_cleaned(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value for key, value in schema.items() if key != "title" and not (key == "default" and value is None)}
+    match kept.get("anyOf"):
+        case [dict() as only, {"type": "null"}]:
+            del kept["anyOf"]
+            kept = only | kept
+    return {key: _properties(value) if key == "properties" else _cleaned(value) for key, value in sorted(kept.items())}
+
+
+def _properties(properties: Json) -> Json:
+    """Here the keys are names of parameters, one of which may well be `title`."""
+    if not isinstance(properties, dict):
+        return properties
+    return {name: _cleaned(schema) for name, schema in properties.items()}
+
+
+def _canonical(schema: Json) -> str:
+    return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,95 @@
+"""The workspace is made once and never overwritten; the prompt gets its files within a budget."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from agent.tools.workspace import MAX_FILE_BYTES
+from agent.workspace_files import NAMES, WorkspaceFile, create, is_empty, load
+
+
+def test_makes_short_files_for_the_owner_only(tmp_path: Path) -> None:
+    root = tmp_path / "new" / "workspace"
+    create(root)
+    assert sorted(os.listdir(root)) == sorted(NAMES)
+    assert stat.S_IMODE(root.stat().st_mode) == 0o700
+    for name in NAMES:
+        assert stat.S_IMODE((root / name).stat().st_mode) == 0o600
+        assert 0 < (root / name).stat().st_size < 1000
+    assert is_empty((root / "HEARTBEAT.md").read_text())
+
+
+def test_what_a_person_wrote_is_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "SOUL.md").write_text("mine")
+    (tmp_path / "USER.md").symlink_to("nowhere")
+    (tmp_path / "TOOLS.md").touch()
+    tmp_path.chmod(0o755)
+    create(tmp_path)
+    create(tmp_path)
+    assert (tmp_path / "SOUL.md").read_text() == "mine"
+    assert (tmp_path / "USER.md").is_symlink()
+    assert (tmp_path / "TOOLS.md").read_text() == ""
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    assert (tmp_path / "AGENTS.md").exists()
+
+
+def test_a_new_workspace_costs_the_prompt_only_what_says_something(tmp_path: Path) -> None:
+    create(tmp_path)
+    assert [file.name for file in load(tmp_path)] == ["AGENTS.md", "SOUL.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "empty"),
+    [
+        ("", True),
+        ("# A\n\n## B\n<!-- one\ntwo -->\n  \n", True),
+        ("# A\n<!-- x --> word", False),
+        ("<!-- open", False),
+        ("- task", False),
+    ],
+)
+def test_empty_is_headings_and_comments(text: str, empty: bool) -> None:
+    assert is_empty(text) is empty
+
+
+def test_the_order_is_fixed_and_the_heartbeat_left_out(tmp_path: Path) -> None:
+    for name in reversed((*NAMES, "OTHER.md")):
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + name.encode() + b"\r\n")
+    expected = [WorkspaceFile(name, name) for name in NAMES if name != "HEARTBEAT.md"]
+    assert list(load(tmp_path)) == expected
+    assert load(tmp_path, names=("SOUL.md",)) == (WorkspaceFile("SOUL.md", "SOUL.md"),)
+
+
+def test_long_files_keep_head_and_tail(tmp_path: Path) -> None:
+    (tmp_path / "SOUL.md").write_text("a" * 700 + "b" * 800 + "c" * 200)
+    (loaded,) = load(tmp_path, per_file_chars=1000)
+    mark = "[… 800 characters left out here; the whole is in SOUL.md …]"
+    assert loaded.text == "\n".join(("a" * 700, mark, "c" * 200))
+
+
+def test_the_total_is_kept_by_cutting_the_later_files(tmp_path: Path) -> None:
+    for name in NAMES:
+        (tmp_path / name).write_text("x" * 100)
+    loaded = load(tmp_path, total_chars=250)
+    assert [file.text.count("x") for file in loaded] == [100, 100, 45, 0, 0, 0]
+    assert loaded[-1].text == "[… 100 characters left out here; the whole is in MEMORY.md …]"
+
+
+def test_what_cannot_be_read_is_said_in_its_place(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("secret")
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "AGENTS.md").symlink_to(outside)
+    os.mkfifo(root / "SOUL.md")
+    (root / "USER.md").mkdir()
+    with (root / "TOOLS.md").open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+    (root / "MEMORY.md").write_bytes(b"gr\xfc\x00")
+    texts = {file.name: file.text for file in load(root)}
+    assert texts.pop("MEMORY.md") == "gr��"
+    assert sorted(texts) == ["AGENTS.md", "SOUL.md", "TOOLS.md", "USER.md"]
+    assert all(text.startswith("[Not loaded. ") for text in texts.values())
+    assert "secret" not in str(texts)

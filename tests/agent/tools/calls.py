@@ -1,0 +1,31 @@
+"""What a tool needs to run in a test: a context that notes what it was told."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from agent.tools.base import CallContext
+
+
+@dataclass
+class Notes:
+    """What the tool said. started: pid and start time of each process."""
+
+    updates: list[str] = field(default_factory=list)
+    started: list[tuple[int, str]] = field(default_factory=list)
+
+    async def store(self, pid: int, pid_started: str) -> None:
+        self.started.append((pid, pid_started))
+
+    def context(
+        self,
+        started: Callable[[int, str], Awaitable[None]] | None = None,
+        update: Callable[[str], None] | None = None,
+    ) -> CallContext:
+        """A context that notes down, or does what is given instead."""
+        return CallContext(
+            turn_id="turn",
+            session_key="session",
+            call_id="call",
+            update=update or self.updates.append,
+            started=started or self.store,
+        )

@@ -1,0 +1,303 @@
+"""Real processes: what a command may see, how it ends, and that nothing of it outlives the call.
+
+Commands that must not end by themselves read a pipe that nobody writes to. A process "has ended" when its descriptor
+says so: that is an event to wait for, not a time.
+"""
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from agent.errors import RunLost
+from agent.message import ToolOutput
+from agent.tools.exec import ExecParameters, ExecTool
+from agent.tools.leftovers import end_leftover, start_time
+from agent.tools.output import HEAD_BYTES, TAIL_BYTES
+from agent.tools.process import gated
+from agent.tools.workspace import Workspace
+from tests.agent.tools.calls import Notes
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
+
+PROJECT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A workspace with `pipe`, which never says anything."""
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path
+
+
+class Sight:
+    """Looks at a running process until it has ended."""
+
+    def __init__(self, pid: int) -> None:
+        self._descriptor = os.pidfd_open(pid)
+
+    def ended(self, seconds: float = 10) -> bool:
+        return bool(select.select([self._descriptor], [], [], seconds)[0])
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+
+class Call:
+    """One call of `exec` in a task, whose output can be waited for."""
+
+    def __init__(self, root: Path, command: str, notes: Notes | None = None) -> None:
+        self.notes = notes or Notes()
+        self._said = asyncio.Event()
+        tool = ExecTool(Workspace(root), 600)
+        context = self.notes.context(update=self._update)
+        self.task = asyncio.create_task(tool.run(ExecParameters(command=command), context))
+
+    def _update(self, text: str) -> None:
+        self.notes.updates.append(text)
+        self._said.set()
+
+    async def pids(self, count: int) -> list[int]:
+        """The pids the command printed, once there are that many, and its own first."""
+        while len(pids := "".join(self.notes.updates).split()) < count:
+            self._said.clear()
+            async with asyncio.timeout(10):
+                await self._said.wait()
+        return [self.notes.started[0][0], *(int(pid) for pid in pids)]
+
+
+async def run(root: Path, command: str, environ: Mapping[str, str] = os.environ, **more: object) -> ToolOutput:
+    tool = ExecTool(Workspace(root), 600, environ=environ)
+    return await tool.run(ExecParameters.model_validate({"command": command, **more}), Notes().context())
+
+
+async def test_says_how_it_ended_and_what_it_wrote_in_order(root: Path) -> None:
+    assert await run(root, "echo out; echo err >&2; echo out") == ToolOutput(text="[exit code 0]\nout\nerr\nout\n")
+    assert await run(root, "exit 3") == ToolOutput(text="[exit code 3]\n[no output]", is_error=True)
+    assert await run(root, "kill -9 $$") == ToolOutput(text="[ended by signal SIGKILL]\n[no output]", is_error=True)
+    assert (await run(root, r"printf 'a\377b'")).text == "[exit code 0]\na�b"
+
+
+async def test_starts_in_the_workspace_or_a_folder_of_it(root: Path) -> None:
+    (root / "sub").mkdir()
+    (root / "link").symlink_to("/")
+    assert (await run(root, "pwd -P")).text == f"[exit code 0]\n{root}\n"
+    assert (await run(root, "pwd -P", cwd="sub")).text == f"[exit code 0]\n{root}/sub\n"
+    for folder in ("..", "/", "link", "missing", "pipe"):
+        refused = await run(root, "touch here", cwd=folder)
+        assert refused.is_error
+        assert "exit code" not in refused.text
+
+
+async def test_sees_no_secret_no_input_and_no_terminal(root: Path) -> None:
+    environ = {
+        "ANTHROPIC_API_KEY": "sk-1",
+        "HARK_TOKEN": "t",
+        "BASH_ENV": "x",
+        "LANG": "C.UTF-8",
+        "PATH": os.environ["PATH"],
+    }
+    seen = (await run(root, "env", environ)).text
+    names = {line.split("=")[0] for line in seen.splitlines()[1:]}
+    assert {"PATH", "LANG", "TERM"} <= names <= {"PATH", "LANG", "TERM", "PWD", "SHLVL", "_", "OLDPWD"}
+    assert (await run(root, "cat; read -r line || echo none; tty")).text.endswith("none\nnot a tty\n")
+
+
+async def test_endless_output_is_bounded_head_and_tail_kept(root: Path) -> None:
+    size = 3_000_000
+    text = (await run(root, f"printf first; head -c {size} /dev/zero | tr '\\0' x; printf last")).text
+    assert text.startswith("[exit code 0]\nfirstxxx")
+    assert text.endswith("xxxlast")
+    assert f"[… {size + 9 - HEAD_BYTES - TAIL_BYTES:,} bytes left out …]" in text
+    assert len(text) < HEAD_BYTES + TAIL_BYTES + 100
+
+
+async def test_progress_is_told_for_the_head_only(root: Path) -> None:
+    call = Call(root, f"head -c {HEAD_BYTES * 9} /dev/zero | tr '\\0' x")
+    await call.task
+    assert "".join(call.notes.updates) == "x" * HEAD_BYTES
+
+
+async def test_what_is_still_in_the_pipe_when_the_shell_ends_is_kept(root: Path) -> None:
+    assert (await run(root, "printf '%70000s' last")).text.endswith(" last")
+
+
+async def test_those_behind_the_shell_may_say_their_last_words(root: Path) -> None:
+    tool = ExecTool(Workspace(root), 600, output_seconds=10)
+    command = "mkfifo over; (read -r line < over; echo late) & (echo x > over) & exit"
+    answer = await tool.run(ExecParameters(command=command), Notes().context())
+    assert answer.text == "[exit code 0]\nlate\n"
+
+
+async def test_a_group_is_asked_to_end_before_it_is_killed(root: Path) -> None:
+    said, ready = bytearray(), asyncio.Event()
+
+    def hear(data: bytes) -> None:
+        said.extend(data)
+        ready.set()
+
+    command = "trap 'echo bye; exit 7' TERM; echo ready; read -r line < pipe; echo never"
+    async with gated("/bin/sh", command, root, os.environ, hear, abort_seconds=0) as process:
+        process.open_gate()
+        await ready.wait()
+        assert await process.end(grace_seconds=10) == 7
+    assert said == b"ready\nbye\n"
+
+
+async def test_the_time_limit_ends_also_those_who_do_not_listen(root: Path) -> None:
+    tool = ExecTool(Workspace(root), 0.1, grace_seconds=0.01)
+    notes = Notes()
+    parameters = ExecParameters(command="trap '' TERM; read -r line < pipe", timeout_seconds=500)
+    ended = await tool.run(parameters, notes.context())
+    assert ended.text.startswith("[stopped after its time limit of 0.1 s]")
+    with pytest.raises(ProcessLookupError):
+        os.kill(notes.started[0][0], 0)
+
+
+@pytest.mark.parametrize("cancels", [1, 2])
+async def test_an_abort_ends_the_whole_group_even_who_ignores_it(root: Path, cancels: int) -> None:
+    call = Call(root, "trap '' TERM; (read -r line < pipe) & echo $!; sh -c 'echo $$; read -r line < pipe'; echo never")
+    own, *children = await call.pids(2)
+    sights = [Sight(pid) for pid in children]
+    for _ in range(cancels):
+        call.task.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await call.task
+    with pytest.raises(ProcessLookupError):
+        os.kill(own, 0)
+    assert all(sight.ended() for sight in sights)
+    assert "never" not in "".join(call.notes.updates)
+
+
+async def test_a_background_process_ends_with_its_command(root: Path) -> None:
+    call = Call(root, "(read -r line < pipe) & echo $!; sh -c 'read -r line < gate'")
+    os.mkfifo(root / "gate")
+    _, background = await call.pids(1)
+    sight = Sight(background)
+    await asyncio.to_thread((root / "gate").write_text, "go\n")
+    assert (await call.task).text.startswith("[exit code 0]")
+    assert sight.ended()
+
+
+async def test_one_that_left_the_group_and_keeps_the_pipe_open_holds_nothing_up(root: Path) -> None:
+    away = root / "away.py"
+    away.write_text("import os\nos.setsid()\nprint(os.getpid(), flush=True)\nopen('pipe').read()\n")
+    answer = await run(root, f"mkfifo told; {sys.executable} away.py | tee told & read -r pid < told; echo $pid")
+    pid = int(answer.text.split()[-1])
+    sight = Sight(pid)
+    assert not sight.ended(0)
+    await asyncio.to_thread((root / "pipe").write_text, "")
+    assert sight.ended()
+
+
+async def test_nothing_runs_before_the_process_is_stored(root: Path) -> None:
+    stored: list[tuple[int, str]] = []
+
+    async def refuse(pid: int, pid_started: str) -> None:
+        assert start_time(pid) == pid_started
+        stored.append((pid, pid_started))
+        raise RunLost
+
+    tool = ExecTool(Workspace(root), 600)
+    with pytest.raises(RunLost):
+        await tool.run(ExecParameters(command="touch ran"), Notes().context(refuse))
+    with pytest.raises(ProcessLookupError):
+        os.kill(stored[0][0], 0)
+    assert not (root / "ran").exists()
+
+
+CRASHING = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from agent.tools.exec import ExecParameters, ExecTool
+from agent.tools.workspace import Workspace
+from tests.agent.tools.calls import Notes
+
+async def started(pid, pid_started):
+    print(pid, pid_started, flush=True)
+    if sys.argv[2] == "gated":
+        assert sys.stdin.readline()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+async def main():
+    command = "echo begun > ran; echo $$; read -r line < pipe; echo over > ran"
+    context = Notes().context(started, lambda text: print(text, flush=True))
+    await ExecTool(Workspace(Path(sys.argv[1])), 600).run(ExecParameters(command=command), context)
+
+asyncio.run(main())
+"""
+
+
+def crashing(root: Path, when: str) -> "subprocess.Popen[str]":
+    """A program that calls `exec`; it tells pid and start time on a line, and later what the command says."""
+    return subprocess.Popen(
+        [sys.executable, "-c", CRASHING, str(root), when],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=PROJECT,
+        text=True,
+    )
+
+
+def test_killed_while_the_gate_is_shut_the_command_never_runs(root: Path) -> None:
+    with crashing(root, "gated") as program:
+        assert program.stdout is not None
+        assert program.stdin is not None
+        pid = int(program.stdout.readline().split()[0])
+        sight = Sight(pid)
+        assert not sight.ended(0)
+        program.stdin.write("die\n")
+        program.stdin.flush()
+        assert program.wait(10) == -signal.SIGKILL
+        assert sight.ended()
+    assert not (root / "ran").exists()
+
+
+def test_what_a_crash_left_running_is_ended_by_pid_and_start_time(root: Path) -> None:
+    with crashing(root, "running") as program:
+        assert program.stdout is not None
+        pid, pid_started = program.stdout.readline().split()
+        assert program.stdout.readline() == f"{pid}\n"
+        program.kill()
+        program.wait(10)
+        sight = Sight(int(pid))
+        assert not end_leftover(int(pid), pid_started + "0")
+        assert not end_leftover(int(pid), "")
+        assert not sight.ended(0)
+        assert end_leftover(int(pid), pid_started)
+        assert sight.ended()
+    assert (root / "ran").read_text() == "begun\n"
+
+
+def test_a_process_that_leads_no_group_is_left_alone() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as bystander:
+        pid_started = start_time(bystander.pid)
+        assert pid_started is not None
+        assert not end_leftover(bystander.pid, pid_started)
+        bystander.communicate()
+        assert bystander.returncode == 0
+    assert start_time(bystander.pid) is None
+    assert not end_leftover(bystander.pid, pid_started)
+    own = start_time(os.getpid())
+    assert own is not None
+    assert not end_leftover(os.getpid(), own)
+
+
+async def test_no_descriptor_is_left_open(root: Path) -> None:
+    await run(root, "true")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        await run(root, "echo x; cat pipe &")
+        call = Call(root, "echo $$; cat pipe")
+        await call.pids(1)
+        call.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call.task
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -1,0 +1,109 @@
+"""What the model is told of a tool is the same bytes every time; what it wrote wrongly is explained to it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import Field
+
+from agent.message import ToolOutput
+from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.registry import ArgumentsError, ToolSettings, parse_arguments, spec, tools_for
+from agent.tools.workspace import Workspace
+
+
+class OddParameters(Parameters):
+    """With a parameter that is called like a key of the schema."""
+
+    title: str
+    count: int | None = Field(default=None, ge=1, description="How many.")
+
+
+class OddTool(Tool[OddParameters]):
+    """Does nothing much."""
+
+    name, description, parameters = "odd", "Odd.", OddParameters
+
+    async def run(self, parameters: OddParameters, context: CallContext) -> ToolOutput:
+        return ToolOutput(text=parameters.title)
+
+
+def test_the_schema_says_what_a_model_needs_and_no_more() -> None:
+    assert json.loads(spec(OddTool()).schema_json) == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["title"],
+        "properties": {
+            "title": {"type": "string"},
+            "count": {"type": "integer", "minimum": 1, "description": "How many."},
+        },
+    }
+
+
+def test_the_schema_is_the_same_bytes_in_every_process(tmp_path: Path) -> None:
+    program = (
+        "from pathlib import Path\n"
+        "from agent.tools.registry import ToolSettings, spec, tools_for\n"
+        "from agent.tools.workspace import Workspace\n"
+        "print([spec(tool) for tool in tools_for(ToolSettings(exec_security='full'), Workspace(Path('/')))])"
+    )
+    here = str([spec(tool) for tool in tools_for(ToolSettings(exec_security="full"), Workspace(tmp_path))])
+    for seed in ("1", "2"):
+        told = subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[3],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert told.stdout.strip() == here
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ('{"title": "x", "cuont": 1}', "- cuont: no such parameter. Did you mean count?"),
+        ('{"title": "x", "count": 0}', "- count: must be greater than or equal to 1; found 0."),
+        ('{"title": "x", "count": "many"}', "- count: must be a valid integer"),
+        ('{"count": 1}', "- title: missing."),
+        ("", "- title: missing."),
+        ('{"title": 5}', "- title: must be a valid string; found 5."),
+        ('{"title": "x', "- The arguments are not valid JSON"),
+        ('{"title": "\\ud800"}', "- The arguments are not valid JSON"),
+        ('["x"]', '- The arguments must be one JSON object, found ["x"].'),
+        ('{"title": ' + '["' + "x" * 500 + '"]}', "xxx…"),
+    ],
+)
+def test_mistakes_are_explained(arguments: str, complaint: str) -> None:
+    with pytest.raises(ArgumentsError) as caught:
+        parse_arguments(OddTool(), arguments)
+    told = str(caught.value)
+    assert complaint in told
+    assert told.startswith("Wrong arguments for odd; it was not called.\n")
+    assert told.endswith("\nIt takes: title (required), count.")
+    assert len(told) < 400
+
+
+def test_good_arguments_become_parameters() -> None:
+    assert parse_arguments(OddTool(), '{"title": "x", "count": null}') == OddParameters(title="x")
+    assert parse_arguments(OddTool(), ' {"count": 3, "title": "x"} ') == OddParameters(title="x", count=3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        (ToolSettings(), ["read", "write"]),
+        (ToolSettings(exec_security="allowlist"), ["read", "write"]),
+        (ToolSettings(exec_security="full"), ["read", "write", "exec"]),
+        (ToolSettings(exec_security="full", allow=("READ", "ex*")), ["read", "exec"]),
+        (ToolSettings(allow=()), []),
+        (ToolSettings(allow=("exec",)), []),
+        (ToolSettings(exec_security="full", deny=("write",)), ["read", "exec"]),
+        (ToolSettings(allow=("*",), deny=("*",)), []),
+    ],
+)
+def test_which_tools_are_offered(settings: ToolSettings, names: list[str], tmp_path: Path) -> None:
+    assert [tool.name for tool in tools_for(settings, Workspace(tmp_path))] == names
