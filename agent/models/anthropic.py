@@ -1,0 +1,319 @@
+"""Anthropic's Messages API: renders a request once, reads the raw events of the answer.
+
+A request is tools, system, messages, in this order, with cache marks where the next request will begin the same way:
+https://platform.claude.com/docs/en/build-with-claude/prompt-caching. Thinking goes back to the model that wrote it.
+"""
+
+import json
+import re
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import Any
+
+from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
+from agent.models import failures
+from agent.models.base import (
+    Alive,
+    Answer,
+    ArgumentsDelta,
+    ModelRequest,
+    StopReason,
+    StreamPart,
+    TextDelta,
+    ThinkingDelta,
+    ThinkingLevel,
+)
+from agent.models.connection import CONNECT_SECONDS, Connection, Sdk, parsed
+from agent.models.render import EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
+from agent.models.spec import ModelSpec
+
+BASE_URL = "https://api.anthropic.com"
+
+_CACHE: dict[str, object] = {"type": "ephemeral"}
+_BUDGETS: dict[ThinkingLevel, int] = {"low": 2048, "medium": 8192, "high": 16384, "x-high": 32768}
+_EFFORTS: dict[ThinkingLevel, str] = {"low": "low", "medium": "medium", "high": "high", "x-high": "xhigh"}
+_LEAST_BUDGET = 1024
+# Models up to 4.5 take a budget of thinking tokens, later ones decide themselves and take an effort.
+_BUDGET_MODELS = re.compile(r"claude-(3|opus-4-([0145]\b|2025)|sonnet-4-([05]\b|2025)|haiku-4-5)")
+_REASONING = ("thinking", "redacted_thinking")
+_NOT_WITH_THINKING = ("temperature", "top_k", "top_p")
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "tool_use",
+    "max_tokens": "max_output",
+    "model_context_window_exceeded": "max_output",
+    "refusal": "refusal",
+}
+
+
+def open_sdk(base_url: str, api_key: str) -> Sdk:
+    """Import the SDK and make its client. The key goes into the documented header too, for compatible servers."""
+    import httpx2
+    from anthropic import AsyncAnthropic
+
+    return AsyncAnthropic(
+        api_key=api_key,
+        base_url=base_url,
+        max_retries=0,
+        timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+        default_headers={"X-Api-Key": api_key},
+        open_telemetry=False,
+    )
+
+
+class AnthropicClient:
+    """A ModelClient; see `base`."""
+
+    def __init__(self, spec: ModelSpec, connection: Connection) -> None:
+        self.name = spec.name
+        self.context_window = spec.context_window
+        self.max_output = spec.max_output
+        self.thinking: ThinkingLevel = spec.thinking
+        self._spec = spec
+        self._connection = connection
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
+        """Call the model once; see `ModelClient.stream`."""
+        return self._connection.stream("/v1/messages", body_of(request, self._spec), AnswerReader(self.name))
+
+    async def warm(self) -> None:
+        """Import the SDK."""
+        await self._connection.warm()
+
+    async def close(self) -> None:
+        """Release the connection."""
+        await self._connection.close()
+
+
+def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
+    """The request as JSON values. What grows comes last, so a longer request begins with the bytes of a shorter one."""
+    messages = _messages(request.messages, spec)
+    thinking = _thinking(request, spec, messages)
+    body: dict[str, object] = {"model": spec.model, "max_tokens": request.max_output, "stream": True, **thinking}
+    body |= {name: value for name, value in spec.params if not (thinking and name in _NOT_WITH_THINKING)}
+    if request.tools:
+        tools: list[Block] = [
+            {"name": tool.name, "description": tool.description, "input_schema": tool_schema(tool.schema_json)}
+            for tool in request.tools
+        ]
+        tools[-1]["cache_control"] = _CACHE
+        body["tools"] = tools
+    if request.system.strip():
+        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE}]
+    _mark(messages)
+    body["messages"] = messages
+    if request.tools and not request.allow_calls:
+        body["tool_choice"] = {"type": "none"}
+    return body
+
+
+def _thinking(request: ModelRequest, spec: ModelSpec, messages: list[Block]) -> dict[str, object]:
+    """The fields for the level asked for; off: none, the model then does what it does by itself."""
+    level = request.thinking
+    if level == "off":
+        return {}
+    if not _BUDGET_MODELS.search(spec.model):
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORTS[level]}}
+    budget = min(_BUDGETS[level], request.max_output - _LEAST_BUDGET)  # the words come out of the same max_tokens
+    if budget < _LEAST_BUDGET or not _loop_began_with_thinking(messages):
+        return {}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _loop_began_with_thinking(messages: list[Block]) -> bool:
+    """Whether the row of calls and results that the request continues allows thinking with a budget.
+
+    It must begin with thinking; one that another model began does not: that turn goes on without.
+    """
+    began = True
+    for message in reversed(messages):
+        first = message["content"][0]["type"]
+        if message["role"] == "assistant":
+            began = first in _REASONING
+        elif first != "tool_result":
+            break
+    return began
+
+
+def _mark(messages: list[Block]) -> None:
+    """Set cache marks at the end and where the request before this one ended, so that it is found again."""
+    ends = [index for index, message in enumerate(messages) if message["role"] == "user"][-2:]
+    for index in ends:
+        messages[index]["content"][-1]["cache_control"] = _CACHE
+
+
+def _messages(messages: Sequence[Message], spec: ModelSpec) -> list[Block]:
+    """Alternating user and assistant messages of blocks; results go first in theirs, in the order of the calls."""
+    rendered: list[Block] = []
+    order: dict[str, int] = {}
+    for message in messages:
+        role = "assistant" if message.role == "assistant" else "user"
+        if role == "assistant":
+            order |= {call_id(call.call_id): place for place, call in enumerate(message.tool_calls, len(order))}
+        blocks = _blocks(message, spec)
+        if rendered and rendered[-1]["role"] == role:
+            rendered[-1]["content"] += blocks
+        elif blocks:
+            rendered.append({"role": role, "content": blocks})
+    for entry in rendered:
+        if entry["role"] == "user" and len(entry["content"]) > 1:
+            entry["content"].sort(key=lambda block: _place(block, order))
+    return rendered
+
+
+def _place(block: Block, order: dict[str, int]) -> int:
+    return order.get(block["tool_use_id"], -1) if block["type"] == "tool_result" else len(order)
+
+
+def _blocks(message: Message, spec: ModelSpec) -> list[Block]:
+    """The blocks of one message; what the API refuses is left out: blank text, and thinking with nothing after it."""
+    own = message.model == spec.name
+    parts = message.parts if spec.vision else without_images(message.parts)
+    blocks = [block for part in parts if (block := _block(part, own)) is not None]
+    if message.role == "assistant":
+        while blocks and blocks[-1]["type"] in _REASONING:
+            blocks.pop()
+    elif not blocks:
+        blocks.append({"type": "text", "text": EMPTY_MESSAGE})
+    return blocks
+
+
+def _block(part: Part, own: bool) -> Block | None:
+    match part:
+        case Text(text=text):
+            return {"type": "text", "text": text} if text.strip() else None
+        case Thinking(redacted=data) if data:
+            return {"type": "redacted_thinking", "data": data} if own else None
+        case Thinking(text=text, signature=signature):
+            return {"type": "thinking", "thinking": text, "signature": signature} if own and signature else None
+        case ToolCall():
+            name = call_name(part.name)
+            return {"type": "tool_use", "id": call_id(part.call_id), "name": name, "input": _input(part.arguments)}
+        case ToolResult():
+            return _result(part)
+        case Image(mime=mime, data=data):
+            return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
+
+
+def _result(part: ToolResult) -> Block:
+    items: tuple[Part, ...] = (Text(part.text), *part.images)
+    content = [block for item in items if (block := _block(item, False)) is not None]
+    result: Block = {"type": "tool_result", "tool_use_id": call_id(part.call_id)}
+    if content:
+        result["content"] = content
+    if part.is_error:
+        result["is_error"] = True
+    return result
+
+
+def _input(arguments: str) -> dict[str, Any]:
+    """The arguments as the object that the API wants; malformed ones as the text they are."""
+    try:
+        value = json.loads(arguments, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {"malformed_arguments": arguments}
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+class AnswerReader:
+    """Reads the events of one answer: https://platform.claude.com/docs/en/build-with-claude/streaming"""
+
+    def __init__(self, name: str) -> None:
+        self.ended = False
+        self._name = name
+        self._blocks: dict[int, _OpenBlock] = {}
+        self._stop: StopReason = "other"
+        self._usage: dict[str, int] = {}
+
+    def feed(self, name: str, data: bytes) -> Iterable[StreamPart]:
+        """Take in one event; kinds and fields that are not known are left alone."""
+        event = parsed(data)
+        kind = event.get("type") or name
+        if kind == "content_block_delta":
+            block = self._blocks.get(event["index"])
+            return (block.add(event["delta"]) if block else Alive(),)
+        if kind == "content_block_start":
+            block = self._blocks[event["index"]] = _OpenBlock(event["content_block"])
+            return (block.opening(),)
+        if kind == "message_start":
+            self._count(event["message"].get("usage"))
+        elif kind == "message_delta":
+            self._stop = _STOPS.get(event["delta"].get("stop_reason") or "", "other")
+            self._count(event.get("usage"))
+        elif kind == "message_stop":
+            self.ended = True
+        elif kind == "error":
+            raise failures.of_payload(event, ())
+        return (Alive(),)
+
+    def answer(self) -> Answer | None:
+        """The whole answer; None before `message_stop`."""
+        if not self.ended:
+            return None
+        found = [self._blocks[index].part() for index in sorted(self._blocks)]
+        message = Message("assistant", tuple(part for part in found if part is not None), self._name)
+        return Answer(message, self._stop, self._used())
+
+    def _count(self, usage: Any) -> None:
+        """The numbers are totals: the last one given counts."""
+        self._usage |= {key: value for key, value in (usage or {}).items() if isinstance(value, int)}
+
+    def _used(self) -> Usage:
+        read = self._usage.get("cache_read_input_tokens", 0)
+        written = self._usage.get("cache_creation_input_tokens", 0)
+        plain = self._usage.get("input_tokens", 0)
+        return Usage(plain + read + written, self._usage.get("output_tokens", 0), read, written)
+
+
+class _OpenBlock:
+    """A block of an answer while its pieces arrive."""
+
+    def __init__(self, start: Any) -> None:
+        self._start = start
+        self._kind = start["type"]
+        self._pieces: list[str] = [start.get("text") or start.get("thinking") or ""]
+        self._signature: str = start.get("signature") or ""
+
+    def opening(self) -> StreamPart:
+        """What there is to tell when it begins."""
+        if self._kind == "tool_use":
+            return ArgumentsDelta(self._start["id"], self._start["name"], "")
+        text = self._pieces[0]
+        if not text:
+            return Alive()
+        return TextDelta(text) if self._kind == "text" else ThinkingDelta(text)
+
+    def add(self, delta: Any) -> StreamPart:
+        """Take in one piece."""
+        kind = delta["type"]
+        if kind == "text_delta":
+            self._pieces.append(text := delta["text"])
+            return TextDelta(text)
+        if kind == "input_json_delta":
+            self._pieces.append(text := delta["partial_json"])
+            return ArgumentsDelta(self._start["id"], self._start["name"], text)
+        if kind == "thinking_delta":
+            self._pieces.append(text := delta["thinking"])
+            return ThinkingDelta(text)
+        if kind == "signature_delta":
+            self._signature += delta["signature"]
+        return Alive()
+
+    def part(self) -> Part | None:
+        """The finished part; None when there is nothing in it, or nothing that is known."""
+        text = "".join(self._pieces)
+        match self._kind:
+            case "text":
+                return Text(text) if text else None
+            case "thinking":
+                return Thinking(text, self._signature) if text or self._signature else None
+            case "redacted_thinking":
+                return Thinking("", redacted=self._start["data"])
+            case "tool_use":
+                arguments = text or json.dumps(self._start.get("input") or {}, ensure_ascii=False)
+                return ToolCall(self._start["id"], self._start["name"], arguments)
+        return None

@@ -1,0 +1,142 @@
+"""One HTTP client of one provider and key: makes an SDK's client in a thread when first needed, posts, reads events.
+
+The SDKs serve as connection pool, authentication and error classes. A request travels as finished bytes (`content`),
+so that no transform of theirs walks through it; an answer is read as raw events. Every failure is a ModelError.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from typing import Any, Protocol
+
+from agent.errors import ErrorKind, ModelError
+from agent.models import failures, sse
+from agent.models.base import Answer, StreamPart
+
+CONNECT_SECONDS = 10.0
+_DRAIN_SECONDS = 0.5
+
+
+class Sdk(Protocol):
+    """What is used of an SDK's client; `anthropic.AsyncAnthropic` and `openai.AsyncOpenAI` have it."""
+
+    @property
+    def post(self) -> Callable[..., Any]:
+        """Send a request."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+class Reader(Protocol):
+    """Makes neutral parts of a provider's events; one per answer."""
+
+    ended: bool  # the provider said that this was all
+
+    def feed(self, name: str, data: bytes) -> Iterable[StreamPart]:
+        """Take in one event by name and data; raises ModelError for an error event."""
+
+    def answer(self) -> Answer | None:
+        """The whole answer; None if the provider has not finished it."""
+
+
+class Connection:
+    """Shared by all models of one provider and key; `close` is to be called once per `share`."""
+
+    def __init__(self, open_sdk: Callable[[], Sdk], api_key: str) -> None:
+        """open_sdk imports the SDK and makes its client; it runs in a thread (2 s for some)."""
+        self._open_sdk = open_sdk
+        self._secrets = (api_key,)
+        self._opening = asyncio.Lock()
+        self._sdk: Sdk | None = None
+        self._users = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether its last user has closed it."""
+        return self._users < 0
+
+    def share(self) -> "Connection":
+        """This connection, with one more user."""
+        self._users += 1
+        return self
+
+    async def close(self) -> None:
+        """One user less; the last one closes the HTTP client."""
+        self._users -= 1
+        if self._users > 0:
+            return
+        self._users = -1
+        if self._sdk is not None:
+            sdk, self._sdk = self._sdk, None
+            await sdk.close()
+
+    async def warm(self) -> Sdk:
+        """Import the SDK and make its client, once."""
+        if self._sdk is None:
+            async with self._opening:
+                if self._sdk is None:
+                    self._sdk = await asyncio.to_thread(self._open_sdk)
+        return self._sdk
+
+    async def stream(
+        self, path: str, body: dict[str, object], reader: Reader, options: dict[str, object] | None = None
+    ) -> AsyncGenerator[StreamPart, None]:
+        """Post the body and yield what the reader makes of the events; the Answer comes last.
+
+        Raises ModelError: also for a stream that ends before the provider has said that the answer is complete.
+        """
+        try:
+            async with contextlib.aclosing(self._parts(path, body, reader, options or {})) as parts:
+                async for part in parts:
+                    yield part
+        except ModelError as error:
+            raise ModelError(error.kind, failures.masked(error.detail, self._secrets), error.retry_after) from None
+        except Exception as error:
+            raise failures.of_exception(error, self._secrets) from None
+
+    async def _parts(
+        self, path: str, body: dict[str, object], reader: Reader, options: dict[str, object]
+    ) -> AsyncGenerator[StreamPart, None]:
+        import httpx2
+
+        sdk = await self.warm()
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+        response = await sdk.post(path, cast_to=httpx2.Response, content=content, stream=True, options=options)
+        decoder = sse.Decoder()
+        try:
+            async with contextlib.aclosing(response.aiter_bytes()) as chunks:
+                async for chunk in chunks:
+                    for name, data in decoder.feed(chunk):
+                        for part in reader.feed(name, data):
+                            yield part
+                    if reader.ended:
+                        break
+                else:
+                    for name, data in decoder.end():
+                        for part in reader.feed(name, data):
+                            yield part
+                answer = reader.answer()
+                if answer is None:
+                    raise ModelError(ErrorKind.NETWORK, "the stream ended before the answer was complete")
+                yield answer
+                await _drain(chunks)
+        finally:
+            await response.aclose()
+
+
+def parsed(data: bytes) -> Any:
+    """The JSON of an event; half of it is what a broken connection leaves behind."""
+    try:
+        return json.loads(data)
+    except ValueError:
+        raise ModelError(ErrorKind.NETWORK, f"not JSON in the stream: {data[:80]!r}") from None
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read what follows the last event, so that the connection can be used again; not for long."""
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            async for _ in chunks:
+                pass

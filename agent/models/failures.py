@@ -1,0 +1,165 @@
+"""What went wrong with a model call, as one closed set: HTTP answers, error events and broken connections.
+
+Both clients use it, because compatible servers mix the vendors' shapes freely. Overflow and the like are recognised
+in error payloads only, never in what a model wrote. No key reaches the detail.
+"""
+
+import email.utils
+import json
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agent.errors import ErrorKind, ModelError
+
+_DETAIL = 400
+
+_BILLING_CODES = {"insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"}
+_BILLING = re.compile(
+    r"credit balance is too low|insufficient (credits?|balance|funds)|payment required|billing hard limit"
+    r"|purchase credits"
+)
+_AUTH_CODES = {"authentication_error", "permission_error", "invalid_api_key", "permission_denied", "unauthenticated"}
+_AUTH = re.compile(
+    r"api key not valid|(invalid|incorrect) (x-)?api[- ]key|api key (is )?(invalid|expired)|unauthorized"
+)
+_OVERFLOW_CODES = {"context_length_exceeded", "request_too_large", "model_context_window_exceeded"}
+_OVERFLOW = re.compile(
+    r"prompt is too long|input is too long|input length and .{0,20}max_tokens. exceed|context (length|window|size)"
+    r"|maximum context|context[_ ]limit|exceeds? the (model'?s )?(maximum|available) (context|number of tokens)"
+    r"|input token count .{0,40}exceeds|too many (input )?tokens|maximum (prompt|input) length|prompt too long"
+    r"|token limit exceeded|exceeded model token limit|reduce the length of the (messages|prompt|input)"
+    r"|(request|prompt) \(\d+ tokens\) exceeds|larger than the model'?s? context|request (entity )?too large"
+)
+_FILTER_CODES = {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
+_FILTER = re.compile(r"content (filter|management|moderation)|content[_ ]policy|flagged by .{0,30}moderation")
+_THINKING = re.compile(r"thinking|reasoning[._ ]?effort|output_config\.effort|budget_tokens")
+_RATE_CODES = {"rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "too_many_requests"}
+_OVERLOADED_CODES = {"overloaded_error", "overloaded", "server_overloaded", "engine_overloaded", "unavailable"}
+_OVERLOADED = re.compile(r"overloaded|at capacity|high demand|temporarily unavailable|server is busy")
+_SERVER_CODES = {"api_error", "server_error", "internal_server_error", "internal_error"}
+_WAIT = re.compile(r"(?:try again|retry) in (\d+(?:\.\d+)?) ?(ms|s|seconds?|m|minutes?)\b")
+_KEYS = re.compile(r"\b(?:sk|xai|gsk|key|pk|or)-[A-Za-z0-9*_-]{8,}|\bAIza[A-Za-z0-9_-]{20,}|(?<=Bearer )\S+")
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """The text on one line, shortened, without any of the keys and without what looks like one."""
+    for secret in secrets:
+        if len(secret) >= 4:
+            text = text.replace(secret, "<key>")
+    text = _KEYS.sub("<key>", " ".join(text.split()))
+    return text if len(text) <= _DETAIL else text[:_DETAIL] + "…"
+
+
+def of_exception(error: Exception, secrets: Iterable[str]) -> ModelError:
+    """The error that an SDK or its HTTP library raised, before or during the stream."""
+    import httpx2
+
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int):
+        response = getattr(error, "response", None)
+        return of_payload(getattr(error, "body", None), secrets, status, getattr(response, "headers", None) or {})
+    cause = error.__cause__ if isinstance(error.__cause__, httpx2.HTTPError) else error
+    detail = masked(f"{type(cause).__name__}: {cause}", secrets)
+    if isinstance(cause, httpx2.ReadTimeout | httpx2.WriteTimeout | httpx2.PoolTimeout):
+        return ModelError(ErrorKind.TIMEOUT, detail)
+    if isinstance(cause, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.TooManyRedirects):
+        return ModelError(ErrorKind.INVALID_REQUEST, detail)
+    if isinstance(cause, httpx2.HTTPError | OSError) or type(error).__name__ == "APIConnectionError":
+        return ModelError(ErrorKind.NETWORK, detail)
+    return ModelError(ErrorKind.UNKNOWN, detail)
+
+
+def of_payload(
+    payload: Any, secrets: Iterable[str], status: int | None = None, headers: Mapping[str, str] | None = None
+) -> ModelError:
+    """The error of an HTTP answer (status given) or of an error event in the middle of a stream (none).
+
+    payload: the parsed JSON in any vendor's shape, or text; SDKs hand over the body or only its `error` member.
+    """
+    codes, message = _read(payload)
+    words = message.lower()
+    kind = _kind(status, codes, words)
+    label = " ".join([f"HTTP {status}" if status else "error event", *sorted(codes)])
+    return ModelError(kind, masked(f"{label}: {message}", secrets), _retry_after(headers or {}, words))
+
+
+def _read(payload: Any) -> tuple[set[str], str]:
+    """The codes (lower case) and the message of an error in any of the usual shapes."""
+    if isinstance(payload, list) and payload:  # Gemini wraps the object in a list
+        payload = payload[0]
+    if not isinstance(payload, dict):
+        return set(), str(payload or "")
+    error = payload.get("error", payload)
+    if not isinstance(error, dict):  # Ollama: {"error": "words"}
+        return set(), str(error)
+    inner = error.get("innererror")  # where Azure says that it was the filter
+    found = [error.get("type"), error.get("code"), error.get("status")]
+    found += [inner.get("code")] if isinstance(inner, dict) else []
+    codes = {str(code).lower() for code in found if isinstance(code, str) and code != "error"}
+    message = error.get("message")
+    return codes, message if isinstance(message, str) else json.dumps(error, ensure_ascii=False, default=str)
+
+
+def _kind(status: int | None, codes: set[str], words: str) -> ErrorKind:
+    """The kind; what a payload says in so many words goes before what its status means in general."""
+    client_error = status in (None, 400, 413, 422)
+    if status == 402 or codes & _BILLING_CODES or (client_error and _BILLING.search(words)):
+        return ErrorKind.BILLING
+    if status in (401, 403) or codes & _AUTH_CODES or (client_error and _AUTH.search(words)):
+        return ErrorKind.CONTENT_FILTER if codes & _FILTER_CODES else ErrorKind.AUTH
+    if status == 413 or codes & _OVERFLOW_CODES:
+        return ErrorKind.CONTEXT_OVERFLOW
+    if status == 429 or codes & _RATE_CODES:
+        return ErrorKind.RATE_LIMIT
+    if (client_error or status == 500) and _OVERFLOW.search(words):  # local servers answer 500
+        return ErrorKind.CONTEXT_OVERFLOW
+    if codes & _FILTER_CODES or (client_error and _FILTER.search(words)):
+        return ErrorKind.CONTENT_FILTER
+    if status in (400, 422) and _THINKING.search(words) and "signature" not in words:
+        return ErrorKind.THINKING_UNSUPPORTED
+    return _general_kind(status, codes, words)
+
+
+def _general_kind(status: int | None, codes: set[str], words: str) -> ErrorKind:
+    if status in (408, 504) or "timeout_error" in codes:
+        return ErrorKind.TIMEOUT
+    if codes & (_OVERLOADED_CODES | _SERVER_CODES) or (status is None and _OVERLOADED.search(words)):
+        return ErrorKind.OVERLOADED
+    if status is None:
+        return ErrorKind.INVALID_REQUEST if "invalid_request_error" in codes else ErrorKind.UNKNOWN
+    if status in (500, 502, 503) or 520 <= status <= 530:  # asking again later is all one can do
+        return ErrorKind.OVERLOADED
+    return ErrorKind.INVALID_REQUEST if 400 <= status < 500 else ErrorKind.UNKNOWN
+
+
+def _retry_after(headers: Mapping[str, str], words: str) -> float | None:
+    """Seconds to wait: `retry-after-ms`, `retry-after` in seconds or as a date, else what the message says."""
+    wait = _number(headers.get("retry-after-ms"), 0.001)
+    if wait is None:
+        wait = _number(headers.get("retry-after"))
+    if wait is None:
+        wait = _until(headers.get("retry-after"), headers.get("date"))
+    if wait is None and (said := _WAIT.search(words)):
+        unit = said[2]
+        wait = _number(said[1], 0.001 if unit == "ms" else 60 if unit.startswith("m") else 1)
+    return None if wait is None else max(0.0, wait)
+
+
+def _number(text: str | None, unit: float = 1) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number * unit if math.isfinite(number) else None
+
+
+def _until(date: str | None, server_now: str | None) -> float | None:
+    """Seconds from now to an HTTP date; by the server's clock when it told the time."""
+    then = email.utils.parsedate_tz(date or "")
+    if then is None:
+        return None
+    now = email.utils.parsedate_tz(server_now or "")
+    return email.utils.mktime_tz(then) - (email.utils.mktime_tz(now) if now else time.time())

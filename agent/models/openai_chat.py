@@ -1,0 +1,319 @@
+"""OpenAI's chat completions, and every server that speaks them: Ollama, Gemini, vLLM, OpenRouter and others.
+
+Strict in what it sends (https://platform.openai.com/docs/api-reference/chat), patient with what it gets: servers
+leave out usage, ids and `[DONE]`, repeat indexes, send a call in one piece, and show reasoning in fields of their own.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
+from agent.models import failures
+from agent.models.base import (
+    Alive,
+    Answer,
+    ArgumentsDelta,
+    ModelRequest,
+    StopReason,
+    StreamPart,
+    TextDelta,
+    ThinkingDelta,
+    ThinkingLevel,
+)
+from agent.models.connection import CONNECT_SECONDS, Connection, Sdk, parsed
+from agent.models.render import EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
+from agent.models.spec import ModelSpec
+
+BASE_URL = "https://api.openai.com/v1"
+
+_EFFORTS: dict[ThinkingLevel, str] = {"low": "low", "medium": "medium", "high": "high", "x-high": "xhigh"}
+_NEW_LIMIT_MODELS = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")  # these refuse max_tokens wherever they run
+_BEARER: dict[str, object] = {"security": {"bearer_auth": True}}
+_STOPS: dict[str, StopReason] = {
+    "stop": "end",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "length": "max_output",
+    "content_filter": "refusal",
+}
+
+
+def open_sdk(base_url: str, api_key: str) -> Sdk:
+    """Import the SDK and make its client; local servers take any key."""
+    import httpx2
+    from openai import AsyncOpenAI
+
+    return AsyncOpenAI(
+        api_key=api_key or "none",
+        base_url=base_url,
+        max_retries=0,
+        timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+    )
+
+
+def _new_id() -> str:
+    return "call_" + secrets.token_hex(12)
+
+
+class OpenAIChatClient:
+    """A ModelClient; see `base`. new_id makes ids for calls of servers that give none."""
+
+    def __init__(self, spec: ModelSpec, connection: Connection, new_id: Callable[[], str] = _new_id) -> None:
+        self.name = spec.name
+        self.context_window = spec.context_window
+        self.max_output = spec.max_output
+        self.thinking: ThinkingLevel = spec.thinking
+        self._spec = spec
+        self._connection = connection
+        self._new_id = new_id
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
+        """Call the model once; see `ModelClient.stream`."""
+        used = {call.call_id for message in request.messages for call in message.tool_calls}
+        reader = AnswerReader(self.name, used, self._new_id)
+        return self._connection.stream("/chat/completions", body_of(request, self._spec), reader, _BEARER)
+
+    async def warm(self) -> None:
+        """Import the SDK."""
+        await self._connection.warm()
+
+    async def close(self) -> None:
+        """Release the connection."""
+        await self._connection.close()
+
+
+def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
+    """The request as JSON values. What grows comes last, so a longer request begins with the bytes of a shorter one."""
+    new_limit = "//api.openai.com" in (spec.base_url or BASE_URL) or _NEW_LIMIT_MODELS.search(spec.model)
+    body: dict[str, object] = {
+        "model": spec.model,
+        "max_completion_tokens" if new_limit else "max_tokens": request.max_output,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.thinking != "off":
+        body["reasoning_effort"] = _EFFORTS[request.thinking]
+    body |= dict(spec.params)
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool_schema(tool.schema_json),
+                },
+            }
+            for tool in request.tools
+        ]
+    body["messages"] = list(_messages(request, spec))
+    if request.tools and not request.allow_calls:
+        body["tool_choice"] = "none"
+    return body
+
+
+def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
+    """The messages. Images of tool results follow as a user message, because a tool message takes text only."""
+    if request.system.strip():
+        yield {"role": "system", "content": request.system}
+    shown: list[Image] = []
+    for message in request.messages:
+        if shown and message.role != "tool":
+            yield _images_of_tools(shown)
+            shown = []
+        parts = message.parts if spec.vision else tuple(without_images(message.parts))
+        match message.role:
+            case "user":
+                yield {"role": "user", "content": _content(parts)}
+            case "assistant":
+                yield from _assistant(parts, message.model == spec.name)
+            case "tool":
+                for part in parts:
+                    if isinstance(part, ToolResult):
+                        yield {"role": "tool", "tool_call_id": call_id(part.call_id), "content": _result(part)}
+                        shown += part.images
+    if shown:
+        yield _images_of_tools(shown)
+
+
+def _content(parts: Sequence[Part]) -> str | list[Block]:
+    """A user's words; a string where possible, which every server takes."""
+    texts = [part.text for part in parts if isinstance(part, Text) and part.text.strip()]
+    images = [part for part in parts if isinstance(part, Image)]
+    if images:
+        return [*({"type": "text", "text": text} for text in texts), *map(_image, images)]
+    return "\n\n".join(texts) or EMPTY_MESSAGE
+
+
+def _image(image: Image) -> Block:
+    return {"type": "image_url", "image_url": {"url": f"data:{image.mime};base64,{image.data}"}}
+
+
+def _images_of_tools(images: Iterable[Image]) -> Block:
+    note = {"type": "text", "text": "(images from the tool results above)"}
+    return {"role": "user", "content": [note, *map(_image, images)]}
+
+
+def _result(part: ToolResult) -> str:
+    text = part.text if part.text.strip() else "(no output)"
+    return f"Error: {text}" if part.is_error and not text.lower().startswith("error") else text
+
+
+def _assistant(parts: Sequence[Part], own: bool) -> Iterator[Block]:
+    """The assistant's words and calls; a message that holds only thinking is left out."""
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    extras = _extras(parts) if own else {}
+    calls = [_call(part, extras) for part in parts if isinstance(part, ToolCall)]
+    if calls:
+        yield {"role": "assistant", "content": text if text.strip() else None, "tool_calls": calls}
+    elif text.strip():
+        yield {"role": "assistant", "content": text}
+
+
+def _call(part: ToolCall, extras: dict[str, Any]) -> Block:
+    function = {"name": call_name(part.name), "arguments": part.arguments or "{}"}
+    call: Block = {"id": call_id(part.call_id), "type": "function", "function": function}
+    if part.call_id in extras:
+        call["extra_content"] = extras[part.call_id]
+    return call
+
+
+def _extra_part(call: str, content: Any) -> Thinking:
+    """What a server wants back with a call (Gemini: its thought signature), as the signature of a thinking part."""
+    return Thinking("", signature=json.dumps({"call": call, "extra_content": content}, ensure_ascii=False))
+
+
+def _extras(parts: Iterable[Part]) -> dict[str, Any]:
+    """The reverse of `_extra_part`, by call id."""
+    signatures = (part.signature for part in parts if isinstance(part, Thinking))
+    found = (json.loads(signature) for signature in signatures if signature.startswith('{"call":'))
+    return {extra["call"]: extra["extra_content"] for extra in found}
+
+
+class AnswerReader:
+    """Reads the chunks of one answer. used: ids of calls that the transcript holds; no call gets one of them again."""
+
+    def __init__(self, name: str, used: set[str], new_id: Callable[[], str]) -> None:
+        self.ended = False
+        self._name = name
+        self._used = used
+        self._new_id = new_id
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._calls: list[_OpenCall] = []
+        self._at: dict[int, _OpenCall] = {}
+        self._finish: str | None = None
+        self._refused = False
+        self._usage = Usage()
+
+    def feed(self, name: str, data: bytes) -> Iterable[StreamPart]:
+        """Take in one chunk; fields that are not known are left alone."""
+        if self.ended or data.startswith(b"[DONE]"):
+            self.ended = True
+            return ()
+        chunk = parsed(data)
+        if name == "error" or chunk.get("error") or chunk.get("object") == "error":
+            raise failures.of_payload(chunk, ())
+        if chunk.get("usage"):
+            self._usage = _usage(chunk["usage"])
+        parts: list[StreamPart] = []
+        for choice in chunk.get("choices") or ():
+            parts += self._delta(choice.get("delta") or {})
+            self._finish = choice.get("finish_reason") or self._finish
+        if self._finish == "error":
+            raise failures.of_payload(chunk, ())
+        return parts or (Alive(),)
+
+    def answer(self) -> Answer | None:
+        """The whole answer; None before a finish reason has come."""
+        if self._finish is None:
+            return None
+        parts: list[Part] = [Thinking("".join(self._thinking))] if self._thinking else []
+        if self._text:
+            parts.append(Text("".join(self._text)))
+        for call in self._calls:
+            if call.extra is not None:
+                parts.append(_extra_part(call.call_id, call.extra))
+            parts.append(ToolCall(call.call_id, call.name, "".join(call.pieces) or "{}"))
+        return Answer(Message("assistant", tuple(parts), self._name), self._stop(), self._usage)
+
+    def _stop(self) -> StopReason:
+        stop = "refusal" if self._refused else _STOPS.get(self._finish or "", "other")
+        return "tool_use" if self._calls and stop in ("end", "other") else stop
+
+    def _delta(self, delta: Any) -> Iterator[StreamPart]:
+        if thought := delta.get("reasoning_content") or delta.get("reasoning"):
+            self._thinking.append(thought)
+            yield ThinkingDelta(thought)
+        if refusal := delta.get("refusal"):
+            self._refused = True
+            self._text.append(refusal)
+            yield TextDelta(refusal)
+        if text := delta.get("content"):
+            self._text.append(text)
+            yield TextDelta(text)
+        for piece in delta.get("tool_calls") or ():
+            yield self._piece(piece)
+
+    def _piece(self, piece: Any) -> StreamPart:
+        function = piece.get("function") or {}
+        arguments = function.get("arguments") or ""
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        call = self._call_of(piece.get("index"), piece.get("id") or "", function.get("name") or "")
+        call.pieces.append(arguments)
+        call.extra = piece.get("extra_content") or call.extra
+        return ArgumentsDelta(call.call_id, call.name, arguments)
+
+    def _call_of(self, index: int | None, given: str, name: str) -> "_OpenCall":
+        """The call that a piece belongs to: that of its index, unless id or name say that another one begins."""
+        last = self._calls[-1] if self._calls else None
+        call = last if index is None else self._at.get(index)
+        if call is None or call.ends_before(given, name):
+            call = _OpenCall(self._fresh(given), given, name)
+            self._calls.append(call)
+        if index is not None:
+            self._at[index] = call
+        call.name = call.name or name
+        return call
+
+    def _fresh(self, given: str) -> str:
+        found = given if given and given not in self._used else self._new_id()
+        self._used.add(found)
+        return found
+
+
+class _OpenCall:
+    """A call while its pieces arrive. given: the id that the server gave it, which may be none or one used before."""
+
+    def __init__(self, call_id: str, given: str, name: str) -> None:
+        self.call_id = call_id
+        self.given = given
+        self.name = name
+        self.pieces: list[str] = []
+        self.extra: Any = None
+
+    def ends_before(self, given: str, name: str) -> bool:
+        """Whether a piece with this id and name begins another call."""
+        if given and self.given:
+            return given != self.given
+        if not name or not self.name:
+            return False
+        try:
+            json.loads("".join(self.pieces))
+        except ValueError:
+            return False
+        return True
+
+
+def _usage(usage: Any) -> Usage:
+    details = usage.get("prompt_tokens_details") or {}
+    return Usage(
+        usage.get("prompt_tokens") or 0,
+        usage.get("completion_tokens") or 0,
+        details.get("cached_tokens") or 0,
+        details.get("cache_write_tokens") or 0,
+    )
