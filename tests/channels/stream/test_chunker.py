@@ -83,7 +83,7 @@ def test_blocks_fit_are_not_blank_and_join_to_what_was_fed(text: str, limits: tu
     said = "".join(block.said for block in blocks)
     assert text.startswith(said)
     assert re.fullmatch(r"\s*[`~]*\s*", text[len(said) :])
-    if text and not text[-1] in "`~ ":
+    if text and text[-1] not in "`~ ":
         assert said == text
 
 
