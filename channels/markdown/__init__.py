@@ -1,0 +1,1 @@
+"""Markdown, parsed once per block and rendered for platforms that take text with entities, or plain."""

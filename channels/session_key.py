@@ -1,0 +1,191 @@
+"""Session keys: which conversation a message belongs to, as one opaque string, and back.
+
+Pure functions of origin and configuration, used by `bot` only; names are fixed in the interface page. Two different
+conversations never share a key: every part that comes from outside is escaped, so that no id holds a `:`, is one of
+the words of the key itself, or is longer than `LONGEST` characters.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType
+from urllib.parse import quote, unquote
+
+from channels.message import ChatKind, Origin
+
+SessionKey = NewType("SessionKey", str)
+
+LONGEST = 96
+_AGENT = "agent:main"
+_KINDS = ("direct", "group", "channel")
+_OURS = ("http", "console")
+_RESERVED = frozenset({"agent", "main", "thread", "job", "subagent", "heartbeat", *_OURS, *_KINDS})
+# Escaped text never holds it, so a shortened id is no id that anyone could have.
+_SHORTENED = "="
+_EMPTY = "%"
+
+
+class DmScope(StrEnum):
+    """How direct conversations are told apart."""
+
+    MAIN = "main"
+    PER_PEER = "per-peer"
+    PER_CHANNEL_PEER = "per-channel-peer"
+    PER_ACCOUNT_CHANNEL_PEER = "per-account-channel-peer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedKey:
+    """What a key says. base: the key without the suffixes of sub-agents and heartbeat.
+
+    kind: main, job, direct, group or channel. id: the job, person or chat. channel and account are empty where the
+    key has none. Ids are as they came in; a shortened one stays shortened.
+    """
+
+    base: SessionKey
+    kind: str
+    id: str = ""
+    channel: str = ""
+    account: str = ""
+    thread: str = ""
+    children: tuple[str, ...] = ()
+    heartbeat: bool = False
+
+
+def link_index(identity_links: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """`{person: ["telegram:1", …]}` as configured, turned round to `{"telegram:1": person}`.
+
+    Raises ValueError when one id is linked to two people.
+    """
+    index: dict[str, str] = {}
+    for person, ids in identity_links.items():
+        for linked in ids:
+            if index.setdefault(linked, person) != person:
+                raise ValueError(f"{linked} is linked to both {index[linked]} and {person}")
+    return index
+
+
+def session_key(origin: Origin, scope: DmScope, links: Mapping[str, str], with_account: bool) -> SessionKey:
+    """The key of the conversation that a message came from.
+
+    links: "channel:id" of a sender to the person's name (`link_index`); an unlinked sender is a person of that one
+    channel. with_account: more than one account of that channel is configured.
+    """
+    place = origin.place
+    if place.kind is ChatKind.CONSOLE:
+        return console_key()
+    if place.kind is ChatKind.API:
+        return http_key(place.chat)
+    if place.kind is ChatKind.DIRECT:
+        kind, chat = "direct", origin.sender or place.chat
+        if scope is DmScope.MAIN:
+            return SessionKey(f"{_AGENT}:main")
+        if scope is DmScope.PER_PEER:
+            sender = f"{place.channel}:{chat}"
+            return SessionKey(f"{_AGENT}:direct:{_escape(links.get(sender, sender))}")
+        with_account = with_account or scope is DmScope.PER_ACCOUNT_CHANNEL_PEER
+    else:
+        kind, chat = ("group" if place.kind is ChatKind.GROUP else "channel"), place.chat
+    account = f":{_escape(place.account)}" if with_account else ""
+    thread = f":thread:{_escape(place.thread)}" if place.thread else ""
+    return SessionKey(f"{_AGENT}:{_escape(place.channel)}{account}:{kind}:{_escape(chat)}{thread}")
+
+
+def job_key(job_id: str) -> SessionKey:
+    """The session of a scheduled job."""
+    return SessionKey(f"{_AGENT}:job:{_escape(job_id)}")
+
+
+def http_key(name: str) -> SessionKey:
+    """The session of that name on the HTTP interface."""
+    return SessionKey(f"{_AGENT}:http:direct:{_escape(name)}")
+
+
+def console_key() -> SessionKey:
+    """The session of the terminal."""
+    return SessionKey(f"{_AGENT}:console:direct:local")
+
+
+def child_key(parent: SessionKey, child_id: str) -> SessionKey:
+    """The session of a sub-agent of `parent`."""
+    return SessionKey(f"{parent}:subagent:{_escape(child_id)}")
+
+
+def heartbeat_key(base: SessionKey) -> SessionKey:
+    """The session of isolated beats of `base`; of itself when it belongs to such a session already."""
+    return base if "heartbeat" in base.split(":") else SessionKey(f"{base}:heartbeat")
+
+
+def depth(key: SessionKey) -> int:
+    """How many sub-agents deep a session is; 0 for one that people talk to."""
+    return key.split(":").count("subagent")
+
+
+def parse(key: str) -> ParsedKey:
+    """What a key says; raises ValueError when these functions could not have made it."""
+    parts = key.split(":")
+    children: list[str] = []
+    heartbeat = False
+    while parts[-1:] == ["heartbeat"] or parts[-2:-1] == ["subagent"]:
+        last = parts.pop()
+        if last == "heartbeat":
+            if heartbeat:
+                raise ValueError(f"not a session key: {key!r}")
+            heartbeat = True
+        else:
+            parts.pop()
+            children.insert(0, _unescape(last))
+    base = SessionKey(":".join(parts))
+    channel = account = _EMPTY
+    thread: list[str] = []
+    match parts:
+        case ["agent", "main", "main"]:
+            return ParsedKey(base=base, kind="main", children=tuple(children), heartbeat=heartbeat)
+        case ["agent", "main", ("job" | "direct") as kind, chat]:
+            pass
+        case ["agent", "main", channel, ("direct" | "group" | "channel") as kind, chat, *thread]:
+            pass
+        case ["agent", "main", channel, account, ("direct" | "group" | "channel") as kind, chat, *thread]:
+            pass
+        case _:
+            raise ValueError(f"not a session key: {key!r}")
+    if thread and (len(thread) != 2 or thread[0] != "thread"):
+        raise ValueError(f"not a session key: {key!r}")
+    return ParsedKey(
+        base=base,
+        kind=kind,
+        id=_unescape(chat),
+        channel=channel if channel in _OURS else _unescape(channel),
+        account=_unescape(account),
+        thread=_unescape(thread[1]) if thread else "",
+        children=tuple(children),
+        heartbeat=heartbeat,
+    )
+
+
+def _escape(text: str) -> str:
+    """One segment of a key: no `:`, no reserved word, bounded; different texts give different segments."""
+    escaped = quote(text, safe="@", errors="surrogatepass")
+    if len(escaped) > LONGEST:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        kept = escaped[: LONGEST - len(digest) - 1]
+        # Half an escape sequence at the end says nothing.
+        while "%" in kept[-2:]:
+            kept = kept[: kept.rindex("%")]
+        return f"{kept}{_SHORTENED}{digest}"
+    if escaped in _RESERVED:
+        return f"%{ord(escaped[0]):02X}{escaped[1:]}"
+    return escaped or _EMPTY
+
+
+def _unescape(segment: str) -> str:
+    """The text that was escaped, the segment itself when it was shortened; ValueError for what is neither."""
+    if segment == _EMPTY:
+        return ""
+    if _SHORTENED in segment:
+        return segment
+    text = unquote(segment, errors="surrogatepass")
+    if _escape(text) != segment:
+        raise ValueError(f"not a part of a session key: {segment!r}")
+    return text

@@ -1,0 +1,1 @@
+"""Cutting a stream of text into the blocks of a reply."""
