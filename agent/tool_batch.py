@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent.context import Context
+from agent.errors import AgentError
 from agent.events import ToolExecutionUpdate
 from agent.journal import CallResult, Journal
 from agent.message import ToolCall, ToolOutput, ToolResult
@@ -25,11 +26,16 @@ async def run_batch(spec: RunSpec, calls: Sequence[ToolCall], context: Context, 
         ready = [call.call_id for call, item in zip(group, prepared, strict=True) if not isinstance(item, CallResult)]
         if ready:
             await journal.start_calls(ready)
-        async with asyncio.TaskGroup() as tasks:
-            running = [
-                item if isinstance(item, CallResult) else tasks.create_task(_execute(spec, call, *item, journal, step))
-                for call, item in zip(group, prepared, strict=True)
-            ]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = [
+                    item
+                    if isinstance(item, CallResult)
+                    else tasks.create_task(_execute(spec, call, *item, journal, step))
+                    for call, item in zip(group, prepared, strict=True)
+                ]
+        except ExceptionGroup as errors:  # only a lost run gets here: it ends all calls of the step
+            raise errors.exceptions[0] from None
         results = [item if isinstance(item, CallResult) else item.result() for item in running]
         context.append(await journal.results(results, batch_done=number == len(groups)))
 
@@ -86,6 +92,8 @@ async def _execute(
     )
     try:
         output: ToolOutput = await tool.run(parameters, context)
+    except AgentError:
+        raise
     except Exception as error:
         return _failed(call, f"{type(error).__name__}: {error}")
     result = ToolResult(call.call_id, call.name, output.text, output.is_error, output.images)

@@ -77,7 +77,7 @@ class TurnRun:
     ) -> None:
         self._shop = shop
         self._claimed = claimed
-        self._context = context
+        self.context = context
         self._replies = replies
         self._typing = typing
         self._unkept: list[KeptEvent] = []
@@ -291,7 +291,7 @@ class TurnRun:
     def _call(self, call_id: str) -> tuple[int, ToolCall]:
         """Step and words of a call; calls of a resumed turn are found in its context."""
         if call_id not in self._step_of:
-            for entry in self._context.entries:
+            for entry in self.context.entries:
                 for call in entry.message.tool_calls:
                     self._step_of[call.call_id] = (entry.step, call)
         return self._step_of[call_id]
@@ -299,7 +299,7 @@ class TurnRun:
     def _text_before(self) -> str:
         """The words that a continued answer continues: cut answers directly before it."""
         texts: list[str] = []
-        for entry in reversed(self._context.entries):
+        for entry in reversed(self.context.entries):
             if entry.kind == "assistant_cut":
                 texts.append(entry.message.text)
             elif entry.kind != "note":

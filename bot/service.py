@@ -1,0 +1,173 @@
+"""The service: starts its parts in the order that keeps the promises, and stops them in the opposite one.
+
+Start: what a crash left is repaired, then the outbox, open commands, lanes, gateway, and intake last. Stop (SIGTERM):
+intake first, then runs may finish for a while, what was said is delivered, and the rest stays queued.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from agent.models.base import ModelClient
+from agent.tools.leftovers import end_leftover
+from bot import wording
+from bot.clock import Clock
+from bot.commands.answers import CommandRunner
+from bot.delivery import Outbox
+from bot.health import Report, report
+from bot.inbound.pipeline import Pipeline
+from bot.lanes import Lanes
+from bot.replies import notice
+from bot.store.store import Store
+from bot.store.values import Planned
+from channels.base import Channel
+from channels.message import InboundMessage
+
+log = structlog.get_logger()
+
+PRUNE_EVERY = 3600.0
+PROBE_EVERY = 1.0
+OUTBOX_GRACE = 5.0
+"""Seconds that deliveries have at the end."""
+
+
+class Part(Protocol):
+    """Something with a start and an end: the gateway."""
+
+    async def start(self) -> None:
+        """Begin."""
+
+    async def close(self) -> None:
+        """End."""
+
+
+class Signals:
+    """What the pipeline tells about accepted messages, handed to whoever acts on it."""
+
+    def __init__(self, lanes: Lanes, commands: CommandRunner, outbox: Outbox) -> None:
+        self._lanes = lanes
+        self._commands = commands
+        self._outbox = outbox
+
+    def wake(self, session_key: str) -> None:
+        """A message waits in this session."""
+        self._lanes.wake(session_key)
+
+    def command(self, seq: int, session_key: str, message: InboundMessage) -> None:
+        """A command is to be carried out."""
+        self._commands.begin(seq, session_key, message)
+
+    def can_send(self, channel: str) -> None:
+        """A channel can send again."""
+        self._outbox.can_send(channel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Everything the service starts and stops."""
+
+    store: Store
+    outbox: Outbox
+    lanes: Lanes
+    commands: CommandRunner
+    pipeline: Pipeline
+    channels: Sequence[Channel]
+    gateway: Part | None
+    model: ModelClient
+    clock: Clock
+    drain_seconds: float
+    on_close: Callable[[], None]
+
+
+class Service:
+    """One per process and state directory."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._background: list[asyncio.Task[None]] = []
+        self._draining = False
+
+    async def start(self) -> None:
+        """Bring everything up. Returns once messages are accepted; platforms connect in the background."""
+        parts = self.parts
+        if parts.store.salvage is not None:
+            found = parts.store.salvage
+            rows = sum(found.rows.values())
+            log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
+        await self._recover()
+        await parts.outbox.start()
+        await parts.commands.recover()
+        await parts.lanes.start()
+        if parts.gateway is not None:
+            await parts.gateway.start()
+        for channel in parts.channels:
+            await channel.start(parts.pipeline)
+        self._background = [
+            asyncio.create_task(self._warm(), name="warm-model"),
+            asyncio.create_task(self._prune(), name="prune"),
+            asyncio.create_task(self._probe_store(), name="probe-store"),
+        ]
+
+    def health(self) -> Report:
+        """Whether every channel receives and the store can write."""
+        parts = self.parts
+        return report(parts.channels, parts.store.failure, parts.clock.now, self._draining)
+
+    async def close(self) -> None:
+        """Drain and stop. Whatever is not finished is found in the store at the next start."""
+        parts = self.parts
+        self._draining = True
+        for channel in parts.channels:
+            await channel.stop_intake()
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        await parts.lanes.drain(parts.drain_seconds)
+        await parts.commands.drain()
+        await parts.outbox.close(OUTBOX_GRACE)
+        parts.on_close()
+        if parts.gateway is not None:
+            await parts.gateway.close()
+        for channel in parts.channels:
+            await channel.close()
+        await parts.model.close()
+        await parts.store.close()
+
+    async def _recover(self) -> None:
+        """Repair turns that a crash cut, and end the processes they left."""
+        store = self.parts.store
+        for turn in await store.recovery.cut_turns():
+            for leftover in turn.leftovers:
+                ended = await asyncio.to_thread(end_leftover, leftover.pid, leftover.started)
+                log.info("leftover process", pid=leftover.pid, ended=ended)
+            goes_on = await store.recovery.recover(turn.turn_id, self._give_up(turn.channel))
+            log.info("turn recovered", turn=turn.turn_id, goes_on=goes_on)
+
+    def _give_up(self, channel: str) -> Callable[[str], Sequence[Planned]]:
+        found = self.parts.outbox.channel(channel)
+        nonce = self.parts.clock.nonce
+        return lambda turn_id: notice(f"turn:{turn_id}:error", wording.CRASHED_TWICE, found, nonce)
+
+    async def _warm(self) -> None:
+        """Import the model's library before the first message needs it, without stalling the others."""
+        try:
+            await self.parts.model.warm()
+        except Exception as error:
+            log.warning("the model client is not ready yet", reason=str(error))
+
+    async def _prune(self) -> None:
+        while True:
+            with contextlib.suppress(Exception):  # the store says by itself when it cannot write
+                await self.parts.store.prune()
+            await self.parts.clock.sleep(PRUNE_EVERY)
+
+    async def _probe_store(self) -> None:
+        """While the store cannot write, try: nobody else may, and `/readyz` has to turn green again by itself."""
+        while True:
+            await self.parts.clock.sleep(PROBE_EVERY)
+            if self.parts.store.failure is not None and await self.parts.store.try_write():
+                log.info("the store can write again")
