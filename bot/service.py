@@ -76,7 +76,6 @@ class Parts:
     commands: CommandRunner
     pipeline: Pipeline
     channels: Sequence[Channel]
-    gateway: Part | None
     model: ModelClient
     clock: Clock
     drain_seconds: float
@@ -88,6 +87,8 @@ class Service:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
+        self.gateway: Part | None = None
+        """Set before start, where there is one."""
         self._background: list[asyncio.Task[None]] = []
         self._draining = False
 
@@ -102,8 +103,8 @@ class Service:
         await parts.outbox.start()
         await parts.commands.recover()
         await parts.lanes.start()
-        if parts.gateway is not None:
-            await parts.gateway.start()
+        if self.gateway is not None:
+            await self.gateway.start()
         for channel in parts.channels:
             await channel.start(parts.pipeline)
         self._background = [
@@ -130,8 +131,8 @@ class Service:
         await parts.commands.drain()
         await parts.outbox.close(OUTBOX_GRACE)
         parts.on_close()
-        if parts.gateway is not None:
-            await parts.gateway.close()
+        if self.gateway is not None:
+            await self.gateway.close()
         for channel in parts.channels:
             await channel.close()
         await parts.model.close()

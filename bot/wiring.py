@@ -1,0 +1,222 @@
+"""The only place where parts of different packages are put together: a configuration in, a service out."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from channels.console.adapter import ConsoleChannel
+
+from agent.models import registry as models
+from agent.models.base import ModelClient, ThinkingLevel
+from agent.spec import Limits
+from agent.tools.registry import ToolSettings, spec, tools_for
+from agent.tools.workspace import Workspace
+from agent.workspace_files import create as create_workspace
+from bot.agent_api import AgentApi
+from bot.bus import EventBus
+from bot.clock import Clock
+from bot.commands import builtin
+from bot.commands.answers import CommandRunner
+from bot.commands.status import Status
+from bot.compose import composer
+from bot.config.choose_model import ChosenModel, Probe, choose_model, probe_ollama
+from bot.config.model import Config
+from bot.delivery import Outbox
+from bot.gateway.server import Gateway, GatewaySettings
+from bot.health import Report
+from bot.inbound.access import LOCAL, AccessRules
+from bot.inbound.pipeline import Pipeline, Routing
+from bot.lanes import Lanes
+from bot.replies import Cutting
+from bot.running import Preparing, PromptParts
+from bot.service import Parts, Service, Signals
+from bot.store.store import Store
+from bot.store.writer import CommitProbe
+from bot.turns import Workshop
+from channels.base import Channel
+from channels.message import InboundMessage
+from channels.session_key import DmScope, link_index, session_key
+
+SOCKET = "hark.sock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a service takes from outside; tests bring their own.
+
+    model: instead of the one the configuration chooses. only_local: no platforms and no TCP port, for `hark chat`.
+    commit_probe: see `bot/store/writer.py`.
+    """
+
+    environ: Mapping[str, str]
+    clock: Clock = field(default_factory=Clock)
+    ollama: Probe = probe_ollama
+    model: ModelClient | None = None
+    only_local: bool = False
+    commit_probe: CommitProbe | None = None
+
+
+async def build(config: Config, around: Surroundings) -> Service:
+    """Open the store and put everything together; nothing runs before `Service.start`.
+
+    Raises ConfigError, StateLocked, StoreTooNew, OSError or sqlite3.Error.
+    """
+    clock = around.clock
+    chosen = await asyncio.to_thread(choose_model, config, around.environ, around.ollama)
+    model = around.model or models.build(_model_spec(chosen, config.agent.thinking))
+    await asyncio.to_thread(create_workspace, config.workspace)
+    store = await Store.open(config.state, clock, composer(clock.stamp), around.commit_probe)
+    outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000))
+    channels = _channels(config, around)
+    for channel in channels:
+        outbox.add_channel(channel)
+    bus = EventBus()
+    shop = _workshop(config, store, outbox, bus, clock, model)
+    preparing = Preparing(shop, _prompt_parts(config), _cutting(config))
+    lanes = Lanes(store, clock, preparing, config.agent.max_concurrent)
+    status = Status(store, lanes, model.name, chosen.why if around.model is None else "given")
+    registry = builtin.build(status.text)
+    commands = CommandRunner(store, outbox, lanes, bus, clock, registry, partial(_is_owner, config.owners))
+    pipeline = Pipeline(store, _routing(config), registry, Signals(lanes, commands, outbox))
+    api = AgentApi(store, pipeline, lanes, outbox, bus, clock)
+    service = Service(
+        Parts(
+            store=store,
+            outbox=outbox,
+            lanes=lanes,
+            commands=commands,
+            pipeline=pipeline,
+            channels=channels,
+            model=model,
+            clock=clock,
+            drain_seconds=config.agent.drain_seconds,
+            on_close=bus.close,
+        )
+    )
+    service.gateway = _gateway(config, around, api, store, bus, service.health, channels, status)
+    return service
+
+
+def _gateway(
+    config: Config,
+    around: Surroundings,
+    api: AgentApi,
+    store: Store,
+    bus: EventBus,
+    health: Callable[[], Report],
+    channels: Sequence[Channel],
+    status: Status,
+) -> Gateway:
+    console = next((channel for channel in channels if isinstance(channel, ConsoleChannel)), None)
+    token = config.gateway.token
+    settings = GatewaySettings(
+        host=config.gateway.host,
+        port=None if around.only_local else config.gateway.port,
+        token=token.get_secret_value() if token else None,
+    )
+    return Gateway(
+        api=api,
+        reads=store.reads,
+        bus=bus,
+        health=health,
+        status=status.view,
+        settings=settings,
+        socket_path=config.state / SOCKET,
+        console=console,
+    )
+
+
+def _workshop(
+    config: Config, store: Store, outbox: Outbox, bus: EventBus, clock: Clock, model: ModelClient
+) -> Workshop:
+    settings = ToolSettings(
+        allow=config.tools.allow,
+        deny=config.tools.deny,
+        exec_security=config.tools.exec.security,
+        exec_timeout_seconds=config.tools.exec.timeout_seconds,
+    )
+    tools = tools_for(settings, Workspace(config.workspace))
+    agent = config.agent
+    return Workshop(
+        store=store,
+        outbox=outbox,
+        bus=bus,
+        clock=clock,
+        model=model,
+        tools={tool.name: tool for tool in tools},
+        tool_specs=tuple(spec(tool) for tool in tools),
+        limits=Limits(
+            timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
+        ),
+    )
+
+
+def _model_spec(chosen: ChosenModel, thinking: str) -> models.ModelSpec:
+    level: ThinkingLevel = "off"
+    if chosen.thinking and thinking != "auto":
+        level = thinking  # type: ignore[assignment]
+    return models.ModelSpec(
+        provider=chosen.provider_name,
+        api=chosen.api,
+        model=chosen.model,
+        base_url=chosen.base_url,
+        api_keys=tuple(key.get_secret_value() for key in chosen.keys),
+        context_window=chosen.context_window,
+        # a limit of our own where none is known, so that the answer has room in the window
+        max_output=chosen.max_output or min(8192, chosen.context_window // 4),
+        thinking=level,
+        vision=chosen.vision,
+        params=tuple(chosen.params.items()),
+    )
+
+
+def _channels(config: Config, around: Surroundings) -> list[Channel]:
+    """The enabled channels; a platform's library is imported only here, only when it is needed."""
+    found: list[Channel] = []
+    if config.channels.console.enabled:
+        found.append(ConsoleChannel(around.clock.now))
+    if config.channels.telegram.enabled and not around.only_local:
+        from channels.telegram.adapter import TelegramChannel
+        from channels.telegram.settings import TelegramSettings
+
+        section = config.channels.telegram
+        assert section.token is not None, "the configuration refuses telegram without a token"
+        settings = TelegramSettings(
+            token=section.token.get_secret_value(), base_url=section.base_url, base_file_url=section.base_file_url
+        )
+        clock = around.clock
+        found.append(TelegramChannel(settings, now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep))
+    return found
+
+
+def _cutting(config: Config) -> dict[str, Cutting]:
+    streaming = config.channels.telegram.streaming
+    return {"telegram": Cutting(streaming.min_chars, streaming.max_chars, streaming.break_at)}
+
+
+def _prompt_parts(config: Config) -> PromptParts:
+    extra = {"telegram": config.channels.telegram.prompt or ""}
+    return PromptParts(config.agent.name, config.workspace, extra)
+
+
+def _routing(config: Config) -> Routing:
+    links = link_index(config.sessions.identity_links)
+    scope = DmScope(config.sessions.dm_scope)
+    direct = config.channels.telegram.dm
+    rules = AccessRules(direct.policy, frozenset(direct.allow_from), _owner_ids(config.owners, "telegram"))
+    return Routing(
+        session_key=lambda message: session_key(message.origin, scope, links, with_account=False),
+        access={"telegram": rules},
+    )
+
+
+def _owner_ids(owners: Sequence[str], channel: str) -> frozenset[str]:
+    prefix = f"{channel}:"
+    return frozenset(owner.removeprefix(prefix) for owner in owners if owner.startswith(prefix))
+
+
+def _is_owner(owners: Sequence[str], message: InboundMessage) -> bool:
+    """Whether a message is by an owner: one of the list, or whoever can use the console or the gateway."""
+    place = message.origin.place
+    return place.kind in LOCAL or f"{place.channel}:{message.origin.sender}" in owners
