@@ -1,11 +1,11 @@
 """Time, randomness and ids: the one place that reads the machine's clock, so that tests can bring their own."""
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from random import Random, SystemRandom
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Clock:
     now: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    random: random.Random = field(default_factory=random.SystemRandom)
+    random: Random = field(default_factory=SystemRandom)
     zone: tzinfo | None = None
 
     def new_id(self) -> str:
