@@ -23,14 +23,13 @@ from bot.compose import composer
 from bot.config.choose_model import ChosenModel, Probe, choose_model, probe_ollama
 from bot.config.model import Config
 from bot.delivery import Outbox
-from bot.gateway.server import Gateway, GatewaySettings
 from bot.health import Report
 from bot.inbound.access import LOCAL, AccessRules
 from bot.inbound.pipeline import Pipeline, Routing
 from bot.lanes import Lanes
 from bot.replies import Cutting
 from bot.running import Preparing, PromptParts
-from bot.service import Parts, Service, Signals
+from bot.service import Part, Parts, Service, Signals
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from bot.turns import Workshop
@@ -45,14 +44,17 @@ SOCKET = "hark.sock"
 class Surroundings:
     """What a service takes from outside; tests bring their own.
 
-    model: instead of the one the configuration chooses. only_local: no platforms and no TCP port, for `hark chat`.
-    commit_probe: see `bot/store/writer.py`.
+    model: instead of the one the configuration chooses. channels: besides those of the configuration. only_local: no
+    platforms and no TCP port, for `hark chat`. gateway: whether it is served at all. commit_probe: see
+    `bot/store/writer.py`.
     """
 
     environ: Mapping[str, str]
     clock: Clock = field(default_factory=Clock)
     ollama: Probe = probe_ollama
     model: ModelClient | None = None
+    channels: Sequence[Channel] = ()
+    gateway: bool = True
     only_local: bool = False
     commit_probe: CommitProbe | None = None
 
@@ -94,7 +96,8 @@ async def build(config: Config, around: Surroundings) -> Service:
             on_close=bus.close,
         )
     )
-    service.gateway = _gateway(config, around, api, store, bus, service.health, channels, status)
+    if around.gateway:
+        service.gateway = _gateway(config, around, api, store, bus, service.health, channels, status)
     return service
 
 
@@ -107,7 +110,9 @@ def _gateway(
     health: Callable[[], Report],
     channels: Sequence[Channel],
     status: Status,
-) -> Gateway:
+) -> Part:
+    from bot.gateway.server import Gateway, GatewaySettings
+
     console = next((channel for channel in channels if isinstance(channel, ConsoleChannel)), None)
     token = config.gateway.token
     settings = GatewaySettings(
@@ -173,7 +178,7 @@ def _model_spec(chosen: ChosenModel, thinking: str) -> models.ModelSpec:
 
 def _channels(config: Config, around: Surroundings) -> list[Channel]:
     """The enabled channels; a platform's library is imported only here, only when it is needed."""
-    found: list[Channel] = []
+    found: list[Channel] = list(around.channels)
     if config.channels.console.enabled:
         found.append(ConsoleChannel(around.clock.now))
     if config.channels.telegram.enabled and not around.only_local:
