@@ -1,0 +1,78 @@
+"""`hark run`: the service in the foreground, with a terminal of its own where there is one.
+
+SIGTERM and SIGINT drain; a second one leaves at once. What keeps the service from starting is said in one line.
+"""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+
+from bot.config.load import load
+from bot.config.model import Config
+from bot.store.errors import StateLocked, StoreTooNew
+from bot.telemetry.logs import set_up
+from bot.telemetry.redact import Redactor
+
+FAILED = 1
+LOG_FILE = "hark.log"
+
+
+def main(config_path: Path | None) -> int:
+    """Run until told to stop. Returns the exit code: 0, or 1 when the service could not start.
+
+    Raises ConfigError, which the command line shows.
+    """
+    config = load(config_path, os.environ, Path.cwd())
+    interactive = config.channels.console.enabled and sys.stdin.isatty()
+    config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    set_up(Redactor(secrets(config)), config.state / LOG_FILE if interactive else None)
+    try:
+        return asyncio.run(_run(config, interactive))
+    except (StateLocked, StoreTooNew) as error:
+        print(error, file=sys.stderr)  # noqa: T201
+    except (OSError, sqlite3.Error) as error:
+        print(f"Hark cannot start: {error}", file=sys.stderr)  # noqa: T201
+    return FAILED
+
+
+def secrets(config: Config) -> list[str]:
+    """Every secret of the configuration and of the environment it reads, for the redactor."""
+    found = [key.get_secret_value() for provider in config.providers.values() for key in provider.api_keys]
+    found += [os.environ.get("ANTHROPIC_API_KEY", ""), os.environ.get("OPENAI_API_KEY", "")]
+    for secret in (config.channels.telegram.token, config.gateway.token):
+        if secret is not None:
+            found.append(secret.get_secret_value())
+    return found
+
+
+async def _run(config: Config, interactive: bool) -> int:
+    from bot.wiring import SOCKET, Surroundings, build
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            os._exit(FAILED)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    service = await build(config, Surroundings(environ=os.environ))
+    try:
+        await service.start()
+        async with asyncio.TaskGroup() as tasks:
+            terminal = None
+            if interactive:
+                from bot.cli.terminal.session import talk
+
+                terminal = tasks.create_task(talk(config.state / SOCKET), name="terminal")
+            await stop.wait()
+            if terminal is not None:
+                terminal.cancel()
+    finally:
+        await service.close()
+    return 0

@@ -1,0 +1,1 @@
+"""What the service tells about itself: logs. Metrics and traces have their place here."""

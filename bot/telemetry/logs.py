@@ -1,0 +1,78 @@
+"""Logs of the service and of the libraries in it, one line each, by structlog over the standard library.
+
+The redactor works on the finished line, tracebacks included, so that no field can be forgotten.
+"""
+
+import logging
+import logging.handlers
+import sys
+from pathlib import Path
+
+import structlog
+from structlog.typing import Processor
+
+from bot.telemetry.redact import Redactor
+
+_QUIET = (
+    "httpx",
+    "httpx2",
+    "httpcore",
+    "httpcore2",
+    "telegram",
+    "apscheduler",
+    "uvicorn.error",
+    "asyncio",
+    "aiosqlite",
+)
+"""Libraries whose ordinary news are noise here, and whose request lines may hold a token."""
+_FILE_BYTES = 5_000_000
+
+
+def set_up(redactor: Redactor, file: Path | None) -> None:
+    """Log to standard error, or to a file of at most 5 MB and its predecessor (where the terminal is being used)."""
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    colors = file is None and sys.stderr.isatty()
+    renderer = structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)
+    formatter = _Redacting(
+        redactor,
+        foreign_pre_chain=shared,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+    )
+    handler: logging.Handler
+    if file is None:
+        handler = logging.StreamHandler()
+    else:
+        file.touch(mode=0o600)
+        handler = logging.handlers.RotatingFileHandler(file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class _Redacting(structlog.stdlib.ProcessorFormatter):
+    """A formatter whose finished line goes through the redactor."""
+
+    def __init__(self, redactor: Redactor, **options: object) -> None:
+        super().__init__(**options)  # type: ignore[arg-type]
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return self._redactor.clean(super().format(record))
