@@ -36,6 +36,8 @@ class Outbox:
         self._reserved: set[int] = set()
         self._more: set[int] = set()
         self._calling: set[int] = set()
+        self._held: set[int] = set()
+        self._draining = False
         self._closing = False
 
     def add_channel(self, channel: Channel) -> None:
@@ -81,11 +83,15 @@ class Outbox:
         """Deliveries that wait for the channel may be tried again."""
         if channel in self._ready:
             self._ready[channel].set()
+            self._ready[channel] = asyncio.Event()
 
     async def close(self, grace: float) -> None:
-        """Deliver what is open for at most grace seconds; the rest stays in the store. Calls under way are awaited."""
-        if self._workers:
-            await asyncio.wait(list(self._workers.values()), timeout=grace)
+        """Deliver what is open for at most grace seconds; the rest stays in the store. Calls under way are awaited,
+        a channel that cannot send is not."""
+        self._draining = True
+        busy = [task for conv_id, task in self._workers.items() if conv_id not in self._held]
+        if busy:
+            await asyncio.wait(busy, timeout=grace)
         self._closing = True
         for conv_id, task in self._workers.items():
             if conv_id not in self._calling:
@@ -121,12 +127,17 @@ class Outbox:
                     begun = await self._begin(channel, conv_id, place)
                 if begun is None:
                     return
+                ready = self._ready[channel.name]  # before the call: what opens during it must not be missed
                 result = await self._send(channel, place, begun)
                 begun = None
                 if isinstance(result, Moved):
                     conv_id, place = await self._store.deliveries.place(conv_id)
-                elif isinstance(result, NotSent) and result.retry_after is None and not self._closing:
-                    await self._wait_ready(channel)
+                elif isinstance(result, NotSent) and result.retry_after is None:
+                    if self._draining:
+                        return
+                    self._held.add(conv_id)
+                    await ready.wait()
+                    self._held.discard(conv_id)
             except StoreUnavailable:
                 await self._clock.sleep(_PAUSE)
 
@@ -157,6 +168,9 @@ class Outbox:
             action=delivery.action,
             body=delivery.body,
             nonce=delivery.nonce,
+            source=delivery.source,
+            said=delivery.said,
+            planned_at=delivery.planned_at,
         )
         self._calling.add(delivery.conv_id)
         try:
@@ -176,8 +190,3 @@ class Outbox:
                 return result
             except StoreUnavailable:  # what became of the call is known: keep it until it can be written
                 await self._clock.sleep(_PAUSE)
-
-    async def _wait_ready(self, channel: Channel) -> None:
-        event = self._ready[channel.name]
-        event.clear()
-        await event.wait()

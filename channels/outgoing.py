@@ -33,7 +33,8 @@ class ReplyBlock:
 class Outgoing:
     """One platform call. body: what the channel's own `render` made, kept in the store so that a resend is the same.
 
-    nonce: 63 random bits, the same for every attempt.
+    nonce: 63 random bits, the same for every attempt. source, said, planned_at: of the ledger, for a surface that
+    shows the run live and must know which piece of it this is; most channels need none of them.
     """
 
     delivery_id: int
@@ -41,6 +42,9 @@ class Outgoing:
     action: Action
     body: str
     nonce: int
+    source: str = ""
+    said: str = ""
+    planned_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

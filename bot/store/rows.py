@@ -13,7 +13,7 @@ from channels.message import ChatKind, Place
 from channels.outgoing import Action
 
 DELIVERY_COLUMNS = (
-    "delivery_id, conv_id, source, action, body, nonce, attempts, not_before, planned_at, state='sending'"
+    "delivery_id, conv_id, source, action, body, said, nonce, attempts, not_before, planned_at, state='sending'"
 )
 
 STATE_OF: dict[Outcome, TurnState] = {
@@ -124,7 +124,7 @@ def plan(
     return tuple(made)
 
 
-def delivery(row: tuple[int, int, str, str, str, int, int, int, int, int]) -> Delivery:
+def delivery(row: tuple[int, int, str, str, str, str, int, int, int, int, int]) -> Delivery:
     """A row of DELIVERY_COLUMNS as a value."""
     return Delivery(
         delivery_id=row[0],
@@ -132,11 +132,12 @@ def delivery(row: tuple[int, int, str, str, str, int, int, int, int, int]) -> De
         source=row[2],
         action=Action(row[3]),
         body=row[4],
-        nonce=row[5],
-        attempts=row[6],
-        not_before=row[7],
-        planned_at=row[8],
-        begun=bool(row[9]),
+        said=row[5],
+        nonce=row[6],
+        attempts=row[7],
+        not_before=row[8],
+        planned_at=row[9],
+        begun=bool(row[10]),
     )
 
 

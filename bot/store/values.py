@@ -108,6 +108,7 @@ class Delivery:
     source: str
     action: Action
     body: str
+    said: str
     nonce: int
     attempts: int
     not_before: int

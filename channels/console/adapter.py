@@ -1,0 +1,103 @@
+"""The terminal as a channel: the smallest one there is, so read it first.
+
+A terminal sends its lines through the gateway, which knows who may (whoever can open the Unix socket), so nothing is
+received here. Blocks go to every terminal that is attached; while none is, they wait in the ledger.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from channels.base import Capabilities, Health, HealthState, Sink, UnknownOutcome
+from channels.message import Place
+from channels.outgoing import NotSent, Outgoing, SendResult, Sent
+
+RULES = """\
+You are talking in a terminal. Markdown is rendered; images and files cannot be shown.
+Keep tables narrow, and write addresses out instead of hiding them behind words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleBlock:
+    """A block for the terminal; source, said and planned_at are those of `Outgoing`."""
+
+    delivery_id: int
+    text: str
+    source: str
+    said: str
+    planned_at: int
+
+
+class Listener(Protocol):
+    """An attached terminal."""
+
+    async def show(self, block: ConsoleBlock) -> bool:
+        """True once the terminal has taken the block, False when it went away first."""
+
+
+class ConsoleChannel:
+    """The one conversation of this machine. now: milliseconds since the epoch."""
+
+    name = "console"
+    account = ""
+    capabilities = Capabilities(
+        block_chars=1_000_000,
+        typing_seconds=0,
+        unknown_outcome=UnknownOutcome.COUNT_AS_SENT,
+        rules=RULES,
+    )
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+        self._sink: Sink | None = None
+        self._listeners: list[Listener] = []
+        self._health = Health(HealthState.STARTING, now())
+
+    async def start(self, sink: Sink) -> None:
+        """See Channel."""
+        self._sink = sink
+        self._health = Health(HealthState.READY, self._now())
+        if self._listeners:
+            sink.can_send(self.name)
+
+    async def stop_intake(self) -> None:
+        """See Channel."""
+
+    async def close(self) -> None:
+        """See Channel."""
+        self._health = Health(HealthState.DOWN, self._now())
+
+    def attach(self, listener: Listener) -> Callable[[], None]:
+        """Hand blocks to this terminal from now on, those that waited first. Returns what detaches it."""
+        self._listeners.append(listener)
+        if self._sink is not None:
+            self._sink.can_send(self.name)
+        return lambda: self._listeners.remove(listener)
+
+    def render(self, text: str) -> Sequence[str]:
+        """See Channel. A terminal knows its own width and colours, so it renders the Markdown itself."""
+        return (text,)
+
+    def pass_limit(self, place: Place) -> float:
+        """See Channel."""
+        return 0.0
+
+    async def send(self, outgoing: Outgoing) -> SendResult:
+        """See Channel. Sent when one terminal at least has the block."""
+        block = ConsoleBlock(
+            delivery_id=outgoing.delivery_id,
+            text=outgoing.body,
+            source=outgoing.source,
+            said=outgoing.said,
+            planned_at=outgoing.planned_at,
+        )
+        shown = await asyncio.gather(*(listener.show(block) for listener in self._listeners))
+        return Sent() if any(shown) else NotSent(None, "no terminal is open")
+
+    async def working(self, place: Place) -> None:
+        """See Channel. A terminal shows the events of the run instead."""
+
+    def health(self) -> Health:
+        """See Channel."""
+        return self._health
