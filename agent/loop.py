@@ -25,6 +25,7 @@ from agent.models.base import (
     ThinkingDelta,
 )
 from agent.spec import RunSpec
+from agent.text import PairJoiner, well_formed
 from agent.tokens import estimate_text
 from agent.tool_batch import run_batch
 
@@ -118,6 +119,7 @@ class Loop:
         The clock of silence stands still while a piece is being handled.
         """
         loop = asyncio.get_running_loop()
+        pairs = PairJoiner()
         idle = self._spec.limits.idle_timeout
         parts = cast("AsyncGenerator[StreamPart, None]", self._spec.model.stream(request))
         async with aclosing(parts):
@@ -132,20 +134,20 @@ class Loop:
                             raise ModelError(ErrorKind.NETWORK, "the stream ended without an answer")
                         if isinstance(part, Answer):
                             return part
-                        await self._tell(part, step)
+                        await self._tell(part, step, pairs)
             except TimeoutError:
                 if not silence.expired():
                     raise
                 raise ModelError(ErrorKind.TIMEOUT, f"the model was silent for {idle:g} s") from None
 
-    async def _tell(self, part: StreamPart, step: int) -> None:
+    async def _tell(self, part: StreamPart, step: int, pairs: PairJoiner) -> None:
         match part:
             case TextDelta(text=text):
-                await self._update(step, "text", text)
+                await self._update(step, "text", pairs.feed(text))
             case ThinkingDelta(text=text):
-                await self._update(step, "thinking", text)
+                await self._update(step, "thinking", well_formed(text))
             case ArgumentsDelta(call_id=call_id, text=text):
-                await self._update(step, "arguments", text, call_id)
+                await self._update(step, "arguments", well_formed(text), call_id)
             case Alive() | Answer():
                 pass
 
@@ -171,8 +173,11 @@ class Loop:
                 if part.call_id in seen or not part.call_id:
                     part = replace(part, call_id=f"call_{self._spec.ref.turn_id[-12:]}_{self.step + 1}_{len(parts)}")
                 seen.add(part.call_id)
-            elif isinstance(part, Text) and not part.text:
-                continue
+                part = replace(part, arguments=well_formed(part.arguments), name=well_formed(part.name))
+            elif isinstance(part, Text):
+                if not part.text:
+                    continue
+                part = replace(part, text=well_formed(part.text))
             parts.append(part)
         message = replace(answer.message, parts=tuple(parts), model=self._spec.model.name)
         if message.tool_calls or message.text.strip():
