@@ -70,6 +70,7 @@ async def test_deltas_are_words_and_usage_is_estimated() -> None:
 async def test_words_without_the_time_stamp() -> None:
     assert spoken(STAMP + "hi") == "hi"
     assert spoken(STAMP + STAMP + "hi\nyou") == "hi\nyou"
+    assert spoken("[Sat 2026-11-21 07:30 +03] Ada B.:\nsay: hi") == "say: hi"
     assert spoken("[not a stamp] hi") == "[not a stamp] hi"
     assert await Fixture().says("") == "You said: (nothing)"
     picture = Message("user", (Image("image/png", "x"),))
