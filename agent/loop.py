@@ -5,10 +5,8 @@ enters here like one that begins. Model errors leave it as ModelError; what to d
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import cast
 
 from agent.context import Context
 from agent.errors import ErrorKind, ModelError
@@ -121,14 +119,12 @@ class Loop:
         loop = asyncio.get_running_loop()
         pairs = PairJoiner()
         idle = self._spec.limits.idle_timeout
-        parts = cast("AsyncGenerator[StreamPart, None]", self._spec.model.stream(request))
-        async with aclosing(parts):
+        async with aclosing(self._spec.model.stream(request)) as parts:
             try:
                 async with asyncio.timeout(None) as silence:
-                    iterator: AsyncIterator[StreamPart] = aiter(parts)
                     while True:
                         silence.reschedule(loop.time() + idle if idle else None)
-                        part = await anext(iterator, None)
+                        part = await anext(parts, None)
                         silence.reschedule(None)
                         if part is None:
                             raise ModelError(ErrorKind.NETWORK, "the stream ended without an answer")
