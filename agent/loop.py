@@ -5,10 +5,8 @@ enters here like one that begins. Model errors leave it as ModelError; what to d
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import cast
 
 from agent.context import Context
 from agent.errors import ErrorKind, ModelError
@@ -25,6 +23,7 @@ from agent.models.base import (
     ThinkingDelta,
 )
 from agent.spec import RunSpec
+from agent.text import PairJoiner, well_formed
 from agent.tokens import estimate_text
 from agent.tool_batch import run_batch
 
@@ -118,34 +117,33 @@ class Loop:
         The clock of silence stands still while a piece is being handled.
         """
         loop = asyncio.get_running_loop()
+        pairs = PairJoiner()
         idle = self._spec.limits.idle_timeout
-        parts = cast("AsyncGenerator[StreamPart, None]", self._spec.model.stream(request))
-        async with aclosing(parts):
+        async with aclosing(self._spec.model.stream(request)) as parts:
             try:
                 async with asyncio.timeout(None) as silence:
-                    iterator: AsyncIterator[StreamPart] = aiter(parts)
                     while True:
                         silence.reschedule(loop.time() + idle if idle else None)
-                        part = await anext(iterator, None)
+                        part = await anext(parts, None)
                         silence.reschedule(None)
                         if part is None:
                             raise ModelError(ErrorKind.NETWORK, "the stream ended without an answer")
                         if isinstance(part, Answer):
                             return part
-                        await self._tell(part, step)
+                        await self._tell(part, step, pairs)
             except TimeoutError:
                 if not silence.expired():
                     raise
                 raise ModelError(ErrorKind.TIMEOUT, f"the model was silent for {idle:g} s") from None
 
-    async def _tell(self, part: StreamPart, step: int) -> None:
+    async def _tell(self, part: StreamPart, step: int, pairs: PairJoiner) -> None:
         match part:
             case TextDelta(text=text):
-                await self._update(step, "text", text)
+                await self._update(step, "text", pairs.feed(text))
             case ThinkingDelta(text=text):
-                await self._update(step, "thinking", text)
+                await self._update(step, "thinking", well_formed(text))
             case ArgumentsDelta(call_id=call_id, text=text):
-                await self._update(step, "arguments", text, call_id)
+                await self._update(step, "arguments", well_formed(text), call_id)
             case Alive() | Answer():
                 pass
 
@@ -171,8 +169,11 @@ class Loop:
                 if part.call_id in seen or not part.call_id:
                     part = replace(part, call_id=f"call_{self._spec.ref.turn_id[-12:]}_{self.step + 1}_{len(parts)}")
                 seen.add(part.call_id)
-            elif isinstance(part, Text) and not part.text:
-                continue
+                part = replace(part, arguments=well_formed(part.arguments), name=well_formed(part.name))
+            elif isinstance(part, Text):
+                if not part.text:
+                    continue
+                part = replace(part, text=well_formed(part.text))
             parts.append(part)
         message = replace(answer.message, parts=tuple(parts), model=self._spec.model.name)
         if message.tool_calls or message.text.strip():

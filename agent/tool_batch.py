@@ -14,6 +14,7 @@ from agent.events import ToolExecutionUpdate
 from agent.journal import CallResult, Journal
 from agent.message import ToolCall, ToolOutput, ToolResult
 from agent.spec import RunSpec
+from agent.text import well_formed
 from agent.tools.base import CallContext, Parameters, Tool
 from agent.tools.registry import ArgumentsError, parse_arguments
 
@@ -96,9 +97,9 @@ async def _execute(
         raise
     except Exception as error:
         return _failed(call, f"{type(error).__name__}: {error}")
-    result = ToolResult(call.call_id, call.name, output.text, output.is_error, output.images)
+    result = ToolResult(call.call_id, call.name, well_formed(output.text), output.is_error, output.images)
     return CallResult(result, "failed" if output.is_error else "done", output.sends)
 
 
 def _failed(call: ToolCall, text: str) -> CallResult:
-    return CallResult(ToolResult(call.call_id, call.name, text, is_error=True), "failed")
+    return CallResult(ToolResult(call.call_id, call.name, well_formed(text), is_error=True), "failed")

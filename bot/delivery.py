@@ -180,7 +180,11 @@ class Outbox:
 
     async def _call(self, channel: Channel, place: Place, delivery: Delivery, outgoing: Outgoing) -> SendResult:
         """Make the call and store what became of it; not to be interrupted in between."""
-        result = await channel.send(outgoing)
+        try:
+            result = await channel.send(outgoing)
+        except Exception as error:  # a fault of the adapter: nobody knows how far it came
+            log.exception("channel failed", channel=channel.name, source=delivery.source)
+            result = Unknown(str(error))
         if isinstance(result, Refused | Unknown):
             log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
         while True:

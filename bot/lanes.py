@@ -151,9 +151,11 @@ class Lanes:
         task = asyncio.create_task(self._work(session_key, background), name=f"lane-{session_key}")
         self._tasks[session_key] = task
         self._in_background += background
-        task.add_done_callback(lambda _: self._left(session_key, background))
+        task.add_done_callback(lambda done: self._left(session_key, background, done))
 
-    def _left(self, session_key: str, background: bool) -> None:
+    def _left(self, session_key: str, background: bool, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()):
+            log.error("lane failed", session=session_key, exc_info=error)
         del self._tasks[session_key]
         self._in_background -= background
         self._pump()
@@ -172,7 +174,7 @@ class Lanes:
         self._pump()
 
     async def _work(self, session_key: str, background: bool) -> None:
-        """One turn of a session; when there may be another, the session goes to the end of the row."""
+        """One turn of a session; when there is another, the session goes to the end of the row."""
         try:
             claimed = await self._store.turns.claim(session_key, self._running.model, background=background)
         except StoreUnavailable:
@@ -185,8 +187,9 @@ class Lanes:
         assert task is not None
         handle = RunHandle(claimed, background, task)
         self._handles[session_key] = handle
+        again = True
         try:
-            await self._run(handle)
+            again = await self._run(handle) or claimed.more
         except asyncio.CancelledError:
             await self._give_back(claimed)
             raise
@@ -194,15 +197,18 @@ class Lanes:
             await self._wait_for_store(claimed)
         finally:
             del self._handles[session_key]
-            self._ready[background].setdefault(session_key)
+            if again:
+                self._ready[background].setdefault(session_key)
 
-    async def _run(self, handle: RunHandle) -> None:
+    async def _run(self, handle: RunHandle) -> bool:
+        """Run a turn; returns whether something of it may be left to run (steering texts that nobody read)."""
         claimed = handle.claimed
         try:
             run = await self._running.prepare(claimed)
             handle.run = run
             result = await run.execute()
             self._running.ended(claimed, run, result)
+            return result.outcome is not Outcome.COMPLETED
         except (RunLost, StaleRun):
             log.info("run ended by a stop", turn=handle.turn_id)
         except StoreUnavailable:
@@ -212,6 +218,7 @@ class Lanes:
             run = handle.run or self._running.bare(claimed)
             with contextlib.suppress(RunLost):
                 await run.fail(Outcome.FAILED, "internal", "an error inside the service; the log has it")
+        return True
 
     async def _give_back(self, claimed: Claimed) -> None:
         """A cancelled run: back into the queue, unless a stop has settled it."""

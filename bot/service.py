@@ -124,11 +124,12 @@ class Service:
         self._draining = True
         for channel in parts.channels:
             await channel.stop_intake()
+        parts.pipeline.close()
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
         await parts.lanes.drain(parts.drain_seconds)
-        await parts.commands.drain()
+        await parts.commands.drain(OUTBOX_GRACE)
         await parts.outbox.close(OUTBOX_GRACE)
         parts.on_close()
         if self.gateway is not None:

@@ -4,7 +4,7 @@ A client makes exactly one attempt per call (the SDK's own retries are off): wai
 runner's, which alone knows what has been said already.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -86,7 +86,7 @@ class ModelClient(Protocol):
     max_output: int
     thinking: ThinkingLevel
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         """Call the model once. Raises ModelError; closing the iterator closes the connection."""
 
     async def warm(self) -> None:

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from agent.errors import ErrorKind, ModelError
 from agent.models import failures, sse
-from agent.models.base import Answer, StreamPart
+from agent.models.base import Alive, Answer, StreamPart
 
 CONNECT_SECONDS = 10.0
-_DRAIN_SECONDS = 0.5
+_DRAIN_SECONDS = 0.25
 
 
 class Sdk(Protocol):
@@ -104,26 +104,39 @@ class Connection:
         sdk = await self.warm()
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         response = await sdk.post(path, cast_to=httpx2.Response, content=content, stream=True, options=options)
-        decoder = sse.Decoder()
         try:
             async with contextlib.aclosing(response.aiter_bytes()) as chunks:
-                async for chunk in chunks:
-                    for name, data in decoder.feed(chunk):
-                        for part in reader.feed(name, data):
+                try:
+                    async with contextlib.aclosing(_read(chunks, reader)) as parts:
+                        async for part in parts:
                             yield part
-                    if reader.ended:
-                        break
-                else:
-                    for name, data in decoder.end():
-                        for part in reader.feed(name, data):
-                            yield part
+                except httpx2.TransportError:
+                    if reader.answer() is None:  # else only the politeness after the last event is missing
+                        raise
                 answer = reader.answer()
                 if answer is None:
                     raise ModelError(ErrorKind.NETWORK, "the stream ended before the answer was complete")
-                yield answer
                 await _drain(chunks)
+                yield answer
         finally:
             await response.aclose()
+
+
+async def _read(chunks: AsyncIterator[bytes], reader: Reader) -> AsyncGenerator[StreamPart, None]:
+    """Yield the parts until the reader has had its last event; bytes that complete none are a sign of life."""
+    decoder = sse.Decoder()
+    async for chunk in chunks:
+        events = decoder.feed(chunk)
+        for name, data in events:
+            for part in reader.feed(name, data):
+                yield part
+        if reader.ended:
+            return
+        if not events:
+            yield Alive()
+    for name, data in decoder.end():
+        for part in reader.feed(name, data):
+            yield part
 
 
 def parsed(data: bytes) -> Any:
@@ -135,7 +148,7 @@ def parsed(data: bytes) -> Any:
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read what follows the last event, so that the connection can be used again; not for long."""
+    """Read what follows the last event (mostly there already), so that the connection can be used again."""
     with contextlib.suppress(Exception):
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in chunks:

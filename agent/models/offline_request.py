@@ -18,7 +18,8 @@ HELP = """I understand, one after the other or joined by "and" (same step) or "t
 
 Everything else I repeat."""
 
-STAMP = re.compile(r"\A\s*(?:\[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\]\n]*\][ \t]*(?:\n|\Z))+")
+# The line that the service puts above a person's words; in groups it ends with the sender's name.
+STAMP = re.compile(r"\A\s*(?:\[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\]\n]*\](?: [^\n]+:)?[ \t]*(?:\n|\Z))+")
 
 _SLOW = re.compile(r"\bbe slow\b", re.I)
 _BREAK = re.compile(r"\bbreak after (\d{1,6}) words?\b", re.I)

@@ -27,7 +27,7 @@ class Decoder:
             return []
         self._pieces.append(data)
         lines = b"".join(self._pieces).splitlines(keepends=True)
-        self._pieces = [] if lines[-1].endswith(b"\n") else [lines.pop()]
+        self._pieces = [] if lines[-1].endswith((b"\n", b"\r")) else [lines.pop()]
         found: list[Event] = []
         for line in lines:
             self._line(line.rstrip(b"\r\n"), found)

@@ -59,10 +59,13 @@ class CommandRunner:
         for seq, session_key, message in await self._store.inbox.open_commands():
             await self._carry_out(Call(seq, session_key, message, self._is_owner(message)))
 
-    async def drain(self) -> None:
-        """Wait for commands under way."""
-        while self._tasks:
-            await asyncio.wait(list(self._tasks))
+    async def drain(self, seconds: float) -> None:
+        """Wait for commands under way; those that take longer are carried out at the next start."""
+        if self._tasks:
+            _, late = await asyncio.wait(list(self._tasks), timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     async def say(self, call: Call, text: str) -> None:
         """See Answering."""

@@ -43,7 +43,7 @@ class Streaming(Section):
         description="Send while the text is written, or only when the message of the model is complete.",
     )
     min_chars: Whole = Field(default=800, ge=1, description="A block is not cut before this many characters.")
-    max_chars: Whole = Field(default=1200, ge=16, description="A block never has more characters than this.")
+    max_chars: Whole = Field(default=1200, ge=64, description="A block never has more characters than this.")
 
 
 class Telegram(Section):

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import structlog
 
+from agent.text import well_formed
 from bot.commands.registry import Registry
 from bot.inbound.access import AccessRules, refusal
 from bot.store.errors import StoreUnavailable
@@ -21,6 +22,7 @@ from channels.message import ChatMoved, InboundKind, InboundMessage, Incoming, U
 
 log = structlog.get_logger()
 
+_STOPPING = "the service is stopping"
 STRANGER_LIMIT = 4096
 """Bytes kept of the one message that is kept of an unknown sender."""
 
@@ -54,11 +56,18 @@ class Pipeline:
         self._routing = routing
         self._registry = registry
         self._accepting = accepting
+        self._closed = False
         self.dropped: Counter[str] = Counter()
         """How many messages were dropped, by rule, since the start."""
 
+    def close(self) -> None:
+        """Accept nothing more: what comes now is refused, so that its sender offers it again."""
+        self._closed = True
+
     async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
         """See `channels.base.Sink`."""
+        if self._closed:
+            raise NotAccepted(_STOPPING)
         items = [self._decide(item) for item in batch]
         try:
             answers = await self._store.inbox.accept(items, mark)
@@ -69,6 +78,9 @@ class Pipeline:
 
     async def accept_one(self, item: AcceptedMessage) -> Fresh | Duplicate:
         """Accept a message whose session is known (HTTP, console). Raises StoreUnavailable."""
+        if self._closed:
+            raise StoreUnavailable(_STOPPING)
+        item = replace(item, message=_well_formed(item.message))
         if self._registry.find(item.message.text) is not None:
             item = replace(item, message=replace(item.message, kind=InboundKind.COMMAND))
         (answer,) = await self._store.inbox.accept([item])
@@ -84,8 +96,11 @@ class Pipeline:
         self._accepting.can_send(channel)
 
     def _decide(self, item: Incoming) -> Accepted:
-        if isinstance(item, UnreadEvent | ChatMoved):
+        if isinstance(item, UnreadEvent):
+            return replace(item, raw=well_formed(item.raw), event_key=well_formed(item.event_key))
+        if isinstance(item, ChatMoved):
             return item
+        item = _well_formed(item)
         place = item.origin.place
         reason = refusal(item, self._routing.access.get(place.channel))
         if reason is not None:
@@ -114,10 +129,21 @@ class Pipeline:
             self._accepting.wake(item.session_key)
 
 
+def _well_formed(message: InboundMessage) -> InboundMessage:
+    """The message with nothing in it that cannot be stored as UTF-8."""
+    origin = message.origin
+    return replace(
+        message,
+        event_key=well_formed(message.event_key),
+        text=well_formed(message.text),
+        origin=replace(origin, sender_name=well_formed(origin.sender_name)),
+    )
+
+
 def _bounded(message: InboundMessage) -> InboundMessage:
     """What is kept of a stranger: one message per sender (by its key), at most 4 KB of text, no attachments."""
     origin = message.origin
-    text = message.text.encode(errors="replace")[:STRANGER_LIMIT].decode(errors="ignore")
+    text = message.text.encode()[:STRANGER_LIMIT].decode(errors="ignore")
     name = origin.sender_name[:64]
     return replace(
         message,

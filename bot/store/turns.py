@@ -280,6 +280,9 @@ def _take(db: sqlite3.Connection, turn_id: str, entries: tuple[Entry, ...], now:
     if epoch == 1:
         start = AgentStart(run=rows.run_ref(turn_id, session_key, epoch), at=now, id=f"{turn_id}/start", model=model)
         rows.keep_events(db, (start,))
+    more = db.execute(
+        "SELECT 1 FROM inbox WHERE session_key=? AND state='waiting' AND kind <> 'command' LIMIT 1", (session_key,)
+    ).fetchone()
     return Claimed(
         run=RunKey(turn_id, epoch),
         session_key=session_key,
@@ -293,6 +296,7 @@ def _take(db: sqlite3.Connection, turn_id: str, entries: tuple[Entry, ...], now:
         prompt=prompt,
         fingerprint=fingerprint,
         start=start,
+        more=more is not None,
     )
 
 

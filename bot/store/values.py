@@ -70,7 +70,7 @@ class Claimed:
 
     message: what the turn answers. entries: user lines written by this claim (none when a turn is resumed).
     step: answers of the model so far. prompt and fingerprint: of the transcript, None before its first turn.
-    start: the event of the turn's beginning, None when a turn is resumed.
+    start: the event of the turn's beginning, None when a turn is resumed. more: something else of the session waits.
     """
 
     run: RunKey
@@ -85,6 +85,7 @@ class Claimed:
     prompt: str | None
     fingerprint: str | None
     start: AgentStart | None
+    more: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

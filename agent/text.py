@@ -1,0 +1,23 @@
+"""Well-formed text: what comes in over JSON can hold half a surrogate pair, which no UTF-8 store takes."""
+
+
+def well_formed(text: str) -> str:
+    """The text with surrogate pairs joined and lone halves replaced; most texts come back as they are."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+class PairJoiner:
+    """The same for a text that comes in pieces, which may be cut inside a pair."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, delta: str) -> str:
+        """The next piece, without a first half at its end: that waits for the second."""
+        text = self._held + delta if self._held else delta
+        self._held = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
+        return well_formed(text[:-1] if self._held else text)

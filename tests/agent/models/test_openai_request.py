@@ -1,0 +1,133 @@
+"""What is sent to OpenAI and to servers that speak its language."""
+
+from typing import Any
+
+import pytest
+
+from agent.message import Message, Text, Thinking, ToolResult
+from agent.models.openai_chat import AnswerReader, body_of
+from tests.agent.models.makers import PNG, assistant, call, chunks, prefixes, read, request, results, spec, user
+
+LOCAL = spec("openai-chat", base_url="http://127.0.0.1:11434/v1")
+PICTURE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG.data}"}}
+
+
+def messages(*given: Message, **options: Any) -> Any:
+    return body_of(request(*given, system=""), spec("openai-chat", **options))["messages"]
+
+
+def test_a_whole_request() -> None:
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    tools = [
+        {"type": "function", "function": {"name": name, "description": words, "parameters": schema}}
+        for name, words in (("read", "Read a file."), ("write", "Write a file."))
+    ]
+    body = body_of(request(user("hi")), spec("openai-chat", params=(("temperature", 0.5),)))
+    assert body == {
+        "model": "some-model",
+        "max_completion_tokens": 4096,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": 0.5,
+        "tools": tools,
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}],
+    }
+    assert list(body)[-1] == "messages"
+    assert not {"tools", "tool_choice"} & body_of(request(user("hi"), tools=(), allow_calls=False), LOCAL).keys()
+    assert body_of(request(user("hi"), allow_calls=False), LOCAL)["tool_choice"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "field"),
+    [
+        ("gpt-4o", "https://api.openai.com/v1", "max_completion_tokens"),
+        ("gpt-4o", "", "max_completion_tokens"),
+        ("qwen3:8b", "http://127.0.0.1:11434/v1", "max_tokens"),
+        ("gemini-3-pro", "https://generativelanguage.googleapis.com/v1beta/openai", "max_tokens"),
+        ("openai/gpt-5.1", "https://openrouter.ai/api/v1", "max_completion_tokens"),
+        ("o4-mini", "http://127.0.0.1:1/v1", "max_completion_tokens"),
+    ],
+)
+def test_how_the_limit_is_called(model: str, base_url: str, field: str) -> None:
+    body = body_of(request(user("hi")), spec("openai-chat", model, base_url=base_url))
+    assert {"max_tokens", "max_completion_tokens"} & body.keys() == {field}
+
+
+def test_effort_only_where_thinking_is_asked_for() -> None:
+    assert "reasoning_effort" not in body_of(request(user("hi")), LOCAL)
+    assert body_of(request(user("hi"), thinking="x-high"), LOCAL)["reasoning_effort"] == "xhigh"
+
+
+def test_calls_and_results() -> None:
+    given = (user("go"), assistant("I look.", call("a"), call("b", "list", "")), results(("a", "A"), ("b", " ")))
+    function = {"name": "read", "arguments": '{"path": "a"}'}
+    assert messages(*given) == [
+        {"role": "user", "content": "go"},
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "tool_calls": [
+                {"id": "a", "type": "function", "function": function},
+                {"id": "b", "type": "function", "function": {"name": "list", "arguments": "{}"}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "a", "content": "A"},
+        {"role": "tool", "tool_call_id": "b", "content": "(no output)"},
+    ]
+
+
+def test_images_of_results_follow_all_results() -> None:
+    parts = (ToolResult("a", "read", "seen", images=(PNG,)), ToolResult("b", "read", "no", is_error=True))
+    given = (user("look", PNG), assistant(call("a"), call("b")), Message("tool", parts))
+    made = messages(*given, assistant("done"), user("more"))
+    assert made[0]["content"] == [{"type": "text", "text": "look"}, PICTURE]
+    assert made[1]["content"] is None
+    assert [message["role"] for message in made[2:]] == ["tool", "tool", "user", "assistant", "user"]
+    assert made[3]["content"] == "Error: no"
+    assert made[4]["content"][1:] == [PICTURE]
+    assert messages(*given)[4] == made[4]
+    blind = messages(*given, vision=False)
+    assert blind[0]["content"] == "look\n\n[an image that this model cannot see]"
+    assert len(blind) == 4
+
+
+def test_thinking_and_empty_messages_are_not_sent() -> None:
+    made = messages(user("a"), assistant(Thinking("hm", "sig")), user(" "), assistant(Thinking("x"), "b"), user("c"))
+    assert [message["content"] for message in made] == ["a", "(empty message)", "b", "c"]
+
+
+def test_ids_of_others_are_made_to_fit() -> None:
+    long = "x" * 41
+    made = messages(user("a"), assistant(call(long, "a b")), results((long, "A")))
+    assert made[1]["tool_calls"][0]["id"] == made[2]["tool_call_id"] != long
+    assert len(made[2]["tool_call_id"]) <= 40
+    assert made[1]["tool_calls"][0]["function"]["name"] == "a_b"
+
+
+def test_what_a_server_wants_back_with_a_call_goes_back_to_its_own_model() -> None:
+    extra = {"google": {"thought_signature": "Cg=="}}
+    piece = {"index": 0, "id": "c1", "extra_content": extra, "function": {"name": "read", "arguments": "{}"}}
+    reader = AnswerReader("house/some-model", set(), lambda: "made")
+    read(reader, chunks({"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "stop"}]}, "[DONE]"))
+    answer = reader.answer()
+    assert answer is not None
+    made = messages(user("a"), answer.message, results(("c1", "A")))
+    assert made[1]["tool_calls"][0]["extra_content"] == extra
+    other = messages(user("a"), answer.message, results(("c1", "A")), model="other")
+    assert "extra_content" not in other[1]["tool_calls"][0]
+
+
+def test_a_longer_request_begins_with_the_bytes_of_a_shorter_one() -> None:
+    image = Message("tool", (ToolResult("a", "read", "A", images=(PNG,)),))
+    talk = (
+        user("first", PNG),
+        assistant(Thinking("hm"), "I look.", call("a")),
+        image,
+        assistant("Cut in the mid"),
+        user("Your reply was cut off."),
+        assistant(Text("dle.")),
+        user("second", "and third"),
+    )
+    ends = [index for index, message in enumerate(talk, 1) if message.role != "assistant"]
+    prefixes([body_of(request(*talk[:end]), LOCAL) for end in ends])
+    prefixes([body_of(request(*talk[:3]), LOCAL), body_of(request(*talk, allow_calls=False), LOCAL)])

@@ -1,0 +1,54 @@
+"""Clients from specifications: what is imported when, what is shared, what is closed."""
+
+import subprocess
+import sys
+
+import pytest
+
+from agent.models.registry import Connections, build
+from agent.models.spec import Api
+from tests.agent.models.makers import spec
+
+
+@pytest.mark.parametrize("api", ["anthropic", "openai-chat", "offline"])
+async def test_a_client_has_what_the_specification_says(api: Api) -> None:
+    client = build(spec(api, context_window=1000, max_output=100, thinking="low", api_keys=("secret-key",)))
+    assert (client.name, client.context_window, client.max_output) == ("house/some-model", 1000, 100)
+    assert client.thinking == "low"
+    await client.close()
+
+
+def test_building_imports_no_sdk() -> None:
+    code = (
+        "import sys\n"
+        "from agent.models.registry import ModelSpec, build\n"
+        "for api in ('anthropic', 'openai-chat', 'offline'):\n"
+        "    build(ModelSpec(provider='p', api=api, model='m'))\n"
+        "print(sorted({'anthropic', 'openai', 'httpx2', 'pydantic'} & sys.modules.keys()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_specification_does_not_show_its_keys() -> None:
+    assert "secret-key" not in repr(spec("anthropic", api_keys=("secret-key",)))
+
+
+def test_one_connection_per_address_and_key() -> None:
+    connections = Connections()
+    one, same = (connections.get(spec("anthropic", model), "key") for model in ("a", "b"))
+    assert one is same
+    assert connections.get(spec("anthropic"), "other key") is not one
+    assert connections.get(spec("anthropic", base_url="http://127.0.0.1:1"), "key") is not one
+    assert connections.get(spec("openai-chat"), "key") is not one
+
+
+async def test_the_last_user_closes_the_connection() -> None:
+    connections = Connections()
+    one = connections.get(spec("anthropic"), "key")
+    connections.get(spec("anthropic", "other"), "key")
+    await one.close()
+    assert not one.closed
+    await one.close()
+    assert one.closed
+    assert connections.get(spec("anthropic"), "key") is not one
