@@ -26,8 +26,8 @@ from channels.console.adapter import ConsoleChannel
 log = structlog.get_logger()
 
 
-class GatewayError(Exception):
-    """The gateway cannot be served as configured; the text says what to change."""
+class GatewayError(OSError):
+    """The gateway cannot be served as configured; the text is one sentence for whoever starts the service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
