@@ -9,8 +9,19 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from agent.events import AgentEvent, MessageUpdate, ToolExecutionUpdate
+from agent.events import (
+    AgentEvent,
+    CompactionEnd,
+    CompactionStart,
+    MessageStart,
+    MessageUpdate,
+    Notice,
+    ToolExecutionUpdate,
+)
 
+EarlyEvent = MessageStart | Notice | CompactionStart | CompactionEnd
+"""Told before they are stored: they are written with the next event of their run that is not of these."""
+UpdateEvent = MessageUpdate | ToolExecutionUpdate
 _UPDATES = 256
 _KEPT = 1024
 
@@ -26,12 +37,16 @@ class Subscription:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closed: bool = False
 
+    def wants(self, event: AgentEvent) -> bool:
+        """Whether an event is one that this reader wants to see."""
+        return self.session_key in (None, event.run.session_key) and self.run_id in (None, event.run.run_id)
+
     def offer(self, event: AgentEvent) -> None:
         """Queue an event if it is wanted and there is room."""
-        if self.session_key not in (None, event.run.session_key) or self.run_id not in (None, event.run.run_id):
+        if not self.wants(event):
             return
-        if len(self._events) >= (_UPDATES if isinstance(event, MessageUpdate | ToolExecutionUpdate) else _KEPT):
-            self.overrun = self.overrun or not isinstance(event, MessageUpdate | ToolExecutionUpdate)
+        if len(self._events) >= (_UPDATES if isinstance(event, UpdateEvent) else _KEPT):
+            self.overrun = self.overrun or not isinstance(event, UpdateEvent)
             return
         self._events.append(event)
         self._wake.set()
@@ -65,9 +80,14 @@ class EventBus:
 
     def __init__(self) -> None:
         self._subscriptions: set[Subscription] = set()
+        self._early: dict[str, list[EarlyEvent]] = {}
 
     def publish(self, event: AgentEvent) -> None:
         """Tell all readers; never waits."""
+        if isinstance(event, EarlyEvent):
+            self._early.setdefault(event.run.run_id, []).append(event)
+        elif not isinstance(event, UpdateEvent):
+            self._early.pop(event.run.run_id, None)
         for subscription in self._subscriptions:
             subscription.offer(event)
 
@@ -76,6 +96,10 @@ class EventBus:
         subscription = Subscription(session_key, run_id)
         self._subscriptions.add(subscription)
         return subscription
+
+    def early(self, subscription: Subscription) -> Sequence[EarlyEvent]:
+        """What a new reader has missed and cannot find in the store yet, such as the beginning of an answer."""
+        return [event for told in self._early.values() for event in told if subscription.wants(event)]
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """Forget a reader."""

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 from pydantic_core import to_json
 
-from agent.events import AgentEvent, MessageUpdate, ToolExecutionUpdate
-from bot.bus import EventBus, Subscription
+from agent.events import AgentEvent
+from bot.bus import EventBus, Subscription, UpdateEvent
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
 from bot.store import codec
@@ -103,5 +103,5 @@ async def chunks(
 
 
 def _event(event: AgentEvent) -> bytes:
-    event_id = None if isinstance(event, MessageUpdate | ToolExecutionUpdate) else event.id
+    event_id = None if isinstance(event, UpdateEvent) else event.id
     return frame(event.type, codec.dump_event(event), event_id)

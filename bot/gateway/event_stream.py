@@ -9,16 +9,8 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
-from agent.events import (
-    AgentEvent,
-    CompactionEnd,
-    CompactionStart,
-    MessageStart,
-    MessageUpdate,
-    Notice,
-    ToolExecutionUpdate,
-)
-from bot.bus import EventBus
+from agent.events import AgentEvent
+from bot.bus import EarlyEvent, EventBus, Subscription, UpdateEvent
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
 from bot.store import codec
@@ -26,7 +18,6 @@ from bot.store.transcripts import Reads
 
 _PAGE = 200
 _REMEMBERED = 1024
-_EARLY = (MessageStart, Notice, CompactionStart, CompactionEnd)
 _EARLY_TYPES = ("message_start", "notice", "compaction_start", "compaction_end")
 
 
@@ -77,7 +68,8 @@ class Cursors:
         seq, early = cursor.seq, frozenset(known for known, live in cursor.early.items() if live)
         if (event_id, wanted) in self._kept:
             other_seq, other_early = self._kept.pop((event_id, wanted))
-            seq, early = min(seq, other_seq), early & other_early
+            both = early & other_early | (early | other_early) & {event_id}
+            seq, early = min(seq, other_seq), both
         self._kept[event_id, wanted] = seq, early
         if len(self._kept) > _REMEMBERED:
             self._kept.popitem(last=False)
@@ -106,34 +98,30 @@ class EventStreams:
         """
         # First the position, then the subscription: what is stored in between is found by reading on.
         stream = _Stream(self._reads, self._cursors, wanted, await self._begin(wanted, last_id))
-        subscription = self._bus.subscribe(wanted.session_key, wanted.run_id)
-        try:
-            yield HELLO
-            behind = True
-            while True:
-                while behind and not stream.over:
+        while True:
+            subscription = self._bus.subscribe(wanted.session_key, wanted.run_id)
+            try:
+                early = self._bus.early(subscription)
+                yield HELLO
+                behind = True
+                while behind:
                     chunk, behind = await stream.read_on()
                     yield chunk
-                if stream.over:
-                    return
-                try:
-                    async with self._closing.within(self._ping_seconds):
-                        events = await subscription.batch()
-                except TimeoutError:
-                    if self._closing.begun:
-                        return
-                    yield PING
-                    continue
-                if events:
-                    yield await stream.tell(events)
-                elif subscription.overrun:
-                    self._bus.unsubscribe(subscription)
-                    subscription = self._bus.subscribe(wanted.session_key, wanted.run_id)
-                    behind = True
-                else:
-                    return
-        finally:
-            self._bus.unsubscribe(subscription)
+                yield await stream.join(early)
+                while not stream.over and (events := await self._next(subscription)) is not None:
+                    yield await stream.tell(events) if events else PING
+            finally:
+                self._bus.unsubscribe(subscription)
+            if stream.over or not subscription.overrun:
+                return
+
+    async def _next(self, subscription: Subscription) -> Sequence[AgentEvent] | None:
+        """What the bus brings next: nothing after a quiet while, None at the end."""
+        try:
+            async with self._closing.within(self._ping_seconds):
+                return await subscription.batch() or None
+        except TimeoutError:
+            return None if self._closing.begun else ()
 
     async def _begin(self, wanted: Filter, last_id: str | None) -> Cursor:
         """Where a stream begins. In doubt earlier, so that there is no gap."""
@@ -164,13 +152,17 @@ class _Stream:
         self._cursor = cursor
         self.over = False
 
+    async def join(self, early: Sequence[EarlyEvent]) -> bytes:
+        """Frames of what was told before this reader came, as far as it does not know it."""
+        return await self.tell([event for event in early if not self._cursor.early.get(event.id)])
+
     async def tell(self, events: Sequence[AgentEvent]) -> bytes:
         """Frames of what the bus brought, and of what the store has before it."""
         frames: list[bytes] = []
         for event in events:
-            if isinstance(event, MessageUpdate | ToolExecutionUpdate):
+            if isinstance(event, UpdateEvent):
                 frames.append(frame(event.type, codec.dump_event(event)))
-            elif isinstance(event, _EARLY):
+            elif isinstance(event, EarlyEvent):
                 if self._cursor.is_new(event.id, live=True):
                     frames.append(self._kept(event.id, event.type, codec.dump_event(event)))
             else:

@@ -1,0 +1,149 @@
+"""Who may call: with a token, without one, and over the Unix socket."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.gateway.server import Gateway, GatewayError, GatewaySettings
+from bot.wiring import SOCKET
+from tests.bot.gateway.house import House, house
+from tests.bot.gateway.test_agent import error_of
+
+JSON = {"content-type": "application/json"}
+BODY = b'{"message": "hi"}'
+
+
+async def status_of(at: House, headers: dict[str, str]) -> tuple[int, str]:
+    """Status and error code of a POST with these headers (host and all)."""
+    response = await at.http.post("/v1/agent", content=BODY, headers={**JSON, **headers})
+    return response.status_code, error_of(response)["code"] if response.is_error else ""
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "127.0.0.1:8420"},
+        {"host": "127.0.0.1"},
+        {"host": "localhost:1"},
+        {"host": "LocalHost"},
+        {"host": "[::1]:8420"},
+        {"host": "[::1]"},
+        {"host": "localhost:8420", "origin": "http://localhost:8420", "sec-fetch-site": "same-origin"},
+        {"sec-fetch-site": "none"},
+        {"content-type": "application/json; charset=utf-8"},
+        {"content-type": "Application/JSON"},
+    ],
+)
+async def test_without_a_token_programs_of_this_machine_get_in(tmp_path: Path, headers: dict[str, str]) -> None:
+    async with house(tmp_path, reply="yes") as at:
+        assert await status_of(at, headers) == (202, "")
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"host": "example.com"}, "foreign_host"),
+        ({"host": "127.0.0.1.example.com"}, "foreign_host"),
+        ({"host": "localhost.example.com:8420"}, "foreign_host"),
+        ({"host": "localhost:port"}, "foreign_host"),
+        ({"host": "localhost@example.com"}, "foreign_host"),
+        ({"host": "192.168.0.7:8420"}, "foreign_host"),
+        ({"host": ""}, "foreign_host"),
+        ({"origin": "https://example.com"}, "foreign_origin"),
+        ({"origin": "null"}, "foreign_origin"),
+        ({"origin": ""}, "foreign_origin"),
+        ({"host": "localhost:8420", "origin": "http://localhost:3000"}, "foreign_origin"),
+        ({"host": "localhost:8420", "origin": "https://localhost:8420"}, "foreign_origin"),
+        ({"host": "localhost:8420", "origin": "http://127.0.0.1:8420"}, "foreign_origin"),
+        ({"sec-fetch-site": "cross-site"}, "foreign_origin"),
+        ({"sec-fetch-site": "same-site"}, "foreign_origin"),
+        ({"content-type": "text/plain"}, "not_json"),
+        ({"content-type": "application/x-www-form-urlencoded"}, "not_json"),
+        ({"content-type": "multipart/form-data; boundary=application/json"}, "not_json"),
+        ({"content-type": ""}, "not_json"),
+    ],
+)
+async def test_without_a_token_web_pages_stay_outside(tmp_path: Path, headers: dict[str, str], code: str) -> None:
+    async with house(tmp_path) as at:
+        assert await status_of(at, headers) == (403, code)
+        assert at.rows("inbox") == 0
+
+
+@pytest.mark.parametrize("path", ["/v1/agent/x", "/v1/events", "/v1/status", "/v1/chat/completions", "/v1/nothing"])
+async def test_the_rules_hold_for_every_route(tmp_path: Path, path: str) -> None:
+    async with house(tmp_path) as at:
+        response = await at.http.get(path, headers={"host": "example.com"})
+        assert response.status_code == 403
+    async with house(tmp_path, token="s3cret") as at:
+        response = await at.http.get(path, headers={"authorization": ""})
+        assert response.status_code == 401
+
+
+async def test_a_body_in_pieces_must_be_declared_as_json_too(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+
+        async def pieces():  # type: ignore[no-untyped-def]
+            yield BODY
+
+        response = await at.http.post("/v1/agent", content=pieces(), headers={"content-type": "text/plain"})
+        assert (response.status_code, error_of(response)["code"]) == (403, "not_json")
+
+
+@pytest.mark.parametrize(
+    "sent", ["", "Bearer", "Bearer wrong", "Bearer s3cre", "Bearer s3cret2", "Basic s3cret", "s3cret"]
+)
+async def test_a_wrong_token_is_refused(tmp_path: Path, sent: str) -> None:
+    async with house(tmp_path, token="s3cret") as at:
+        response = await at.http.post("/v1/agent", json={"message": "hi"}, headers={"authorization": sent})
+        assert (response.status_code, error_of(response)["code"]) == (401, "unauthorized")
+        assert response.headers["www-authenticate"] == "Bearer"
+        assert "s3cret" not in response.text
+        assert at.rows("inbox") == 0
+
+
+async def test_with_the_token_everybody_gets_in(tmp_path: Path) -> None:
+    async with house(tmp_path, token="s3cret", reply="yes") as at:
+        assert await status_of(at, {"authorization": "bearer s3cret"}) == (202, "")
+        elsewhere = {"host": "bot.example.com", "origin": "https://example.com", "content-type": "text/plain"}
+        assert await status_of(at, elsewhere) == (202, "")
+
+
+async def test_health_is_open(tmp_path: Path) -> None:
+    async with house(tmp_path, token="s3cret") as at:
+        for path in ("/healthz", "/readyz"):
+            headers = {"authorization": "", "host": "bot.example.com"}
+            assert (await at.http.get(path, headers=headers)).status_code == 200
+
+
+@pytest.mark.parametrize("token", [None, "s3cret"])
+async def test_the_unix_socket_lets_its_owner_in(tmp_path: Path, token: str | None) -> None:
+    async with house(tmp_path, token=token, reply="yes") as at, at.unix() as unix:
+        assert at.socket.stat().st_mode & 0o777 == 0o600
+        assert at.socket.parent.stat().st_mode & 0o777 == 0o700
+        headers = {"origin": "https://example.com", "content-type": "text/plain"}
+        response = await unix.post("/v1/agent", content=BODY, headers=headers)
+        assert response.status_code == 202
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.com", ""])
+async def test_beyond_loopback_needs_a_token(tmp_path: Path, host: str) -> None:
+    async with house(tmp_path) as at:
+        parts = at.service.parts
+
+        def gateway(token: str | None, port: int | None) -> Gateway:
+            served = at.gateway
+            return Gateway(
+                api=served._agent._api,
+                reads=parts.store.reads,
+                bus=served._agent._api._bus,
+                health=at.service.health,
+                status=lambda: at.http,  # type: ignore[arg-type, return-value]
+                settings=GatewaySettings(host=host, port=port, token=token),
+                socket_path=tmp_path / SOCKET,
+                console=None,
+            )
+
+        with pytest.raises(GatewayError, match="token"):
+            gateway(None, 8420)
+        gateway("s3cret", 8420)
+        gateway(None, None)

@@ -1,0 +1,296 @@
+"""Streams of events: nothing missing, nothing twice, whenever a client comes and goes."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent.errors import ErrorKind, ModelError
+from agent.message import ToolCall
+from bot.bus import EventBus
+from bot.gateway.closing import Closing
+from bot.gateway.event_stream import EventStreams, Filter
+from tests.bot.gateway.house import PATIENCE, Call, House, Sent, house
+
+
+def kinds(events: list[Sent]) -> list[str]:
+    return [sent.event for sent in events]
+
+
+def ids(events: list[Sent]) -> list[str]:
+    """Ids of kept events; every one of them has one, and no update has."""
+    for sent in events:
+        is_update = sent.event in ("message_update", "tool_execution_update")
+        assert (sent.id is None) == is_update, sent
+        assert sent.id == sent.data.get("id")
+        assert sent.event == sent.data["type"]
+    return [sent.id for sent in events if sent.id is not None]
+
+
+async def run_with_a_tool(at: House, message: str = "hello", session: str = "default") -> str:
+    """A run of two steps that has ended."""
+    run = await at.submit(message, session=session)
+    call = await at.model.called()
+    call.say("Let me look.")
+    call.finish("Let me look.", ToolCall("c1", "read", '{"path": "AGENTS.md"}'))
+    (await at.model.called()).answer("Found.")
+    assert (await at.show(run, wait="20"))["status"] == "ok"
+    return run
+
+
+async def test_a_run_as_it_happens(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, at.events() as stream:
+        run = await at.submit("hello")
+        call = await at.model.called()
+        call.think("Hm.")
+        call.say("Hel")
+        call.say("lo.")
+        call.finish("Hello.")
+        events = await stream.until("agent_end")
+        assert kinds(events) == ["agent_start", "message_start", *["message_update"] * 3, "message_end", "agent_end"]
+        assert ids(events) == [f"{run}/start", f"{run}/1/0", f"{run}/1/1", f"{run}/end"]
+        assert [(sent.data["part"], sent.data["delta"]) for sent in events[2:5]] == [
+            ("thinking", "Hm."),
+            ("text", "Hel"),
+            ("text", "lo."),
+        ]
+        assert {sent.data["run"]["run_id"] for sent in events} == {run}
+        assert events[-1].data["outcome"] == "completed"
+
+
+async def test_the_stream_of_a_run_begins_with_it_and_ends_with_it(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        run = await at.submit("hello")
+        call = await at.model.called()
+        async with at.events(f"?run={run}") as stream:
+            live = await stream.until("message_start")
+            call.answer("Hello.")
+            live += await stream.rest()
+        await run_with_a_tool(at, session="other")
+        async with at.events(f"?run={run}") as stream:
+            later = await stream.rest()
+        assert ids(live) == ids(later) == [f"{run}/start", f"{run}/1/0", f"{run}/1/1", f"{run}/end"]
+        assert kinds(later) == ["agent_start", "message_start", "message_end", "agent_end"]
+        over = await at.http.get(f"/v1/events?run={run}", headers={"last-event-id": f"{run}/end"})
+        assert over.status_code == 204
+
+
+async def test_updates_are_not_replayed_and_nothing_else_is_missing(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, at.events() as stream:
+        await run_with_a_tool(at)
+        seen = await stream.until("agent_end")
+        kept = ids(seen)
+        assert len(kept) == len(set(kept)) == 8
+        by_id = {sent.id: sent for sent in seen if sent.id}
+        for n, last in enumerate(kept):
+            for query, header in (("", last), (f"?last_event_id={last}", None)):
+                async with at.events(query, header) as again:
+                    if n + 1 < len(kept):
+                        replayed = await again.until("agent_end")
+                        assert ids(replayed) == kept[n + 1 :]
+                        assert replayed == [by_id[event_id] for event_id in kept[n + 1 :]]
+
+
+@pytest.mark.parametrize("query", ["", "?session=default", "?run={run}"])
+async def test_coming_back_in_the_middle_of_an_answer(tmp_path: Path, query: str) -> None:
+    async with house(tmp_path) as at:
+        run = await at.submit("hello")
+        call = await at.model.called()
+        query = query.format(run=run)
+        async with at.events(query, f"{run}/start") as stream:
+            before = await stream.until("message_start")
+            call.say("One ")
+            before += await stream.until("message_update")
+        assert ids(before) == [f"{run}/1/0"]
+        async with at.events(query, f"{run}/1/0") as stream:
+            call.say("two ")
+            middle = await stream.until("message_update")
+        assert ids(middle) == []
+        async with at.events(query, f"{run}/1/0") as stream:
+            call.finish("One two")
+            after = await stream.until("agent_end")
+        assert ids(after) == [f"{run}/1/1", f"{run}/end"]
+
+
+async def test_coming_back_while_others_talk(tmp_path: Path) -> None:
+    """An answer that has begun is stored late: behind what other sessions did meanwhile."""
+    async with house(tmp_path) as at, at.events() as whole:
+        async with at.events() as stream:
+            slow = await at.submit("slow", session="slow")
+            slow_call = await at.model.called()
+            seen = await stream.until("message_start")
+        quick = await at.submit("quick", session="quick")
+        (await at.model.called()).answer("Quick.")
+        await at.show(quick, wait="20")
+        async with at.events("", ids(seen)[-1]) as stream:
+            seen += await stream.until("agent_end")
+            slow_call.say("Slow.")
+            seen += await stream.until("message_update")
+        slow_call.finish("Slow.")
+        await at.show(slow, wait="20")
+        async with at.events("", ids(seen)[-1]) as stream:
+            seen += await stream.until("agent_end")
+        expected = await whole.until("agent_end") + await whole.until("agent_end")
+        assert sorted(ids(seen)) == sorted(ids(expected))
+        assert len(set(ids(seen))) == 8
+
+
+async def test_coming_back_after_a_restart_misses_nothing(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        run = await at.submit("hello")
+        async with at.events(f"?run={run}") as stream:
+            call = await at.model.called()
+            seen = await stream.until("message_start")
+            call.say("Half of")
+            await stream.until("message_update")
+    async with house(tmp_path) as at:
+        async with at.events(f"?run={run}", ids(seen)[-1]) as stream:
+            (await at.model.called()).answer("all of it")
+            seen += await stream.rest()
+        assert seen[-1].event == "agent_end"
+        async with at.events(f"?run={run}") as stream:
+            assert set(ids(seen)) >= set(ids(await stream.rest()))
+
+
+async def test_an_id_that_is_not_known_brings_all_that_is_kept(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        run = await run_with_a_tool(at)
+        async with at.events("", "long/gone") as stream:
+            assert len(ids(await stream.until("agent_end"))) == 8
+        async with at.events("?session=other", f"{run}/1/1") as stream:
+            other = await at.submit("hi", session="other")
+            (await at.model.called()).answer("Hi.")
+            assert ids(await stream.until("agent_end"))[0] == f"{other}/start"
+
+
+async def test_a_session_by_name_or_key(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        async with at.events("?session=work") as named, at.events("?session=agent:main:http:direct:work") as keyed:
+            await run_with_a_tool(at, session="play")
+            run = await run_with_a_tool(at, session="work")
+            for stream in (named, keyed):
+                events = await stream.until("agent_end")
+                assert {sent.data["run"]["run_id"] for sent in events} == {run}
+        response = await at.http.get("/v1/events?session=agent:nobody")
+        assert response.status_code == 422
+
+
+async def test_a_queued_run_can_be_watched_and_dropped(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        await at.submit("first")
+        await at.model.called()
+        behind = await at.submit("second")
+        async with at.events(f"?run={behind}") as stream:
+            await at.http.delete(f"/v1/agent/{behind}")
+            assert ids(await stream.rest()) == [f"{behind}/end"]
+        async with at.events(f"?run={behind}") as stream:
+            assert ids(await stream.rest()) == [f"{behind}/end"]
+
+
+async def test_an_answer_that_begins_anew_is_told_again(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, at.events() as stream:
+        run = await at.submit("hello")
+        (await at.model.called()).fail(ModelError(ErrorKind.NETWORK, "connection reset"))
+        (await at.model.called()).answer("Now.")
+        events = await stream.until("agent_end")
+        starts = [sent.id for sent in events if sent.event == "message_start"]
+        assert starts == [f"{run}/1/0"] * 2
+        assert "notice" in kinds(events)
+        rest = [sent.id for sent in events if sent.id and sent.event != "message_start"]
+        assert len(rest) == len(set(rest))
+
+
+async def test_a_client_that_leaves_stops_nothing(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        run = await at.submit("hello")
+        call = await at.model.called()
+        async with at.events(f"?run={run}") as stream:
+            await stream.until("message_start")
+        call.answer("Finished.")
+        assert (await at.show(run, wait="20"))["text"] == "Finished."
+
+
+async def clogged(at: House, call: Call) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A client that does not read: its connection is full when this returns."""
+    reader, writer = await asyncio.open_unix_connection(str(at.socket), limit=1024)
+    writer.write(b"GET /v1/events HTTP/1.1\r\nHost: hark\r\n\r\n")
+    await reader.readuntil(b": hark\n\n")
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    async with at.events() as watch:
+        for n in range(400):
+            call.think(f"{n} " * 4000)
+            await watch.until("message_update")
+    return reader, writer
+
+
+async def drained(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ends: int) -> bytes:
+    """All that such a client gets once it reads, up to so many ends of runs."""
+    writer.transport.resume_reading()  # type: ignore[attr-defined]
+    found = b""
+    async with asyncio.timeout(PATIENCE):
+        while found.count(b"\nevent: agent_end\n") < ends:
+            chunk = await reader.read(1 << 20)
+            assert chunk
+            found += chunk
+        while not found.endswith(b"\n\n\r\n"):
+            found += await reader.read(1 << 20)
+    writer.close()
+    return found
+
+
+def kept_ids(raw: bytes) -> list[str]:
+    """Ids in a raw answer, whose chunks may begin and end anywhere."""
+    return [line.removeprefix(b"id: ").decode() for line in raw.split(b"\n") if line.startswith(b"id: ")]
+
+
+async def test_a_slow_reader_loses_updates_only(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        run = await at.submit("hello")
+        call = await at.model.called()
+        reader, writer = await clogged(at, call)
+        call.answer("Done.")
+        await at.show(run, wait="20")
+        raw = await drained(reader, writer, 1)
+        assert kept_ids(raw) == [f"{run}/1/1", f"{run}/end"] or kept_ids(raw) == [
+            f"{run}/1/0",
+            f"{run}/1/1",
+            f"{run}/end",
+        ]
+        updates = raw.count(b"event: message_update\n")
+        assert 0 < updates < 400
+
+
+async def test_a_reader_that_is_too_slow_for_the_bus_reads_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.bus._KEPT", 12)
+    monkeypatch.setattr("bot.bus._UPDATES", 6)
+    async with house(tmp_path) as at:
+        position = await at.service.parts.store.reads.last_event()
+        run = await at.submit("hello")
+        call = await at.model.called()
+        reader, writer = await clogged(at, call)
+        at.model.reply = "Quick."
+        runs = [await at.submit(f"quick {n}", session=f"s{n % 3}") for n in range(12)]
+        for quick in runs:
+            await at.show(quick, wait="20")
+        call.answer("Done.")
+        await at.show(run, wait="20")
+        raw = await drained(reader, writer, 13)
+        stored = await at.service.parts.store.reads.events_after(position, None, None, 1000)
+        expected = [event.event_id for event in stored if event.event_id != f"{run}/start"]
+        assert sorted(kept_ids(raw)) == sorted(expected)
+        early = [event.event_id for event in stored if event.type == "message_start"]
+        assert [i for i in kept_ids(raw) if i not in early] == [i for i in expected if i not in early]
+
+
+async def test_quiet_streams_are_pinged(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        closing = Closing()
+        streams = EventStreams(at.service.parts.store.reads, EventBus(), closing, ping_seconds=0.001)
+        chunks = streams.chunks(Filter(), None)
+        found = [await anext(chunks) for _ in range(4)]
+        assert found[0] == b": hark\n\n"
+        assert b": ping\n\n" in found
+        closing.begin()
+        assert [chunk async for chunk in chunks] == []
