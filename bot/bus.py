@@ -6,7 +6,7 @@ no longer fit, it is told to read them from the store instead.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from agent.events import AgentEvent, MessageUpdate, ToolExecutionUpdate
@@ -41,14 +41,23 @@ class Subscription:
         self._closed = True
         self._wake.set()
 
-    async def __aiter__(self) -> AsyncIterator[AgentEvent]:
-        while True:
-            while self._events:
-                yield self._events.popleft()
+    async def batch(self) -> Sequence[AgentEvent]:
+        """All events that wait, once there is one; none when the stream has ended (`overrun` tells a reader why).
+
+        May be cancelled: nothing is taken then.
+        """
+        while not self._events:
             if self._closed or self.overrun:
-                return
+                return ()
             self._wake.clear()
             await self._wake.wait()
+        events, self._events = tuple(self._events), deque()
+        return events
+
+    async def __aiter__(self) -> AsyncIterator[AgentEvent]:
+        while events := await self.batch():
+            for event in events:
+                yield event
 
 
 class EventBus:

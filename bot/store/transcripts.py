@@ -117,6 +117,16 @@ class Reads:
 
         return await self._database.read(work)
 
+    async def first_event(self, run_id: str) -> int | None:
+        """Where a run's first kept event stands; None when none is kept (yet, or any more)."""
+
+        def work(db: sqlite3.Connection) -> int | None:
+            # a run that was dropped before it began has an end alone
+            ids = (f"{run_id}/start", f"{run_id}/end")
+            return db.execute("SELECT min(seq) FROM event WHERE event_id IN (?,?)", ids).fetchone()[0]  # type: ignore[no-any-return]
+
+        return await self._database.read(work)
+
     async def last_event(self) -> int:
         """The position of the newest kept event, 0 when there is none."""
 

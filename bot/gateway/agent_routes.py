@@ -1,0 +1,251 @@
+"""Runs over HTTP: submit a message, look at its run, wait for it, abort it, steer it.
+
+A run belongs to its session: a client that goes away, or whose wait ends, changes nothing about it.
+"""
+
+import re
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot import wording
+from bot.agent_api import OPEN, AgentApi, IdempotencyConflict, Submission
+from bot.gateway.answers import Problem, answer, moment, no_such_run, store_unavailable
+from bot.gateway.closing import Closing
+from bot.store.errors import StoreUnavailable
+from bot.store.values import TurnState, TurnView
+from channels.message import ChatKind, Place
+from channels.session_key import console_key, http_key, parse
+
+BODY_LIMIT = 1_000_000
+"""Bytes of a request's body."""
+DEFAULT_NAME = "default"
+DEFAULT_WAIT = 30.0
+LONGEST_WAIT = 3600.0
+_LATER = ("attachments", "model", "thinking", "timeout_seconds", "deliver_to", "extra_context")
+_KEY = re.compile(r"[!-~]{1,200}")
+_STATUS = {
+    TurnState.QUEUED: "queued",
+    TurnState.RUNNING: "running",
+    TurnState.PARKED: "waiting_approval",
+    TurnState.DONE: "ok",
+    TurnState.FAILED: "error",
+    TurnState.STOPPED: "aborted",
+}
+
+Words = Annotated[str, StringConstraints(pattern=r"\S")]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class SubmitBody(_Body):
+    """Body of POST /v1/agent. session: a session key, or a name of the caller's choice."""
+
+    message: Words
+    session: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+
+
+class SteerBody(_Body):
+    """Body of POST /v1/agent/{run_id}/steer."""
+
+    message: Words
+
+
+Body = TypeVar("Body", bound=_Body)
+
+
+class AgentRoutes:
+    """The handlers of /v1/agent. closing: begun when nothing more is to be waited for."""
+
+    def __init__(self, api: AgentApi, closing: Closing) -> None:
+        self._api = api
+        self._closing = closing
+        self.intake = True
+        """Whether messages are accepted."""
+
+    async def submit(self, request: Request) -> Response:
+        """POST /v1/agent."""
+        idempotency_key = request.headers.get("idempotency-key")
+        if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
+            raise _invalid("Idempotency-Key must be 1 to 200 visible ASCII characters.")
+        body = _parse(SubmitBody, await read_body(request))
+        session_key = resolve_session(body.session or DEFAULT_NAME)
+        self._refuse_when_stopping()
+        console = request.scope["hark.owner"] and session_key == console_key()
+        if console:
+            place = Place(channel="console", account="", chat="local", kind=ChatKind.CONSOLE)
+        else:
+            place = Place(channel="http", account="", chat=body.session or DEFAULT_NAME, kind=ChatKind.API)
+        submission = Submission(
+            text=body.message,
+            session_key=session_key,
+            place=place,
+            sender=place.channel,
+            idempotency_key=idempotency_key,
+        )
+        try:
+            view = await self._api.submit(submission)
+        except IdempotencyConflict:
+            raise Problem(
+                409,
+                "idempotency_conflict",
+                "This Idempotency-Key came with another request before.",
+                "Use a new key for a new message.",
+            ) from None
+        except StoreUnavailable:
+            raise store_unavailable() from None
+        accepted = {"run_id": view.turn_id, "status": "accepted", "accepted_at": moment(view.accepted_at)}
+        return answer(accepted, 202)
+
+    async def show(self, request: Request) -> Response:
+        """GET /v1/agent/{run_id}, with `?wait=S`."""
+        run_id = request.path_params["run_id"]
+        seconds = _wait_of(request)
+        if seconds is None:
+            return answer(_as_json(_known(await self._api.turn(run_id))))
+        try:
+            async with self._closing.within(None):
+                found = await self._api.wait(run_id, seconds)
+        except TimeoutError:
+            found = await self._api.turn(run_id)
+        view = _known(found)
+        return answer(_as_json(view), 202 if view.state in OPEN else 200)
+
+    async def abort(self, request: Request) -> Response:
+        """DELETE /v1/agent/{run_id}."""
+        run_id = request.path_params["run_id"]
+        _known(await self._api.turn(run_id))
+        try:
+            aborted = await self._api.abort(run_id)
+        except StoreUnavailable:
+            raise store_unavailable() from None
+        if not aborted:
+            raise _ended()
+        return answer(_as_json(_known(await self._api.turn(run_id))))
+
+    async def steer(self, request: Request) -> Response:
+        """POST /v1/agent/{run_id}/steer."""
+        run_id = request.path_params["run_id"]
+        body = _parse(SteerBody, await read_body(request))
+        self._refuse_when_stopping()
+        _known(await self._api.turn(run_id))
+        try:
+            steered = await self._api.steer(run_id, body.message)
+        except StoreUnavailable:
+            raise store_unavailable() from None
+        if not steered:
+            raise _ended()
+        return answer({"run_id": run_id, "status": "accepted"}, 202)
+
+    def _refuse_when_stopping(self) -> None:
+        if not self.intake:
+            raise Problem(
+                503,
+                "stopping",
+                "The service is stopping; nothing was accepted.",
+                "Send the same request again when it is back.",
+                {"Retry-After": "5"},
+            )
+
+
+def resolve_session(session: str) -> str:
+    """A session key as it is, a plain name as the key it stands for. Raises Problem for a key that is none."""
+    if not session.startswith("agent:"):
+        return http_key(session)
+    try:
+        parse(session)
+    except ValueError:
+        raise _invalid(
+            f"`session`: {session[:200]!r} is not a session key.",
+            "Use a plain name, or a key that Hark has shown you.",
+        ) from None
+    return session
+
+
+async def read_body(request: Request) -> bytes:
+    """The body, if it is not too long. Raises Problem."""
+    declared = request.headers.get("content-length", "0")
+    chunks = bytearray()
+    if len(declared) <= 7 and int(declared) <= BODY_LIMIT:
+        async for chunk in request.stream():
+            chunks += chunk
+            if len(chunks) > BODY_LIMIT:
+                break
+        else:
+            return bytes(chunks)
+    raise Problem(413, "too_long", f"The body has more than {BODY_LIMIT} bytes.", "Send less text.")
+
+
+def _parse(model: type[Body], body: bytes) -> Body:
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise _explain(error) from None
+
+
+def _explain(error: ValidationError) -> Problem:
+    """The first mistake of a body, in words."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    key = str(first["loc"][0]) if first["loc"] else ""
+    if first["type"] == "extra_forbidden" and key in _LATER:
+        return Problem(422, "not_in_this_version", f"`{key}` is not in this version yet.", "Leave it out.")
+    if first["type"] == "extra_forbidden":
+        return _invalid(f"`{key[:100]}` is not known here.", "Leave it out.")
+    if first["type"] == "string_pattern_mismatch":
+        return _invalid(f"`{key}` is empty.")
+    if not key:
+        return _invalid(f"The body is not a JSON object: {first['msg']}.")
+    return _invalid(f"`{key}`: {first['msg']}.")
+
+
+def _wait_of(request: Request) -> float | None:
+    """Seconds of `?wait`, None without it."""
+    text = request.query_params.get("wait")
+    if text is None:
+        return None
+    try:
+        seconds = float(text) if text else DEFAULT_WAIT
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= LONGEST_WAIT:
+        raise _invalid(f"`wait`: a number of seconds from 0 to {LONGEST_WAIT:g}.")
+    return seconds
+
+
+def _known(view: TurnView | None) -> TurnView:
+    if view is None:
+        raise no_such_run()
+    return view
+
+
+def _as_json(view: TurnView) -> dict[str, object]:
+    status = _STATUS[view.state]
+    if view.outcome in ("timeout", "limit"):
+        status = view.outcome
+    error = None
+    if view.state is TurnState.FAILED:
+        error = {"kind": view.error_kind or "internal", "message": wording.failure(view.error_kind)}
+    return {
+        "run_id": view.turn_id,
+        "session": view.session_key,
+        "status": status,
+        "accepted_at": moment(view.accepted_at),
+        "started_at": moment(view.started_at),
+        "ended_at": moment(view.ended_at),
+        "text": view.text,
+        "media": [],
+        "usage": view.usage,
+        "error": error,
+    }
+
+
+def _invalid(message: str, hint: str = "") -> Problem:
+    return Problem(422, "invalid", message, hint)
+
+
+def _ended() -> Problem:
+    return Problem(409, "ended", "This run has ended already.")

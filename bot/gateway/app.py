@@ -1,0 +1,137 @@
+"""All routes of the gateway, put together. `docs/http.md` describes them for callers."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bot.agent_api import AgentApi
+from bot.bus import EventBus
+from bot.commands.status import StatusView
+from bot.gateway import console_stream
+from bot.gateway.agent_routes import AgentRoutes, resolve_session
+from bot.gateway.answers import Problem, answer, moment, no_such_run, not_yet
+from bot.gateway.closing import Closing
+from bot.gateway.event_stream import EventStreams, Filter
+from bot.gateway.sse import EventStreamResponse, read_id
+from bot.health import Report
+from bot.store.transcripts import Reads
+from channels.console.adapter import ConsoleChannel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What the routes show and do. console: None when that channel is not enabled."""
+
+    api: AgentApi
+    reads: Reads
+    bus: EventBus
+    health: Callable[[], Report]
+    status: Callable[[], Awaitable[StatusView]]
+    console: ConsoleChannel | None
+
+
+class Routes:
+    """Handlers of everything but /v1/agent."""
+
+    def __init__(self, served: Served, closing: Closing) -> None:
+        self._served = served
+        self._closing = closing
+        self._streams = EventStreams(served.reads, served.bus, closing)
+
+    async def healthz(self, request: Request) -> Response:
+        """GET /healthz: the process lives."""
+        return answer(_report(self._served.health()))
+
+    async def readyz(self, request: Request) -> Response:
+        """GET /readyz: the service works."""
+        found = self._served.health()
+        return answer(_report(found), 200 if found.ready else 503)
+
+    async def status(self, request: Request) -> Response:
+        """GET /v1/status."""
+        return answer(asdict(await self._served.status()))
+
+    async def events(self, request: Request) -> Response | EventStreamResponse:
+        """GET /v1/events."""
+        query = request.query_params
+        session, run_id = query.get("session") or None, query.get("run") or None
+        last_id = request.headers.get("last-event-id") or query.get("last_event_id") or None
+        if run_id is not None and await self._served.api.turn(run_id) is None:
+            raise no_such_run()
+        if run_id is not None and last_id == f"{run_id}/end":
+            return Response(status_code=204)  # tells an EventSource that there is nothing to come back for
+        wanted = Filter(resolve_session(session) if session else None, run_id)
+        return EventStreamResponse(self._streams.chunks(wanted, read_id(last_id) if last_id else None))
+
+    async def console(self, request: Request) -> EventStreamResponse:
+        """GET /v1/console, on the Unix socket alone."""
+        if not request.scope["hark.owner"]:
+            raise HTTPException(404)
+        if self._served.console is None:
+            raise Problem(404, "console_disabled", "The console channel is not enabled.", "Set channels.console.")
+        return EventStreamResponse(console_stream.chunks(self._served.console, self._served.bus, self._closing))
+
+    async def metrics(self, request: Request) -> Response:
+        """GET /metrics: the name is taken."""
+        raise not_yet("/metrics")
+
+    async def completions(self, request: Request) -> Response:
+        """POST /v1/chat/completions: the name is taken."""
+        raise not_yet("/v1/chat/completions")
+
+
+def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
+    """The application that both listeners serve. closing: begun when streams are to end."""
+    routes = Routes(served, closing)
+    streams = [Route("/v1/events", routes.events), Route("/v1/console", routes.console)]
+    for stream in streams:
+        stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
+    app = Starlette(
+        routes=[
+            Route("/v1/agent", agent.submit, methods=["POST"]),
+            Route("/v1/agent/{run_id}", agent.show, methods=["GET"]),
+            Route("/v1/agent/{run_id}", agent.abort, methods=["DELETE"]),
+            Route("/v1/agent/{run_id}/steer", agent.steer, methods=["POST"]),
+            *streams,
+            Route("/v1/status", routes.status, methods=["GET"]),
+            Route("/healthz", routes.healthz, methods=["GET"]),
+            Route("/readyz", routes.readyz, methods=["GET"]),
+            Route("/metrics", routes.metrics, methods=["GET"]),
+            Route("/v1/chat/completions", routes.completions, methods=["POST"]),
+        ],
+        exception_handlers={Problem: _problem, HTTPException: _http_problem, Exception: _internal},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def _report(found: Report) -> dict[str, object]:
+    channels = {
+        name: {"state": health.state.value, "since": moment(health.since), "detail": health.detail}
+        for name, health in found.channels.items()
+    }
+    return {"ready": found.ready, "channels": channels}
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.response()
+
+
+async def _http_problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return Problem(404, "not_found", f"There is nothing at {request.url.path[:200]}.").response()
+    if error.status_code == 405:
+        message = f"{request.method[:20]} is not possible here."
+        return Problem(405, "method_not_allowed", message, headers=error.headers).response()
+    return Problem(error.status_code, "bad_request", error.detail or "The request cannot be read.").response()
+
+
+async def _internal(request: Request, error: Exception) -> Response:
+    return Problem(500, "internal", "Something went wrong inside Hark; the log says more.").response()
