@@ -26,7 +26,11 @@ class Unreachable(Exception):
 
 
 class Rejected(Exception):
-    """The service answered with an error. The text is its message, with its hint."""
+    """The service answered with an error. The text is its message, with its hint; status: of HTTP."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +38,7 @@ class RunError:
     """Why a run failed."""
 
     kind: str
-    message: str | None = None
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +48,8 @@ class Run:
     run_id: str
     session: str
     status: str
-    text: str = ""
-    error: RunError | None = None
+    text: str
+    error: RunError | None
     document: str = ""
 
     @property
@@ -56,11 +60,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelState:
-    """How a channel stands; since in milliseconds."""
+    """How a channel stands, and since when (ISO 8601, UTC)."""
 
     state: str
-    since: int = 0
-    detail: str = ""
+    since: str
+    detail: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +77,14 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What the service is doing; started_at in milliseconds."""
+    """What the service is doing. model_reason: why this model answers."""
 
     model: str
+    model_reason: str
     running: int
     waiting: int
     undelivered: int
-    version: str = ""
-    started_at: int = 0
+    failed_deliveries: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,4 +188,4 @@ def _rejection(response: httpx2.Response) -> Rejected:
         words = [error["message"], error.get("hint")]
     except (ValueError, LookupError, TypeError):
         words = [f"the service answered with status {response.status_code}"]
-    return Rejected(" ".join(str(word) for word in words if word))
+    return Rejected(response.status_code, " ".join(str(word) for word in words if word))

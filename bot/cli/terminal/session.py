@@ -82,7 +82,7 @@ class Terminal:
                     for task in beside:
                         task.cancel()
             except* Rejected as refused:
-                raise Rejected(str(refused.exceptions[0])) from None
+                raise _first(refused) from None
         return left
 
     def interrupt(self) -> bool:
@@ -169,6 +169,11 @@ class Terminal:
         except (Rejected, Unreachable):
             return []
         return [Piece(Tone.ASIDE, f"{model} answers. /help shows what you can type; {self._leaving}.")]
+
+
+def _first(group: BaseExceptionGroup[Rejected]) -> Rejected:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 def _now() -> int:
