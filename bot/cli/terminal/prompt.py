@@ -1,0 +1,112 @@
+"""The line that a person types into, and the live region above it, by prompt_toolkit.
+
+Printed text goes above both, so that output while typing looks right. One reader at a time; printing may happen at
+any time. Ctrl-C is a key here and not a signal: what it does is the caller's.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import FormattedTextControl, HSplit, Window
+from prompt_toolkit.output import Output
+from prompt_toolkit.styles import Style
+
+_STYLE = Style.from_dict({"prompt": "bold ansicyan", "placeholder": "ansibrightblack"})
+_REDRAW = 0.05
+"""Seconds between redraws at least: smooth to the eye, and cheap."""
+_LINES_LEFT = 4
+"""Lines of the screen that the live region leaves to the prompt and to what is above."""
+
+
+class Prompt:
+    """live: the text above the line (width, height → text with escape codes). on_interrupt: Ctrl-C; True leaves."""
+
+    def __init__(self, history: Path | None, live: Callable[[int, int], str], on_interrupt: Callable[[], bool]) -> None:
+        self._live = live
+        self._on_interrupt = on_interrupt
+        self._session: PromptSession[str] = PromptSession(
+            "> ",
+            style=_STYLE,
+            history=_history(history),
+            key_bindings=self._keys(),
+            placeholder=self._placeholder,
+            multiline=False,
+            erase_when_done=True,  # what was typed is printed by the caller, in its place
+            reserve_space_for_menu=0,
+        )
+        self.hint = ""
+        """Shown in the empty line."""
+        app = self._session.app
+        app.min_redraw_interval = _REDRAW
+        region = Window(FormattedTextControl(self._region), dont_extend_height=True, wrap_lines=False)
+        app.layout.container = HSplit([region, app.layout.container])
+
+    @property
+    def output(self) -> Output:
+        """The terminal."""
+        return self._session.output
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return self.output.get_size().columns
+
+    async def read(self, default: str = "") -> str | None:
+        """What the person types next; None at end-of-file. Raises KeyboardInterrupt when they want to leave."""
+        try:
+            return await self._session.prompt_async(default=default, handle_sigint=False)
+        except EOFError:
+            return None
+
+    async def print(self, text: str) -> None:
+        """Write above the prompt, for good."""
+        await run_in_terminal(lambda: self._write(text))
+
+    def refresh(self) -> None:
+        """What is live has changed."""
+        if self._session.app.is_running:
+            self._session.app.invalidate()
+
+    def _write(self, text: str) -> None:
+        self.output.write_raw(text)
+        self.output.flush()
+
+    def _region(self) -> ANSI:
+        size = self.output.get_size()
+        text = self._live(size.columns, max(size.rows - _LINES_LEFT, 1))
+        return ANSI(f"{text}\n" if text else "")
+
+    def _placeholder(self) -> StyleAndTextTuples:
+        return [("class:placeholder", self.hint)]
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("c-c")
+        def interrupt(event: KeyPressEvent) -> None:
+            event.current_buffer.reset()
+            if self._on_interrupt():
+                event.app.exit(exception=KeyboardInterrupt())
+
+        @keys.add("escape", "enter")
+        def new_line(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        return keys
+
+
+def _history(file: Path | None) -> History:
+    """What was typed before, in a file for its owner alone; for this session only where that cannot be."""
+    if file is None:
+        return InMemoryHistory()
+    try:
+        os.close(os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(file)
