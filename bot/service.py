@@ -15,6 +15,8 @@ import structlog
 from agent.models.base import ModelClient
 from agent.tools.leftovers import end_leftover
 from bot import wording
+from bot.agent_api import AgentApi
+from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.answers import CommandRunner
 from bot.delivery import Outbox
@@ -68,7 +70,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything the service starts and stops."""
+    """Everything the service starts and stops, and what surfaces read and call: bus and api."""
 
     store: Store
     outbox: Outbox
@@ -79,7 +81,8 @@ class Parts:
     model: ModelClient
     clock: Clock
     drain_seconds: float
-    on_close: Callable[[], None]
+    bus: EventBus
+    api: AgentApi
 
 
 class Service:
@@ -131,7 +134,7 @@ class Service:
         await parts.lanes.drain(parts.drain_seconds)
         await parts.commands.drain(OUTBOX_GRACE)
         await parts.outbox.close(OUTBOX_GRACE)
-        parts.on_close()
+        parts.bus.close()
         if self.gateway is not None:
             await self.gateway.close()
         for channel in parts.channels:
