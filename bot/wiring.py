@@ -186,6 +186,7 @@ def _channels(config: Config, around: Surroundings) -> list[Channel]:
         found.append(ConsoleChannel(around.clock.now))
     if config.channels.telegram.enabled and not around.only_local:
         from channels.telegram.adapter import TelegramChannel
+        from channels.telegram.poll import Times
         from channels.telegram.settings import TelegramSettings
 
         section = config.channels.telegram
@@ -194,7 +195,7 @@ def _channels(config: Config, around: Surroundings) -> list[Channel]:
             token=section.token.get_secret_value(), base_url=section.base_url, base_file_url=section.base_file_url
         )
         clock = around.clock
-        found.append(TelegramChannel(settings, now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep))
+        found.append(TelegramChannel(settings, Times(now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep)))
     return found
 
 
