@@ -10,11 +10,15 @@ import sqlite3
 import sys
 from pathlib import Path
 
+import structlog
+
 from bot.config.load import load
 from bot.config.model import Config
 from bot.store.errors import StateLocked, StoreTooNew
 from bot.telemetry.logs import set_up
 from bot.telemetry.redact import Redactor
+
+log = structlog.get_logger()
 
 FAILED = 1
 LOG_FILE = "hark.log"
@@ -64,15 +68,26 @@ async def _run(config: Config, interactive: bool) -> int:
     service = await build(config, Surroundings(environ=os.environ))
     try:
         await service.start()
-        async with asyncio.TaskGroup() as tasks:
-            terminal = None
-            if interactive:
-                from bot.cli.terminal.session import talk
-
-                terminal = tasks.create_task(talk(config.state / SOCKET), name="terminal")
-            await stop.wait()
-            if terminal is not None:
-                terminal.cancel()
+        terminal = None
+        if interactive:
+            terminal = asyncio.create_task(_talk(config.state / SOCKET, stop), name="terminal")
+        await stop.wait()
+        if terminal is not None:
+            terminal.cancel()
+            await asyncio.wait([terminal])
     finally:
         await service.close()
     return 0
+
+
+async def _talk(socket: Path, stop: asyncio.Event) -> None:
+    """The terminal of the service: its end of file closes it alone, a second Ctrl-C stops the service, too."""
+    from bot.cli.terminal.session import Left, talk
+
+    try:
+        if await talk(socket, leaving="Ctrl-D closes this terminal, the service goes on") is Left.INTERRUPTED:
+            stop.set()
+        else:
+            print("The terminal is closed; the service goes on. Ctrl-C stops it.")  # noqa: T201
+    except Exception:
+        log.exception("the terminal failed; the service goes on")
