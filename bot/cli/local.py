@@ -15,6 +15,7 @@ from pathlib import Path
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.config.load import load
 from bot.config.model import Config
+from bot.gateway.unix_socket import SOCKET
 
 FAILED = 1
 USAGE = 2
@@ -49,8 +50,6 @@ def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]
 @asynccontextmanager
 async def service(config: Config) -> AsyncIterator[Path]:
     """The socket of a service that answers; it is started here, in this process, when none does."""
-    from bot.wiring import SOCKET
-
     socket = config.state / SOCKET
     if await answers(socket):
         yield socket
