@@ -23,6 +23,7 @@ from bot.compose import composer
 from bot.config.choose_model import ChosenModel, Probe, choose_model, probe_ollama
 from bot.config.model import Config
 from bot.delivery import Outbox
+from bot.gateway.unix_socket import SOCKET
 from bot.health import Report
 from bot.inbound.access import LOCAL, AccessRules
 from bot.inbound.pipeline import Pipeline, Routing
@@ -37,8 +38,6 @@ from channels.base import Channel
 from channels.console.adapter import ConsoleChannel
 from channels.message import InboundMessage
 from channels.session_key import DmScope, link_index, session_key
-
-SOCKET = "hark.sock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,14 @@ import os
 import signal
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.config.load import load
 from bot.config.model import Config
+from bot.gateway.unix_socket import SOCKET
 
 FAILED = 1
 USAGE = 2
@@ -49,8 +50,6 @@ def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]
 @asynccontextmanager
 async def service(config: Config) -> AsyncIterator[Path]:
     """The socket of a service that answers; it is started here, in this process, when none does."""
-    from bot.wiring import SOCKET
-
     socket = config.state / SOCKET
     if await answers(socket):
         yield socket
@@ -80,7 +79,7 @@ async def service(config: Config) -> AsyncIterator[Path]:
         await own.start()
         yield socket
     finally:
-        await own.close()
+        await _to_the_end(own.close())
 
 
 async def answers(socket: Path) -> bool:
@@ -108,11 +107,24 @@ def _cannot_start() -> tuple[type[Exception], ...]:
 
 async def _until_told(work: Callable[[Config], Awaitable[int]], config: Config) -> int:
     """SIGTERM and a closed terminal end the work in order, so that the screen and the state are left well."""
-    task = asyncio.ensure_future(work(config))
-    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
     for number in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, task.cancel)
-    return await task
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    return await work(config)
+
+
+async def _to_the_end(closing: Coroutine[None, None, None]) -> None:
+    """Await it also when told to end meanwhile: half a close would leave threads that keep the process."""
+    task = asyncio.ensure_future(closing)
+    told = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            told = True
+    if told:
+        raise asyncio.CancelledError
 
 
 def _complain(text: str) -> None:

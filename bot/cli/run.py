@@ -14,6 +14,7 @@ import structlog
 
 from bot.config.load import load
 from bot.config.model import Config
+from bot.gateway.unix_socket import SOCKET
 from bot.store.errors import StateLocked, StoreTooNew
 from bot.telemetry.logs import set_up
 from bot.telemetry.redact import Redactor
@@ -33,9 +34,11 @@ def main(config_path: Path | None) -> int:
     interactive = config.channels.console.enabled and sys.stdin.isatty()
     config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     set_up(Redactor(secrets(config)), config.state / LOG_FILE if interactive else None)
+    from bot.gateway.server import GatewayError
+
     try:
         return asyncio.run(_run(config, interactive))
-    except (StateLocked, StoreTooNew) as error:
+    except (StateLocked, StoreTooNew, GatewayError) as error:
         print(error, file=sys.stderr)  # noqa: T201
     except (OSError, sqlite3.Error) as error:
         print(f"Hark cannot start: {error}", file=sys.stderr)  # noqa: T201
@@ -53,7 +56,7 @@ def secrets(config: Config) -> list[str]:
 
 
 async def _run(config: Config, interactive: bool) -> int:
-    from bot.wiring import SOCKET, Surroundings, build
+    from bot.wiring import Surroundings, build
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -68,26 +71,28 @@ async def _run(config: Config, interactive: bool) -> int:
     service = await build(config, Surroundings(environ=os.environ))
     try:
         await service.start()
-        terminal = None
-        if interactive:
-            terminal = asyncio.create_task(_talk(config.state / SOCKET, stop), name="terminal")
-        await stop.wait()
-        if terminal is not None:
-            terminal.cancel()
-            await asyncio.wait([terminal])
+        async with asyncio.TaskGroup() as tasks:
+            terminal = None
+            if interactive:
+                terminal = tasks.create_task(_terminal(config.state / SOCKET, stop), name="terminal")
+            await stop.wait()
+            if terminal is not None:
+                terminal.cancel()
     finally:
         await service.close()
     return 0
 
 
-async def _talk(socket: Path, stop: asyncio.Event) -> None:
-    """The terminal of the service: its end of file closes it alone, a second Ctrl-C stops the service, too."""
+async def _terminal(socket: Path, stop: asyncio.Event) -> None:
+    """The console of the service: leaving it with Ctrl-C stops the service, its end-of-file or failure does not."""
     from bot.cli.terminal.session import Left, talk
 
     try:
-        if await talk(socket, leaving="Ctrl-D closes this terminal, the service goes on") is Left.INTERRUPTED:
-            stop.set()
-        else:
-            print("The terminal is closed; the service goes on. Ctrl-C stops it.")  # noqa: T201
+        left = await talk(socket, "Ctrl-D closes this terminal, Ctrl-C twice stops Hark")
     except Exception:
-        log.exception("the terminal failed; the service goes on")
+        log.exception("the terminal has failed")
+        return
+    if left is Left.INTERRUPTED:
+        stop.set()
+    else:
+        print("The terminal is closed, Hark goes on; Ctrl-C stops it.")  # noqa: T201

@@ -6,6 +6,7 @@ from pathlib import Path
 from bot.cli.local import FAILED, carry_out
 from bot.cli.terminal.client import Activity, Client, Readiness, Unreachable
 from bot.config.model import Config
+from bot.gateway.unix_socket import SOCKET
 
 
 def main(config_path: Path | None) -> int:
@@ -14,8 +15,6 @@ def main(config_path: Path | None) -> int:
 
 
 async def _status(config: Config) -> int:
-    from bot.wiring import SOCKET
-
     try:
         client = Client(config.state / SOCKET)
         try:

@@ -20,6 +20,11 @@ from channels.console.adapter import ConsoleBlock
 OPEN = ("queued", "running", "waiting_approval")
 """States of a run that has not ended."""
 
+_PATIENCE = 10.0
+"""Seconds that an answer may take."""
+_SILENCE = 60.0
+"""Seconds without a sign of life that end a stream; the service gives one every 15."""
+
 
 class Unreachable(Exception):
     """Nobody listens on the socket, or the connection broke: what was asked for may have happened."""
@@ -111,7 +116,7 @@ class Client:
         except OSError as error:
             raise Unreachable(str(error)) from None
         self._http = httpx2.AsyncClient(
-            transport=transport, base_url="http://localhost", trust_env=False, timeout=httpx2.Timeout(10, read=None)
+            transport=transport, base_url="http://localhost", trust_env=False, timeout=_PATIENCE
         )
 
     async def close(self) -> None:
@@ -127,7 +132,9 @@ class Client:
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         """The run once it has ended, or as it is after so many seconds."""
-        return _as_run(await self._ask("GET", f"/v1/agent/{run_id}", params={"wait": f"{seconds:g}"}))
+        patience = _PATIENCE + seconds
+        body = await self._ask("GET", f"/v1/agent/{run_id}", params={"wait": f"{seconds:g}"}, timeout=patience)
+        return replace(_run.validate_json(body), document=body.decode())
 
     async def abort(self, run_id: str) -> None:
         """End a run; one that has ended already stays as it is."""
@@ -145,7 +152,7 @@ class Client:
     async def console(self) -> AsyncIterator[AsyncIterator[ConsoleBlock | AgentEvent]]:
         """Be a terminal while the context lasts: the blocks delivered to it, and the events of its session."""
         with _reworded():
-            async with self._http.sse("/v1/console", max_event_size=None) as source:
+            async with self._http.sse("/v1/console", max_event_size=None, timeout=_SILENCE) as source:
                 if not source.response.is_success:
                     await source.response.aread()
                     raise _rejection(source.response)
@@ -175,10 +182,6 @@ def _reworded() -> Iterator[None]:
         yield
     except (httpx2.TransportError, httpx2.StreamError) as error:
         raise Unreachable(str(error) or type(error).__name__) from None
-
-
-def _as_run(body: bytes) -> Run:
-    return replace(_run.validate_json(body), document=body.decode())
 
 
 def _rejection(response: httpx2.Response) -> Rejected:

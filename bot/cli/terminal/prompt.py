@@ -4,16 +4,18 @@ Printed text goes above both, so that output while typing looks right. One reade
 any time. Ctrl-C is a key here and not a signal: what it does is the caller's.
 """
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout import FormattedTextControl, HSplit, Window
+from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
 from prompt_toolkit.output import Output
 from prompt_toolkit.styles import Style
 
@@ -40,12 +42,14 @@ class Prompt:
             erase_when_done=True,  # what was typed is printed by the caller, in its place
             reserve_space_for_menu=0,
         )
+        self._drawn = (-1, "")
         self.hint = ""
         """Shown in the empty line."""
         app = self._session.app
         app.min_redraw_interval = _REDRAW
         region = Window(FormattedTextControl(self._region), dont_extend_height=True, wrap_lines=False)
-        app.layout.container = HSplit([region, app.layout.container])
+        shown = ConditionalContainer(region, Condition(lambda: bool(self._text())))
+        app.layout.container = HSplit([shown, app.layout.container])
 
     @property
     def output(self) -> Output:
@@ -60,13 +64,14 @@ class Prompt:
     async def read(self, default: str = "") -> str | None:
         """What the person types next; None at end-of-file. Raises KeyboardInterrupt when they want to leave."""
         try:
-            return await self._session.prompt_async(default=default, handle_sigint=False)
-        except EOFError:
+            return await self._session.prompt_async(default=default, handle_sigint=False, set_exception_handler=False)
+        except (EOFError, OSError):  # OSError: the terminal is gone
             return None
 
     async def print(self, text: str) -> None:
         """Write above the prompt, for good."""
-        await run_in_terminal(lambda: self._write(text))
+        with contextlib.suppress(OSError):  # the terminal is gone: `read` finds out
+            await run_in_terminal(lambda: self._write(text))
 
     def refresh(self) -> None:
         """What is live has changed."""
@@ -77,10 +82,16 @@ class Prompt:
         self.output.write_raw(text)
         self.output.flush()
 
+    def _text(self) -> str:
+        """What is live, made once per redraw."""
+        drawn = self._session.app.render_counter
+        if self._drawn[0] != drawn:
+            size = self.output.get_size()
+            self._drawn = (drawn, self._live(size.columns, max(size.rows - _LINES_LEFT, 1)))
+        return self._drawn[1]
+
     def _region(self) -> ANSI:
-        size = self.output.get_size()
-        text = self._live(size.columns, max(size.rows - _LINES_LEFT, 1))
-        return ANSI(f"{text}\n" if text else "")
+        return ANSI(f"{self._text()}\n")
 
     def _placeholder(self) -> StyleAndTextTuples:
         return [("class:placeholder", self.hint)]

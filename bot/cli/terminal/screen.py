@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown
+from rich.styled import Styled
 from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
@@ -70,7 +71,9 @@ class Screen:
                 return self._apart(_markdown(text), width)
             case Tone.HEADING:
                 return self._apart(Text(f"── {text} ──", "dim"), width)
-            case Tone.ASIDE | Tone.UNSAID:
+            case Tone.UNSAID:
+                return self._apart(Styled(_markdown(text), "dim"), width)
+            case Tone.ASIDE:
                 return self._apart(Text(text, "dim"), width)
 
     def echo(self, text: str, width: int) -> str:
