@@ -79,6 +79,7 @@ class Parts:
     model: ModelClient
     clock: Clock
     drain_seconds: float
+    on_warm: Callable[[], None]
     on_close: Callable[[], None]
 
 
@@ -160,6 +161,7 @@ class Service:
             await self.parts.model.warm()
         except Exception as error:
             log.warning("the model client is not ready yet", reason=str(error))
+        self.parts.on_warm()
 
     async def _prune(self) -> None:
         while True:

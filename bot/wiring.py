@@ -45,8 +45,8 @@ class Surroundings:
     """What a service takes from outside; tests bring their own.
 
     model: instead of the one the configuration chooses. channels: besides those of the configuration. only_local: no
-    platforms and no TCP port, for `hark chat`. gateway: whether it is served at all. commit_probe: see
-    `bot/store/writer.py`.
+    platforms and no TCP port, for `hark chat`. gateway: whether it is served at all. on_warm: called once everything
+    heavy has been imported. commit_probe: see `bot/store/writer.py`.
     """
 
     environ: Mapping[str, str]
@@ -56,6 +56,7 @@ class Surroundings:
     channels: Sequence[Channel] = ()
     gateway: bool = True
     only_local: bool = False
+    on_warm: Callable[[], None] = lambda: None
     commit_probe: CommitProbe | None = None
 
 
@@ -93,6 +94,7 @@ async def build(config: Config, around: Surroundings) -> Service:
             model=model,
             clock=clock,
             drain_seconds=config.agent.drain_seconds,
+            on_warm=around.on_warm,
             on_close=bus.close,
         )
     )
