@@ -1,6 +1,8 @@
 """Hark inside the benchmark's own process, as `hark run` builds it, with the in-process channel."""
 
+import asyncio
 import contextlib
+import gc
 import logging
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -52,15 +54,22 @@ async def hark(
     from bot.wiring import Surroundings, build
 
     channel = BenchChannel()
-    around = Surroundings(environ={}, channels=[channel], gateway=False, commit_probe=probe)
+    warmed = asyncio.Event()
+
+    def on_warm() -> None:
+        gc.freeze()  # as `hark run` does
+        warmed.set()
+
+    around = Surroundings(environ={}, channels=[channel], gateway=False, on_warm=on_warm, commit_probe=probe)
     with _logs(home):
         service = await build(Config.model_validate(settings(home, model, api, window=window)), around)
         await service.start()
         try:
-            await service.parts.model.warm()
+            await warmed.wait()
             yield channel
         finally:
             await service.close()
+            gc.unfreeze()
 
 
 @contextlib.contextmanager

@@ -83,6 +83,7 @@ class Parts:
     drain_seconds: float
     bus: EventBus
     api: AgentApi
+    on_warm: Callable[[], None]
 
 
 class Service:
@@ -163,6 +164,7 @@ class Service:
             await self.parts.model.warm()
         except Exception as error:
             log.warning("the model client is not ready yet", reason=str(error))
+        self.parts.on_warm()
 
     async def _prune(self) -> None:
         while True:

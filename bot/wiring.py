@@ -45,8 +45,8 @@ class Surroundings:
     """What a service takes from outside; tests bring their own.
 
     model: instead of the one the configuration chooses. channels and tools: besides those of the configuration.
-    only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all. commit_probe: see
-    `bot/store/writer.py`.
+    only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all. on_warm: called
+    once everything heavy has been imported. commit_probe: see `bot/store/writer.py`.
     """
 
     environ: Mapping[str, str]
@@ -57,6 +57,7 @@ class Surroundings:
     tools: Sequence[Tool[Any]] = ()
     gateway: bool = True
     only_local: bool = False
+    on_warm: Callable[[], None] = lambda: None
     commit_probe: CommitProbe | None = None
 
 
@@ -96,6 +97,7 @@ async def build(config: Config, around: Surroundings) -> Service:
             drain_seconds=config.agent.drain_seconds,
             bus=bus,
             api=api,
+            on_warm=around.on_warm,
         )
     )
     if around.gateway:

@@ -197,18 +197,21 @@ async def test_a_run_cut_by_a_restart_goes_on(tmp_path: Path) -> None:
 
 
 async def test_a_request_cut_on_its_way_is_not_lost(tmp_path: Path) -> None:
-    async with TelegramServer() as telegram, OpenAIServer(keys=("sk-test-key",), models=("gpt-test",)) as model:
-        async with FaultProxy(telegram.port) as proxy:
-            bot = Bot(tmp_path, telegram, model)
-            root = f"http://127.0.0.1:{proxy.port}"
-            bot.settings = replace(bot.settings, base_url=f"{root}/bot", base_file_url=f"{root}/file/bot")
-            telegram.allow_repeat("Hello.")
-            proxy.cut_request(b"sendMessage", after=20)
-            model.add("Hello.")
-            await bot.start()
-            telegram.write("hi")
-            await telegram.wait_text("Hello.")
-            await bot.stop()
+    async with (
+        TelegramServer() as telegram,
+        OpenAIServer(keys=("sk-test-key",), models=("gpt-test",)) as model,
+        FaultProxy(telegram.port) as proxy,
+    ):
+        bot = Bot(tmp_path, telegram, model)
+        root = f"http://127.0.0.1:{proxy.port}"
+        bot.settings = replace(bot.settings, base_url=f"{root}/bot", base_file_url=f"{root}/file/bot")
+        telegram.allow_repeat("Hello.")
+        proxy.cut_request(b"sendMessage", after=20)
+        model.add("Hello.")
+        await bot.start()
+        telegram.write("hi")
+        await telegram.wait_text("Hello.")
+        await bot.stop()
 
 
 async def test_many_people_are_answered_each_in_order(tmp_path: Path) -> None:
