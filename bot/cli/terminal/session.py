@@ -74,7 +74,7 @@ class Terminal:
         from prompt_toolkit.patch_stdout import patch_stdout
 
         left = Left.END_OF_INPUT
-        with patch_stdout(raw=True):
+        with patch_stdout(raw=True), self._prompt.keyboard():
             try:
                 async with asyncio.TaskGroup() as self._tasks:
                     beside = [self._tasks.create_task(task) for task in (self._conversation.listen(), self._show())]
@@ -98,7 +98,7 @@ class Terminal:
 
     async def _read(self) -> Left:
         """Read lines and say them."""
-        await self._print(await self._greeting())
+        self._print(await self._greeting())
         unsent = ""
         while True:
             try:
@@ -110,12 +110,12 @@ class Terminal:
             self._pressed, self._prompt.hint, unsent = None, "", ""
             if not text.strip():
                 continue
-            await self._prompt.print(self._screen.echo(text, self._prompt.width))
+            self._prompt.print(self._screen.echo(text, self._prompt.width))
             try:
                 self._last_said = await self._conversation.say(text)
             except (Rejected, Unreachable) as error:
                 reason = str(error) if isinstance(error, Rejected) else "The service is not there."
-                await self._print([Piece(Tone.ASIDE, f"Not sent. {reason}")])
+                self._print([Piece(Tone.ASIDE, f"Not sent. {reason}")])
                 unsent = text
 
     async def _show(self) -> None:
@@ -130,7 +130,7 @@ class Terminal:
                 pass
             while not heard.empty():
                 found.append(heard.get_nowait())
-            await self._print([piece for item in found for piece in self._pieces(item)])
+            self._print([piece for item in found for piece in self._pieces(item)])
             self._prompt.refresh()
 
     def _pieces(self, item: Heard) -> list[Piece]:
@@ -152,12 +152,12 @@ class Terminal:
     async def _abort(self, run_id: str) -> None:
         waiting = run_id != self._view.running
         if await self._conversation.abort(run_id) and waiting:
-            await self._print([Piece(Tone.ASIDE, "Dropped.")])
+            self._print([Piece(Tone.ASIDE, "Dropped.")])
 
-    async def _print(self, pieces: list[Piece]) -> None:
+    def _print(self, pieces: list[Piece]) -> None:
         if pieces:
             width = self._prompt.width
-            await self._prompt.print("".join(self._screen.piece(piece, width) for piece in pieces))
+            self._prompt.print("".join(self._screen.piece(piece, width) for piece in pieces))
 
     def _live(self, width: int, height: int) -> str:
         live = self._view.live
