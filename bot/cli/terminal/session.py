@@ -6,6 +6,7 @@ stdout is no terminal, `plain` does the same without a screen.
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from enum import Enum
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.cli.terminal.conversation import Connection, Conversation, Heard
+from bot.cli.terminal.plain import PlainTerminal
+from bot.cli.terminal.standard_input import lines
 from bot.cli.terminal.view import Piece, Tone, View
 from channels.console.adapter import ConsoleBlock
 
@@ -32,20 +35,25 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-async def talk(socket: Path, leaving: str = "Ctrl-D leaves") -> Left:
+async def talk(socket: Path, leaving: str = "Ctrl-D leaves", *, own_process: bool = False) -> Left:
     """Talk to the service behind `socket` until the person leaves. leaving: how, in words.
 
-    Raises Rejected when the service wants no terminal.
+    own_process: SIGINT is for this terminal, and cancels this task when it means to leave.
+    Raises Rejected when the service wants no terminal; without a screen also Unreachable.
     """
     client = Client(socket)
+    terminal: Terminal | PlainTerminal
+    if is_terminal():
+        terminal = Terminal(client, socket.parent / "history", leaving)
+    else:
+        terminal = PlainTerminal(client, lines(), sys.stdout)
+    task = asyncio.current_task()
+    assert task is not None
+    if own_process:
+        leave = task.cancel
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: terminal.interrupt() and leave())
     try:
-        if not is_terminal():
-            from bot.cli.terminal.plain import PlainTerminal
-            from bot.cli.terminal.standard_input import lines
-
-            await PlainTerminal(client, lines(), sys.stdout).run()
-            return Left.END_OF_INPUT
-        return await Terminal(client, socket.parent / "history", leaving).run()
+        return (await terminal.run()) or Left.END_OF_INPUT
     finally:
         await client.close()
 
@@ -54,7 +62,7 @@ class Terminal:
     """One open terminal. history: the file of what was typed."""
 
     def __init__(self, client: Client, history: Path | None, leaving: str) -> None:
-        # Only a screen needs them; `hark agent` and pipes start faster without.
+        # Only a screen needs them; pipes start faster without.
         from bot.cli.terminal.prompt import Prompt
         from bot.cli.terminal.screen import Screen, colours
 
