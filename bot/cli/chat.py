@@ -15,5 +15,5 @@ async def _chat(config: Config) -> int:
     from bot.cli.terminal.session import talk
 
     async with service(config) as socket:
-        await talk(socket)
+        await talk(socket, own_process=True)
     return 0

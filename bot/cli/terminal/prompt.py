@@ -4,13 +4,14 @@ Printed text goes above both, so that output while typing looks right. One reade
 any time. Ctrl-C is a key here and not a signal: what it does is the caller's.
 """
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
@@ -43,10 +44,10 @@ class Prompt:
             reserve_space_for_menu=0,
         )
         self._drawn = (-1, "")
+        self._due: asyncio.TimerHandle | None = None
         self.hint = ""
         """Shown in the empty line."""
         app = self._session.app
-        app.min_redraw_interval = _REDRAW
         region = Window(FormattedTextControl(self._region), dont_extend_height=True, wrap_lines=False)
         shown = ConditionalContainer(region, Condition(lambda: bool(self._text())))
         app.layout.container = HSplit([shown, app.layout.container])
@@ -68,19 +69,35 @@ class Prompt:
         except (EOFError, OSError):  # OSError: the terminal is gone
             return None
 
-    async def print(self, text: str) -> None:
-        """Write above the prompt, for good."""
+    def keyboard(self) -> AbstractContextManager[None]:
+        """Keys are kept as they are while the context lasts, also those that are pressed between two reads."""
+        return self._session.input.raw_mode()
+
+    def print(self, text: str) -> None:
+        """Write above the prompt, for good.
+
+        Not with prompt_toolkit's own `run_in_terminal`, which lets the kernel edit lines meanwhile: a Ctrl-D or
+        Ctrl-C that is pressed then would be lost, or would be a signal.
+        """
+        app = self._session.app
         with contextlib.suppress(OSError):  # the terminal is gone: `read` finds out
-            await run_in_terminal(lambda: self._write(text))
+            if app.is_running:
+                app.renderer.erase()
+            self.output.write_raw(text)
+            self.output.flush()
+            if app.is_running:
+                app.renderer.request_absolute_cursor_position()
+                app.invalidate()
 
     def refresh(self) -> None:
-        """What is live has changed."""
+        """What is live has changed: it is drawn soon, once for many changes."""
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_later(_REDRAW, self._redraw)
+
+    def _redraw(self) -> None:
+        self._due = None
         if self._session.app.is_running:
             self._session.app.invalidate()
-
-    def _write(self, text: str) -> None:
-        self.output.write_raw(text)
-        self.output.flush()
 
     def _text(self) -> str:
         """What is live, made once per redraw."""

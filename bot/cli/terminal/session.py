@@ -6,6 +6,7 @@ stdout is no terminal, `plain` does the same without a screen.
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from enum import Enum
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.cli.terminal.conversation import Connection, Conversation, Heard
+from bot.cli.terminal.plain import PlainTerminal
+from bot.cli.terminal.standard_input import lines
 from bot.cli.terminal.view import Piece, Tone, View
 from channels.console.adapter import ConsoleBlock
 
@@ -32,20 +35,25 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-async def talk(socket: Path, leaving: str = "Ctrl-D leaves") -> Left:
+async def talk(socket: Path, leaving: str = "Ctrl-D leaves", *, own_process: bool = False) -> Left:
     """Talk to the service behind `socket` until the person leaves. leaving: how, in words.
 
-    Raises Rejected when the service wants no terminal.
+    own_process: SIGINT is for this terminal, and cancels this task when it means to leave.
+    Raises Rejected when the service wants no terminal; without a screen also Unreachable.
     """
     client = Client(socket)
+    terminal: Terminal | PlainTerminal
+    if is_terminal():
+        terminal = Terminal(client, socket.parent / "history", leaving)
+    else:
+        terminal = PlainTerminal(client, lines(), sys.stdout)
+    task = asyncio.current_task()
+    assert task is not None
+    if own_process:
+        leave = task.cancel
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: terminal.interrupt() and leave())
     try:
-        if not is_terminal():
-            from bot.cli.terminal.plain import PlainTerminal
-            from bot.cli.terminal.standard_input import lines
-
-            await PlainTerminal(client, lines(), sys.stdout).run()
-            return Left.END_OF_INPUT
-        return await Terminal(client, socket.parent / "history", leaving).run()
+        return (await terminal.run()) or Left.END_OF_INPUT
     finally:
         await client.close()
 
@@ -54,7 +62,7 @@ class Terminal:
     """One open terminal. history: the file of what was typed."""
 
     def __init__(self, client: Client, history: Path | None, leaving: str) -> None:
-        # Only a screen needs them; `hark agent` and pipes start faster without.
+        # Only a screen needs them; pipes start faster without.
         from bot.cli.terminal.prompt import Prompt
         from bot.cli.terminal.screen import Screen, colours
 
@@ -74,7 +82,7 @@ class Terminal:
         from prompt_toolkit.patch_stdout import patch_stdout
 
         left = Left.END_OF_INPUT
-        with patch_stdout(raw=True):
+        with patch_stdout(raw=True), self._prompt.keyboard():
             try:
                 async with asyncio.TaskGroup() as self._tasks:
                     beside = [self._tasks.create_task(task) for task in (self._conversation.listen(), self._show())]
@@ -98,7 +106,7 @@ class Terminal:
 
     async def _read(self) -> Left:
         """Read lines and say them."""
-        await self._print(await self._greeting())
+        self._print(await self._greeting())
         unsent = ""
         while True:
             try:
@@ -110,12 +118,12 @@ class Terminal:
             self._pressed, self._prompt.hint, unsent = None, "", ""
             if not text.strip():
                 continue
-            await self._prompt.print(self._screen.echo(text, self._prompt.width))
+            self._prompt.print(self._screen.echo(text, self._prompt.width))
             try:
                 self._last_said = await self._conversation.say(text)
             except (Rejected, Unreachable) as error:
                 reason = str(error) if isinstance(error, Rejected) else "The service is not there."
-                await self._print([Piece(Tone.ASIDE, f"Not sent. {reason}")])
+                self._print([Piece(Tone.ASIDE, f"Not sent. {reason}")])
                 unsent = text
 
     async def _show(self) -> None:
@@ -130,7 +138,7 @@ class Terminal:
                 pass
             while not heard.empty():
                 found.append(heard.get_nowait())
-            await self._print([piece for item in found for piece in self._pieces(item)])
+            self._print([piece for item in found for piece in self._pieces(item)])
             self._prompt.refresh()
 
     def _pieces(self, item: Heard) -> list[Piece]:
@@ -152,12 +160,12 @@ class Terminal:
     async def _abort(self, run_id: str) -> None:
         waiting = run_id != self._view.running
         if await self._conversation.abort(run_id) and waiting:
-            await self._print([Piece(Tone.ASIDE, "Dropped.")])
+            self._print([Piece(Tone.ASIDE, "Dropped.")])
 
-    async def _print(self, pieces: list[Piece]) -> None:
+    def _print(self, pieces: list[Piece]) -> None:
         if pieces:
             width = self._prompt.width
-            await self._prompt.print("".join(self._screen.piece(piece, width) for piece in pieces))
+            self._prompt.print("".join(self._screen.piece(piece, width) for piece in pieces))
 
     def _live(self, width: int, height: int) -> str:
         live = self._view.live
