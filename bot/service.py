@@ -6,7 +6,7 @@ intake first, then runs may finish for a while, what was said is delivered, and 
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from bot.health import Report, report
 from bot.inbound.pipeline import Pipeline
 from bot.lanes import Lanes
 from bot.replies import notice
+from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
 from bot.store.values import Planned
 from channels.base import Channel
@@ -103,8 +104,8 @@ class Service:
             found = parts.store.salvage
             rows = sum(found.rows.values())
             log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
-        await self._recover()
-        await parts.outbox.start()
+        await self._once_written(self._recover)
+        await self._once_written(parts.outbox.start)
         await parts.commands.recover()
         await parts.lanes.start()
         if self.gateway is not None:
@@ -142,6 +143,15 @@ class Service:
             await channel.close()
         await parts.model.close()
         await parts.store.close()
+
+    async def _once_written(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Take a step of the start that writes. While the store cannot, the start waits: nothing is accepted yet."""
+        while True:
+            try:
+                return await step()
+            except StoreUnavailable as error:
+                log.error("the service waits with its start", reason=str(error))
+                await self.parts.clock.sleep(PROBE_EVERY)
 
     async def _recover(self) -> None:
         """Repair turns that a crash cut, and end the processes they left."""
