@@ -75,6 +75,15 @@ class Context:
                 return tuple(call for call in entry.message.tool_calls if call.call_id not in done)
         return ()
 
+    def said(self, turn_id: str) -> bool:
+        """Whether the turn that the transcript ends with has said anything visible."""
+        for entry in reversed(self.entries):
+            if entry.turn_id != turn_id:
+                return False
+            if entry.message.role == "assistant" and entry.message.text.strip():
+                return True
+        return False
+
     def call_ids(self) -> set[str]:
         """Ids of all calls that are shown; providers want them unique."""
         return {call.call_id for entry in self.entries for call in entry.message.tool_calls}

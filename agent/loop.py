@@ -12,7 +12,7 @@ from agent.context import Context
 from agent.errors import ErrorKind, ModelError
 from agent.events import MessageEnd, MessageStart, MessageUpdate, Outcome
 from agent.journal import Cut, Journal
-from agent.message import Message, Part, Text, Thinking, ToolCall
+from agent.message import Message, Part, Text, ToolCall
 from agent.models.base import (
     Alive,
     Answer,
@@ -47,10 +47,11 @@ class Loop:
         self._specs_tokens = estimate_text(spec.system) + sum(
             estimate_text(tool.description + tool.schema_json) for tool in spec.tool_specs
         )
+        self._call_ids = context.call_ids()
         self.step = spec.step
         self.answers = 0
         self.usage = spec.usage
-        self.said = spec.said
+        self.said = context.said(spec.ref.turn_id)
         self.streaming = False
 
     async def run(self) -> Outcome:
@@ -90,6 +91,7 @@ class Loop:
             answer = await self._stream(request, step)
         finally:
             self.streaming = False
+        self.usage += answer.usage
         message = self._checked(answer, allow_calls)
         ended = MessageEnd(
             run=spec.ref,
@@ -101,7 +103,6 @@ class Loop:
             stop_reason=answer.stop_reason,
             usage=answer.usage,
         )
-        self.usage += answer.usage
         kept = await self._journal.step(
             message, usage=self.usage, context_start=self._context.start, outcome=outcome, ended=ended
         )
@@ -160,7 +161,7 @@ class Loop:
 
     def _checked(self, answer: Answer, allow_calls: bool) -> Message:
         """The answer as it is stored: call ids unique, no calls where none are allowed, never silently empty."""
-        seen = self._context.call_ids()
+        seen = self._call_ids
         parts: list[Part] = []
         for part in answer.message.parts:
             if isinstance(part, ToolCall):
@@ -183,7 +184,7 @@ class Loop:
         if not self.said:
             raise ModelError(ErrorKind.UNKNOWN, "the model gave an empty answer")
         # words of an earlier step stand already: an empty ending is fine, and leaves no line
-        return replace(message, parts=tuple(part for part in parts if not isinstance(part, Text | Thinking)))
+        return replace(message, parts=())
 
     def _limit_said(self) -> bool:
         return any(

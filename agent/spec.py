@@ -26,7 +26,7 @@ class Limits:
 class RunSpec:
     """One run. step: answers of the model that the turn has already; usage: tokens it has cost already.
 
-    now: milliseconds since the epoch; sleep: seconds. said: whether the turn has said anything visible before.
+    now: milliseconds since the epoch; sleep: seconds.
     """
 
     ref: RunRef
@@ -37,6 +37,5 @@ class RunSpec:
     limits: Limits
     step: int
     usage: Usage
-    said: bool
     now: Callable[[], int]
     sleep: Callable[[float], Awaitable[None]]

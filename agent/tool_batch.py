@@ -95,6 +95,11 @@ async def _execute(
         output: ToolOutput = await tool.run(parameters, context)
     except AgentError:
         raise
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return _failed(call, "The tool was cancelled by itself; its outcome is unknown.")
     except Exception as error:
         return _failed(call, f"{type(error).__name__}: {error}")
     result = ToolResult(call.call_id, call.name, well_formed(output.text), output.is_error, output.images)

@@ -1,14 +1,11 @@
 """CPU of a model call, beside the SDK's own way: the request of 1,500 messages, and one event of a stream.
 
 Answers come from an HTTP transport inside the process, so that only the client's own work is measured.
-`python -m bench.model_cpu` prints the table; `measure()` returns its rows.
 """
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 import anthropic
@@ -21,43 +18,39 @@ from agent.models.base import ModelRequest, ToolSpec
 from agent.models.connection import Connection
 from agent.models.openai_chat import OpenAIChatClient
 from agent.models.spec import Api, ModelSpec
+from bench.figures import Row, Scale
+from bench.model import APIS, Model
 
 MESSAGES = 1_500
 EVENTS = 4_000
 _WORD = "a word or two of a conversation that has been going on for quite a while by now, "
 _TRIES = 5
+TITLE = "CPU of a model call, without a server (best of five)"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table. limit: what the figure of Hark has to stay below, in the same unit."""
-
-    what: str
-    hark: float
-    sdk: float
-    unit: str
-    limit: float
-
-
-def measure() -> list[Row]:
+async def measure(model: Model, scale: Scale) -> list[Row]:
     """Take all figures; about ten seconds."""
-    return asyncio.run(_measure())
-
-
-async def _measure() -> list[Row]:
     rows = []
-    for api in ("anthropic", "openai-chat"):
+    for api in APIS:
         short = await _best(_hark(api, _sse(api, 1), _request(2)))
         long = await _best(_hark(api, _sse(api, 1), _request(MESSAGES)))
         stream = await _best(_hark(api, _sse(api, EVENTS), _request(2)))
         sdk_short = await _best(_sdk(api, _sse(api, 1), 2))
         sdk_long = await _best(_sdk(api, _sse(api, 1), MESSAGES))
         sdk_stream = await _best(_sdk(api, _sse(api, EVENTS), 2))
-        per_event = [1e6 * (many - one) / (EVENTS - 1) for many, one in ((stream, short), (sdk_stream, sdk_short))]
-        rows.append(Row(f"{api}: call of {MESSAGES} messages", 1e3 * long, 1e3 * sdk_long, "ms", 50))
-        rows.append(Row(f"{api}: call of 2 messages", 1e3 * short, 1e3 * sdk_short, "ms", 50))
-        rows.append(Row(f"{api}: event of a stream", per_event[0], per_event[1], "us", 60))
+        event, sdk_event = (
+            1e6 * (many - one) / (EVENTS - 1) for many, one in ((stream, short), (sdk_stream, sdk_short))
+        )
+        rows += [
+            _row(f"{api}: call of {MESSAGES:,} messages", 1e3 * long, 1e3 * sdk_long, "ms", "50"),
+            _row(f"{api}: call of 2 messages", 1e3 * short, 1e3 * sdk_short, "ms", ""),
+            _row(f"{api}: event of a stream", event, sdk_event, "µs", "60"),
+        ]
     return rows
+
+
+def _row(what: str, hark: float, sdk: float, unit: str, target: str) -> Row:
+    return Row(what=what, unit=unit, hark=hark, raw=sdk, target=target)
 
 
 async def _best(call: Callable[[], Awaitable[None]]) -> float:
@@ -173,14 +166,3 @@ def _sse(api: Api, words: int) -> bytes:
     last = {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     lines = [*(chunk for _ in range(words)), last]
     return b"".join(b"data: %b\n\n" % json.dumps(line).encode() for line in lines) + b"data: [DONE]\n\n"
-
-
-def main() -> None:
-    """Print the table."""
-    print(f"{'':40} {'Hark':>9} {'SDK':>9} {'limit':>9}")  # noqa: T201
-    for row in measure():
-        print(f"{row.what:40} {row.hark:9.1f} {row.sdk:9.1f} {row.limit:9.0f} {row.unit}")  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()

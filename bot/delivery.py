@@ -172,6 +172,7 @@ class Outbox:
             said=delivery.said,
             planned_at=delivery.planned_at,
         )
+        self._ready[channel.name].clear()  # before the call: what the channel says during it must not be missed
         self._calling.add(delivery.conv_id)
         try:
             return await self._call(channel, place, delivery, outgoing)

@@ -176,7 +176,7 @@ class Lanes:
     async def _work(self, session_key: str, background: bool) -> None:
         """One turn of a session; when there is another, the session goes to the end of the row."""
         try:
-            claimed = await self._store.turns.claim(session_key, self._running.model, background=background)
+            claimed = await self._claim(session_key, background)
         except StoreUnavailable:
             await self._clock.sleep(_PAUSE)
             self._ready[background].setdefault(session_key)
@@ -199,6 +199,18 @@ class Lanes:
             del self._handles[session_key]
             if again:
                 self._ready[background].setdefault(session_key)
+
+    async def _claim(self, session_key: str, background: bool) -> Claimed | None:
+        """The session's next turn; one that is claimed while the lane is being cut goes back into the queue."""
+        claim = asyncio.ensure_future(self._store.turns.claim(session_key, self._running.model, background=background))
+        try:
+            return await asyncio.shield(claim)
+        except asyncio.CancelledError:
+            await asyncio.wait([claim])
+            claimed = None if claim.cancelled() or claim.exception() else claim.result()
+            if claimed is not None:
+                await self._give_back(claimed)
+            raise
 
     async def _run(self, handle: RunHandle) -> bool:
         """Run a turn; returns whether something of it may be left to run (steering texts that nobody read)."""

@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from channels.stream.chunker import Chunker
-
 from bot.store.values import Planned
 from channels.base import Channel
 from channels.outgoing import ReplyBlock
+from channels.stream.chunker import Chunker
 
 
 @dataclass(frozen=True, slots=True)

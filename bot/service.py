@@ -6,7 +6,7 @@ intake first, then runs may finish for a while, what was said is delivered, and 
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +15,8 @@ import structlog
 from agent.models.base import ModelClient
 from agent.tools.leftovers import end_leftover
 from bot import wording
+from bot.agent_api import AgentApi
+from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.answers import CommandRunner
 from bot.delivery import Outbox
@@ -22,6 +24,7 @@ from bot.health import Report, report
 from bot.inbound.pipeline import Pipeline
 from bot.lanes import Lanes
 from bot.replies import notice
+from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
 from bot.store.values import Planned
 from channels.base import Channel
@@ -68,7 +71,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything the service starts and stops."""
+    """Everything the service starts and stops, and what surfaces read and call: bus and api."""
 
     store: Store
     outbox: Outbox
@@ -79,7 +82,9 @@ class Parts:
     model: ModelClient
     clock: Clock
     drain_seconds: float
-    on_close: Callable[[], None]
+    bus: EventBus
+    api: AgentApi
+    on_warm: Callable[[], None]
 
 
 class Service:
@@ -99,8 +104,8 @@ class Service:
             found = parts.store.salvage
             rows = sum(found.rows.values())
             log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
-        await self._recover()
-        await parts.outbox.start()
+        await self._once_written(self._recover)
+        await self._once_written(parts.outbox.start)
         await parts.commands.recover()
         await parts.lanes.start()
         if self.gateway is not None:
@@ -131,13 +136,22 @@ class Service:
         await parts.lanes.drain(parts.drain_seconds)
         await parts.commands.drain(OUTBOX_GRACE)
         await parts.outbox.close(OUTBOX_GRACE)
-        parts.on_close()
+        parts.bus.close()
         if self.gateway is not None:
             await self.gateway.close()
         for channel in parts.channels:
             await channel.close()
         await parts.model.close()
         await parts.store.close()
+
+    async def _once_written(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Take a step of the start that writes. While the store cannot, the start waits: nothing is accepted yet."""
+        while True:
+            try:
+                return await step()
+            except StoreUnavailable as error:
+                log.error("the service waits with its start", reason=str(error))
+                await self.parts.clock.sleep(PROBE_EVERY)
 
     async def _recover(self) -> None:
         """Repair turns that a crash cut, and end the processes they left."""
@@ -160,6 +174,7 @@ class Service:
             await self.parts.model.warm()
         except Exception as error:
             log.warning("the model client is not ready yet", reason=str(error))
+        self.parts.on_warm()
 
     async def _prune(self) -> None:
         while True:

@@ -100,7 +100,6 @@ class TurnRun:
             limits=shop.limits,
             step=claimed.step,
             usage=claimed.usage,
-            said=claimed.step > 0,
             now=shop.clock.now,
             sleep=shop.clock.sleep,
         )

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-
-from channels.console.adapter import ConsoleChannel
+from typing import Any
 
 from agent.models import registry as models
 from agent.models.base import ModelClient, ThinkingLevel
 from agent.spec import Limits
+from agent.tools.base import Tool
 from agent.tools.registry import ToolSettings, spec, tools_for
 from agent.tools.workspace import Workspace
 from agent.workspace_files import create as create_workspace
@@ -23,6 +23,7 @@ from bot.compose import composer
 from bot.config.choose_model import ChosenModel, Probe, choose_model, probe_ollama
 from bot.config.model import Config
 from bot.delivery import Outbox
+from bot.gateway.unix_socket import SOCKET
 from bot.health import Report
 from bot.inbound.access import LOCAL, AccessRules
 from bot.inbound.pipeline import Pipeline, Routing
@@ -34,19 +35,18 @@ from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from bot.turns import Workshop
 from channels.base import Channel
+from channels.console.adapter import ConsoleChannel
 from channels.message import InboundMessage
 from channels.session_key import DmScope, link_index, session_key
-
-SOCKET = "hark.sock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What a service takes from outside; tests bring their own.
 
-    model: instead of the one the configuration chooses. channels: besides those of the configuration. only_local: no
-    platforms and no TCP port, for `hark chat`. gateway: whether it is served at all. commit_probe: see
-    `bot/store/writer.py`.
+    model: instead of the one the configuration chooses. channels and tools: besides those of the configuration.
+    only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all. on_warm: called
+    once everything heavy has been imported. commit_probe: see `bot/store/writer.py`.
     """
 
     environ: Mapping[str, str]
@@ -54,8 +54,10 @@ class Surroundings:
     ollama: Probe = probe_ollama
     model: ModelClient | None = None
     channels: Sequence[Channel] = ()
+    tools: Sequence[Tool[Any]] = ()
     gateway: bool = True
     only_local: bool = False
+    on_warm: Callable[[], None] = lambda: None
     commit_probe: CommitProbe | None = None
 
 
@@ -74,7 +76,7 @@ async def build(config: Config, around: Surroundings) -> Service:
     for channel in channels:
         outbox.add_channel(channel)
     bus = EventBus()
-    shop = _workshop(config, store, outbox, bus, clock, model)
+    shop = _workshop(config, around, store, outbox, bus, model)
     preparing = Preparing(shop, _prompt_parts(config), _cutting(config))
     lanes = Lanes(store, clock, preparing, config.agent.max_concurrent)
     status = Status(store, lanes, model.name, chosen.why if around.model is None else "given")
@@ -93,7 +95,9 @@ async def build(config: Config, around: Surroundings) -> Service:
             model=model,
             clock=clock,
             drain_seconds=config.agent.drain_seconds,
-            on_close=bus.close,
+            bus=bus,
+            api=api,
+            on_warm=around.on_warm,
         )
     )
     if around.gateway:
@@ -133,7 +137,7 @@ def _gateway(
 
 
 def _workshop(
-    config: Config, store: Store, outbox: Outbox, bus: EventBus, clock: Clock, model: ModelClient
+    config: Config, around: Surroundings, store: Store, outbox: Outbox, bus: EventBus, model: ModelClient
 ) -> Workshop:
     settings = ToolSettings(
         allow=config.tools.allow,
@@ -141,13 +145,13 @@ def _workshop(
         exec_security=config.tools.exec.security,
         exec_timeout_seconds=config.tools.exec.timeout_seconds,
     )
-    tools = tools_for(settings, Workspace(config.workspace))
+    tools = (*tools_for(settings, Workspace(config.workspace)), *around.tools)
     agent = config.agent
     return Workshop(
         store=store,
         outbox=outbox,
         bus=bus,
-        clock=clock,
+        clock=around.clock,
         model=model,
         tools={tool.name: tool for tool in tools},
         tool_specs=tuple(spec(tool) for tool in tools),
@@ -183,6 +187,7 @@ def _channels(config: Config, around: Surroundings) -> list[Channel]:
         found.append(ConsoleChannel(around.clock.now))
     if config.channels.telegram.enabled and not around.only_local:
         from channels.telegram.adapter import TelegramChannel
+        from channels.telegram.poll import Times
         from channels.telegram.settings import TelegramSettings
 
         section = config.channels.telegram
@@ -191,7 +196,7 @@ def _channels(config: Config, around: Surroundings) -> list[Channel]:
             token=section.token.get_secret_value(), base_url=section.base_url, base_file_url=section.base_file_url
         )
         clock = around.clock
-        found.append(TelegramChannel(settings, now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep))
+        found.append(TelegramChannel(settings, Times(now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep)))
     return found
 
 

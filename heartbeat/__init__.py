@@ -1,1 +1,1 @@
-"""When the assistant speaks up by itself: schedules, HEARTBEAT.md, quiet-reply rules. Its place; nothing is built yet."""
+"""When the assistant speaks up by itself: schedules, HEARTBEAT.md, quiet-reply rules. A place kept for them."""

@@ -63,7 +63,7 @@ def _options(
 @app.command()
 def run(context: typer.Context, config: ConfigOption = None) -> None:
     """Run the service in the foreground; SIGTERM lets it finish what it is doing."""
-    from bot.cli.run import main as run_service  # type: ignore[import, unused-ignore]
+    from bot.cli.run import main as run_service
 
     raise typer.Exit(run_service(config or context.obj))
 
@@ -71,7 +71,7 @@ def run(context: typer.Context, config: ConfigOption = None) -> None:
 @app.command()
 def chat(context: typer.Context, config: ConfigOption = None) -> None:
     """Talk in this terminal."""
-    from bot.cli.chat import main as talk  # type: ignore[import, unused-ignore]
+    from bot.cli.chat import main as talk
 
     raise typer.Exit(talk(config or context.obj))
 
@@ -90,7 +90,7 @@ def agent(
     config: ConfigOption = None,
 ) -> None:
     """Let the agent do one turn. Exit code: 0 answered, 1 failed, 2 usage, 3 timed out."""
-    from bot.cli.agent import main as one_turn  # type: ignore[import, unused-ignore]
+    from bot.cli.agent import main as one_turn
 
     raise typer.Exit(one_turn(config or context.obj, message, session, as_json, timeout))
 
@@ -98,7 +98,7 @@ def agent(
 @app.command()
 def status(context: typer.Context, config: ConfigOption = None) -> None:
     """Show whether the service runs and what it is doing."""
-    from bot.cli.status import main as show_status  # type: ignore[import, unused-ignore]
+    from bot.cli.status import main as show_status
 
     raise typer.Exit(show_status(config or context.obj))
 

@@ -4,17 +4,23 @@ SIGTERM and SIGINT drain; a second one leaves at once. What keeps the service fr
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sqlite3
 import sys
 from pathlib import Path
 
+import structlog
+
 from bot.config.load import load
 from bot.config.model import Config
+from bot.gateway.unix_socket import SOCKET
 from bot.store.errors import StateLocked, StoreTooNew
 from bot.telemetry.logs import set_up
 from bot.telemetry.redact import Redactor
+
+log = structlog.get_logger()
 
 FAILED = 1
 LOG_FILE = "hark.log"
@@ -29,9 +35,11 @@ def main(config_path: Path | None) -> int:
     interactive = config.channels.console.enabled and sys.stdin.isatty()
     config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     set_up(Redactor(secrets(config)), config.state / LOG_FILE if interactive else None)
+    from bot.gateway.server import GatewayError
+
     try:
         return asyncio.run(_run(config, interactive))
-    except (StateLocked, StoreTooNew) as error:
+    except (StateLocked, StoreTooNew, GatewayError) as error:
         print(error, file=sys.stderr)  # noqa: T201
     except (OSError, sqlite3.Error) as error:
         print(f"Hark cannot start: {error}", file=sys.stderr)  # noqa: T201
@@ -49,7 +57,7 @@ def secrets(config: Config) -> list[str]:
 
 
 async def _run(config: Config, interactive: bool) -> int:
-    from bot.wiring import SOCKET, Surroundings, build
+    from bot.wiring import Surroundings, build
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -61,18 +69,32 @@ async def _run(config: Config, interactive: bool) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    service = await build(config, Surroundings(environ=os.environ))
+    # What the imports left stays for good: a full collection walks through it for up to 100 ms, all sessions waiting.
+    service = await build(config, Surroundings(environ=os.environ, on_warm=gc.freeze))
     try:
         await service.start()
         async with asyncio.TaskGroup() as tasks:
             terminal = None
             if interactive:
-                from bot.cli.terminal.session import talk
-
-                terminal = tasks.create_task(talk(config.state / SOCKET), name="terminal")
+                terminal = tasks.create_task(_terminal(config.state / SOCKET, stop), name="terminal")
             await stop.wait()
             if terminal is not None:
                 terminal.cancel()
     finally:
         await service.close()
     return 0
+
+
+async def _terminal(socket: Path, stop: asyncio.Event) -> None:
+    """The console of the service: leaving it with Ctrl-C stops the service, its end-of-file or failure does not."""
+    from bot.cli.terminal.session import Left, talk
+
+    try:
+        left = await talk(socket, "Ctrl-D closes this terminal, Ctrl-C twice stops Hark")
+    except Exception:
+        log.exception("the terminal has failed")
+        return
+    if left is Left.INTERRUPTED:
+        stop.set()
+    else:
+        print("The terminal is closed, Hark goes on; Ctrl-C stops it.")  # noqa: T201

@@ -42,7 +42,11 @@ class Streaming(Section):
         alias="break",
         description="Send while the text is written, or only when the message of the model is complete.",
     )
-    min_chars: Whole = Field(default=800, ge=1, description="A block is not cut before this many characters.")
+    min_chars: Whole = Field(
+        default=800,
+        ge=1,
+        description="A block is not cut before this many characters; at most two thirds of max_chars count.",
+    )
     max_chars: Whole = Field(default=1200, ge=64, description="A block never has more characters than this.")
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+SOCKET = "hark.sock"
+"""Its name in the state directory."""
 _LONGEST = 103
 """Bytes every system takes: Linux has 107, the BSDs and macOS 103."""
 _DESCRIPTORS = Path("/proc/self/fd")

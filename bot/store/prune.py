@@ -31,7 +31,8 @@ _PRUNE = (
         " WHERE state IN ('sent','failed','expired') AND settled_at < ? LIMIT ?)",
         KEEP_DELIVERIES,
     ),
-    ("DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE at < ? LIMIT ?)", KEEP_EVENTS),
+    # events are in the order of time: only the lowest need to be looked at
+    ("DELETE FROM event WHERE at < ? AND seq < (SELECT min(seq) FROM event) + ?", KEEP_EVENTS),
 )
 
 

@@ -118,13 +118,12 @@ def _readable(source: sqlite3.Connection, sql: str) -> Iterator[tuple[object, ..
 
 def _drop_orphans(target: sqlite3.Connection) -> None:
     """Rows whose parent was lost would fail every later check of foreign keys; repeat until none is left."""
-    while True:
-        broken = target.execute("PRAGMA foreign_key_check").fetchall()
-        if not broken:
-            return
-        for table, rowid, *_ in broken:
-            if rowid is not None:
-                target.execute(f"DELETE FROM {table} WHERE rowid=?", (rowid,))
-        if all(rowid is None for _, rowid, *_ in broken):
-            for table, parent, key in (("entry", "transcript", "transcript_id"), ("tool_call", "turn", "turn_id")):
-                target.execute(f"DELETE FROM {table} WHERE {key} NOT IN (SELECT {key} FROM {parent})")
+    while broken := {(row[0], row[3]) for row in target.execute("PRAGMA foreign_key_check")}:
+        for table, number in broken:
+            keys = target.execute(f"PRAGMA foreign_key_list({table})").fetchall()
+            _, _, parent, child, column, *_ = next(key for key in keys if key[0] == number)
+            if column is None:  # the parent's primary key
+                column = next(row[1] for row in target.execute(f"PRAGMA table_info({parent})") if row[5])
+            target.execute(
+                f"DELETE FROM {table} WHERE {child} IS NOT NULL AND {child} NOT IN (SELECT {column} FROM {parent})"
+            )

@@ -55,7 +55,8 @@ class Reads:
 
         def work(db: sqlite3.Connection) -> tuple[str, ...]:
             found = db.execute(
-                "SELECT transcript_id FROM transcript WHERE session_key=? ORDER BY created_at, rowid", (session_key,)
+                "SELECT transcript_id FROM transcript WHERE session_key=? ORDER BY created_at, transcript_id",
+                (session_key,),
             ).fetchall()
             return tuple(row[0] for row in found)
 

@@ -52,7 +52,7 @@ class Turns:
                 if begun is None:
                     return None
                 turn_id, entries = begun
-            return _take(db, turn_id, entries, now, model)
+            return _take(db, turn_id, entries, self._compose, now, model)
 
         return await self._writer.write(work)
 
@@ -265,13 +265,17 @@ def _begin(
     return turn_id, (rows.append_entry(db, transcript_id, "user", message, turn_id, 0),)
 
 
-def _take(db: sqlite3.Connection, turn_id: str, entries: tuple[Entry, ...], now: int, model: str) -> Claimed:
+def _take(
+    db: sqlite3.Connection, turn_id: str, entries: tuple[Entry, ...], compose: Compose, now: int, model: str
+) -> Claimed:
     """Put a queued turn to running under a new epoch."""
     epoch, session_key, transcript_id, conv_id, step, usage = db.execute(
         "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?) WHERE turn_id=?"
         " RETURNING epoch, session_key, transcript_id, reply_conv, step, usage",
         (now, turn_id),
     ).fetchone()
+    if _before_an_answer(db, turn_id, transcript_id):
+        entries += _take_steering(db, turn_id, transcript_id, compose)
     (payload,) = db.execute("SELECT payload FROM inbox WHERE turn_id=? ORDER BY seq LIMIT 1", (turn_id,)).fetchone()
     prompt, fingerprint = db.execute(
         "SELECT prompt, fingerprint FROM transcript WHERE transcript_id=?", (transcript_id,)
@@ -298,6 +302,15 @@ def _take(db: sqlite3.Connection, turn_id: str, entries: tuple[Entry, ...], now:
         start=start,
         more=more is not None,
     )
+
+
+def _before_an_answer(db: sqlite3.Connection, turn_id: str, transcript_id: str) -> bool:
+    """Whether a new answer comes next, and not the rest of a cut one or calls that were asked for."""
+    asked = db.execute("SELECT 1 FROM tool_call WHERE turn_id=? AND state='asked' LIMIT 1", (turn_id,)).fetchone()
+    (last,) = db.execute(
+        "SELECT kind FROM entry WHERE transcript_id=? ORDER BY seq DESC LIMIT 1", (transcript_id,)
+    ).fetchone()
+    return asked is None and last in ("user", "tool_result")
 
 
 def _ask(db: sqlite3.Connection, turn_id: str, step: int, calls: Sequence[ToolCall]) -> None:

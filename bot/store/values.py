@@ -68,7 +68,8 @@ class RunKey:
 class Claimed:
     """A turn that is this worker's now.
 
-    message: what the turn answers. entries: user lines written by this claim (none when a turn is resumed).
+    message: what the turn answers. entries: user lines written by this claim: the message, unless the turn is
+    resumed, and steering texts that came before its next answer.
     step: answers of the model so far. prompt and fingerprint: of the transcript, None before its first turn.
     start: the event of the turn's beginning, None when a turn is resumed. more: something else of the session waits.
     """

@@ -16,7 +16,7 @@ from channels.outgoing import ReplyBlock
 from channels.stream.fences import Fence, fence_after, may_open
 from channels.utf16 import index_at, units
 
-SMALLEST_LIMIT = 64
+SMALLEST_LIMIT = 16
 
 _MARKERS = "`~"
 _ENDERS = "。！？"
@@ -56,7 +56,8 @@ class Chunker:
     """Text in by `feed`, blocks out; `end` gives what is left. One answer each.
 
     min_chars: no block but the last is cut from fewer units of the model's text; at most two thirds of max_chars.
-    max_chars: no block's text is longer, the lines that close and reopen a fence included; at least 64.
+    max_chars: no block's text is longer, the lines that close and reopen a fence included; at least 16, and
+    below 64 too short for fences to be minded.
     after: what stands before this text (a cut answer that is continued); if a fence is open there, the first block
     reopens it.
 
@@ -165,11 +166,13 @@ class Chunker:
             self._indent = 0 if self._inside_line else len(self._line)
             return None
         rank = self._rank()
-        if rank is None or self._units < self._min:
+        if rank is None:
             return None
         index, line = self._at, self._line
         if rank is _Rank.FENCE_LINE:
             index, line = self._buffer.rindex("\n", 0, self._at) + 1, ""
+        if self._units - (self._at - index) < self._min:
+            return None
         cut = _Cut(index, self._fence, line)
         if rank is _Rank.PARAGRAPH:
             return cut

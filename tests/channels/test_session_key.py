@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.message import ChatKind, Origin, Place
@@ -22,7 +22,6 @@ from channels.session_key import (
     session_key,
 )
 
-EXAMPLES = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 RESERVED = ["direct", "group", "channel", "thread", "job", "main", "subagent", "heartbeat", "http", "console", "agent"]
 NASTY = ["", ":", "%", "%64irect", "%3A", "1:thread:2", "a:heartbeat", "=", "x=" + "0" * 32, "Ab", "ab", "-100123"]
 ID = st.one_of(
@@ -68,7 +67,6 @@ def made(draw: st.DrawFn) -> Made:
     return Made(key, identity)
 
 
-@EXAMPLES
 @given(st.lists(made(), min_size=2, max_size=12))
 def test_two_conversations_never_share_a_key(keys: list[Made]) -> None:
     for one in keys:
@@ -76,7 +74,6 @@ def test_two_conversations_never_share_a_key(keys: list[Made]) -> None:
             assert (one.key == other.key) == (one.identity == other.identity)
 
 
-@EXAMPLES
 @given(ID, ID, ID, ID, KINDS, st.booleans(), st.lists(ID, max_size=3), st.booleans())
 def test_a_key_says_what_it_was_made_from(
     channel: str,
@@ -106,7 +103,6 @@ def test_a_key_says_what_it_was_made_from(
         assert value == original or ("=" in value and len(value) <= LONGEST < 3 * len(original.encode()))
 
 
-@EXAMPLES
 @given(ID)
 def test_job_and_http_names_come_back(name: str) -> None:
     for key, kind in ((job_key(name), "job"), (http_key(name), "direct")):
@@ -115,7 +111,6 @@ def test_job_and_http_names_come_back(name: str) -> None:
         assert found.id == name or ("=" in found.id and 3 * len(name.encode()) > LONGEST)
 
 
-@EXAMPLES
 @given(st.one_of(st.text(), st.lists(st.sampled_from([*RESERVED, "a", "", "%"]), max_size=8).map(":".join)))
 def test_parse_either_reads_a_key_or_says_that_it_is_none(text: str) -> None:
     try:

@@ -206,8 +206,7 @@ def _check_order(messages: list[Json], abilities: Abilities) -> None:
     if messages[-1]["role"] == "assistant":
         if not abilities.prefill:
             raise Unfit(
-                "This model does not support assistant message prefill."
-                " The conversation must end with a user message."
+                "This model does not support assistant message prefill. The conversation must end with a user message."
             )
         last = blocks_of(messages[-1])[-1]
         if last["type"] == "text" and last["text"] != last["text"].rstrip():

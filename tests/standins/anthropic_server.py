@@ -59,9 +59,7 @@ class AnthropicServer(ModelServer):
     path = "/v1/messages"
     default_kinds: ClassVar = KINDS
 
-    def __init__(
-        self, *, abilities: rules.Abilities | None = None, cache_minimum: int = 1024, **options: Any
-    ) -> None:
+    def __init__(self, *, abilities: rules.Abilities | None = None, cache_minimum: int = 1024, **options: Any) -> None:
         super().__init__(**options)
         self.abilities = abilities or rules.Abilities()
         self._cache = PromptCache(cache_minimum)
@@ -180,9 +178,7 @@ class AnthropicWire:
     def finish(self, reason: str | None) -> bytes:
         details = _details(reason)
         delta = {"stop_reason": self._reason(reason), "stop_sequence": None, **details}
-        return _event("message_delta", delta=delta, usage={**self._input(), **self._output()}) + _event(
-            "message_stop"
-        )
+        return _event("message_delta", delta=delta, usage={**self._input(), **self._output()}) + _event("message_stop")
 
     def message(self, parts: Sequence[Say | Think | Call], reason: str | None) -> dict[str, object]:
         blocks = []
@@ -218,9 +214,7 @@ class AnthropicWire:
             raise ValueError(f"no stop reason of this API: {reason}")
         return reason
 
-    def _message(
-        self, blocks: Sequence[object], reason: str | None, usage: dict[str, object]
-    ) -> dict[str, object]:
+    def _message(self, blocks: Sequence[object], reason: str | None, usage: dict[str, object]) -> dict[str, object]:
         return {
             "id": self._id,
             "type": "message",

@@ -24,9 +24,7 @@ def readable_updates(person: Person = ALICE) -> dict[str, Json]:
     asked["from"] = payloads.bot_user()
     return {
         "edited_message": {"edited_message": text | {"edit_date": DATE + 5}},
-        "channel_post": {
-            "channel_post": payloads.message(None, CHANNEL, 12, DATE, **payloads.text_content("News"))
-        },
+        "channel_post": {"channel_post": payloads.message(None, CHANNEL, 12, DATE, **payloads.text_content("News"))},
         "edited_channel_post": {
             "edited_channel_post": payloads.message(
                 None, CHANNEL, 12, DATE, edit_date=DATE + 60, **payloads.text_content("Old news")
@@ -39,9 +37,7 @@ def readable_updates(person: Person = ALICE) -> dict[str, Json]:
             "my_chat_member": payloads.chat_member_change(person, GROUP, DATE, "left", "member")
         },
         "callback_query": {"callback_query": payloads.callback_query("4382", person, asked, "yes")},
-        "inline_query": {
-            "inline_query": {"id": "99", "from": person.user(), "query": "weather", "offset": ""}
-        },
+        "inline_query": {"inline_query": {"id": "99", "from": person.user(), "query": "weather", "offset": ""}},
         "poll_answer": {
             "poll_answer": {
                 "poll_id": "54",
@@ -109,12 +105,8 @@ def broken_updates(person: Person = ALICE) -> dict[str, Json]:
         "date beyond every calendar": {"message": good | {"date": 10**18}},
         "text is an object": {"message": good | {"text": {"plain": "hi"}}},
         "text has half a surrogate pair": {"message": good | {"text": "broken \ud83d here"}},
-        "entity beyond the text": {
-            "message": good | {"entities": [{"type": "bold", "offset": 90, "length": 9}]}
-        },
+        "entity beyond the text": {"message": good | {"entities": [{"type": "bold", "offset": 90, "length": 9}]}},
         "entities are a string": {"message": good | {"entities": "bold"}},
         "entity without a type": {"message": good | {"entities": [{"offset": 0, "length": 3}]}},
-        "entity of an unknown type": {
-            "message": good | {"entities": [{"type": "hologram", "offset": 0, "length": 3}]}
-        },
+        "entity of an unknown type": {"message": good | {"entities": [{"type": "hologram", "offset": 0, "length": 3}]}},
     }

@@ -53,9 +53,7 @@ USER_PARTS = array(
     ),
     shortest=1,
 )
-ASSISTANT_PARTS = array(
-    tagged("type", {"text": TEXT, "refusal": record({**KIND, "refusal": string()})}), shortest=1
-)
+ASSISTANT_PARTS = array(tagged("type", {"text": TEXT, "refusal": record({**KIND, "refusal": string()})}), shortest=1)
 TOOL_CALL = tagged(
     "type",
     {
@@ -199,9 +197,7 @@ def _check_options(body: Json) -> None:
         raise Unfit(text, "stream_options")
     for name in ("tool_choice", "parallel_tool_calls"):
         if name in body and "tools" not in body:
-            raise Unfit(
-                f"Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified.", name
-            )
+            raise Unfit(f"Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified.", name)
     choice = body.get("tool_choice")
     names = [tool["function"]["name"] for tool in body.get("tools", ())]
     if isinstance(choice, dict) and choice["type"] == "function" and choice["function"]["name"] not in names:
@@ -262,17 +258,13 @@ def _check_pairs(messages: list[Json]) -> None:
         if message["role"] == "tool":
             call = message["tool_call_id"]
             if not asked:
-                text = (
-                    "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
-                )
+                text = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
                 raise Unfit(f"Invalid parameter: {text}", f"{where}.role")
             if call not in asked:
                 text = f"'tool_call_id' of '{call}' not found in 'tool_calls' of previous message."
                 raise Unfit(f"Invalid parameter: {text}", f"{where}.tool_call_id")
             if call not in open_calls:
-                raise Unfit(
-                    f"Duplicate value for 'tool_call_id' of '{call}' in message.", f"{where}.tool_call_id"
-                )
+                raise Unfit(f"Duplicate value for 'tool_call_id' of '{call}' in message.", f"{where}.tool_call_id")
             open_calls.remove(call)
             continue
         if open_calls:

@@ -121,11 +121,7 @@ class OpenAIServer(ModelServer):
 
     def error_body(self, status: int, kind: str | None, message: str, param: str | None) -> dict[str, object]:
         code = kind if kind is not None or status == 401 else CODES.get(status)
-        type_ = (
-            "insufficient_quota"
-            if code == "insufficient_quota"
-            else TYPES.get(status, "invalid_request_error")
-        )
+        type_ = "insufficient_quota" if code == "insufficient_quota" else TYPES.get(status, "invalid_request_error")
         return {"error": {"message": message, "type": type_, "param": param, "code": code or None}}
 
     def error_headers(self, fail: Fail) -> dict[str, str]:
@@ -144,8 +140,7 @@ class OpenAIServer(ModelServer):
         except Refused as refused:
             return web.json_response(self.error_body(401, refused.kind, refused.message, None), status=401)
         models = [
-            {"id": name, "object": "model", "created": CREATED, "owned_by": "system"}
-            for name in self.models or ()
+            {"id": name, "object": "model", "created": CREATED, "owned_by": "system"} for name in self.models or ()
         ]
         return web.json_response({"object": "list", "data": models})
 

@@ -93,9 +93,7 @@ def array(inner: Check, *, shortest: int = 0, longest: int | None = None) -> Che
     return check
 
 
-def record(
-    required: Mapping[str, Check], optional: Mapping[str, Check] | None = None, *, more: bool = False
-) -> Check:
+def record(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None, *, more: bool = False) -> Check:
     """An object with these fields and, unless `more`, no others."""
     known = {**required, **(optional or {})}
 
@@ -125,9 +123,7 @@ def tagged(field: str, shapes: Mapping[str, Check], default: str | None = None) 
             raise Wrong((*path, field), "missing", "Field required")
         if not isinstance(tag, str) or tag not in shapes:
             names = ", ".join(map(repr, shapes))
-            raise Wrong(
-                (*path, field), "value", f"Input tag {tag!r} does not match any of the expected tags: {names}"
-            )
+            raise Wrong((*path, field), "value", f"Input tag {tag!r} does not match any of the expected tags: {names}")
         shapes[tag](value, path)
 
     return check

@@ -27,12 +27,9 @@ _REACTIONS = (
 ACTIONS = frozenset(_ACTIONS.split())
 REACTIONS = frozenset(_REACTIONS.split())
 WEBHOOK_ACTIVE = (
-    "Conflict: can't use getUpdates method while webhook is active;"
-    " use deleteWebhook to delete the webhook first"
+    "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 )
-OTHER_POLLER = (
-    "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
-)
+OTHER_POLLER = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
 NOT_MODIFIED = (
     "message is not modified: specified new message content and reply markup are exactly the same"
     " as a current content and reply markup of the message"
@@ -219,9 +216,7 @@ def _shown_text(params: Json) -> Json:
     return shown | {name: params[name] for name in kept if params.get(name)}
 
 
-def _record(
-    world: World, method: str, room: Room, message_id: int, params: Json, reply_to: int | None = None
-) -> None:
+def _record(world: World, method: str, room: Room, message_id: int, params: Json, reply_to: int | None = None) -> None:
     world.ledger.sent.append(
         Sent(
             method=method,

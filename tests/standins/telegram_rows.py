@@ -296,9 +296,7 @@ METHOD_ROWS = [
         "secret token contains unallowed characters",
         {"url": "https://example.org/hook", "secret_token": "a_B-9"},
     ),
-    Row(
-        "getUpdates", "limit is 1-100", "getUpdates", {"limit": 101}, 200, "", Rule.BAD_VALUE, {"limit": 100}
-    ),
+    Row("getUpdates", "limit is 1-100", "getUpdates", {"limit": 101}, 200, "", Rule.BAD_VALUE, {"limit": 100}),
     Row(
         "getUpdates",
         "timeout is not negative",

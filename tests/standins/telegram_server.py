@@ -115,9 +115,7 @@ class TelegramServer(World):
     def texts(self, chat: Room | int | None = None) -> list[str]:
         """Texts of sendMessage in order, of one chat or of all."""
         chat_id = chat.id if isinstance(chat, Room) else chat
-        return [
-            one.text for one in self.sent if one.method == "sendMessage" and chat_id in (None, one.chat_id)
-        ]
+        return [one.text for one in self.sent if one.method == "sendMessage" and chat_id in (None, one.chat_id)]
 
     def check(self) -> None:
         """Raise AssertionError when the client broke a rule or an ordered fault did not happen."""
@@ -130,9 +128,7 @@ class TelegramServer(World):
     def violations(self) -> list[Violation]:
         """Every rule broken so far that the test does not tolerate."""
         clicks = [
-            Violation(Rule.UNANSWERED_CLICK, query_id)
-            for query_id, answered in self.clicks.items()
-            if not answered
+            Violation(Rule.UNANSWERED_CLICK, query_id) for query_id, answered in self.clicks.items() if not answered
         ]
         return self.ledger.broken(clicks + self._unfired())
 

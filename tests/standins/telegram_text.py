@@ -84,15 +84,12 @@ def _check_entity(entity: Json, inside: list[bool]) -> None:
         raise _bad(f"receive an entity with incorrect length {length}")
     end = start + length
     if end >= len(inside):
-        raise _bad(
-            f"entity beginning at UTF-16 offset {start} ends after the end of the text at UTF-16 offset {end}"
-        )
+        raise _bad(f"entity beginning at UTF-16 offset {start} ends after the end of the text at UTF-16 offset {end}")
     if not inside[start]:
         raise _bad(f"entity begins in a middle of a UTF-16 symbol at UTF-16 offset {start}")
     if not inside[end]:
         raise _bad(
-            f"entity beginning at UTF-16 offset {start} ends in a middle of a UTF-16 symbol"
-            f" at UTF-16 offset {end}"
+            f"entity beginning at UTF-16 offset {start} ends in a middle of a UTF-16 symbol at UTF-16 offset {end}"
         )
 
 

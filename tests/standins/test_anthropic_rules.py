@@ -329,9 +329,7 @@ async def test_issued_thinking_must_come_back_unchanged(kind: str, client: aioht
     """Extended thinking → Preserving thinking blocks, with blocks and ids that the server has issued."""
     thinking = {"thinking": THINKING["thinking"] if kind == "enabled" else {"type": "adaptive"}}
     async with AnthropicServer() as server:
-        server.add(
-            Think("one"), Think("two", redacted=True), Say("Let me look."), Call("read", {"path": "a"})
-        )
+        server.add(Think("one"), Think("two", redacted=True), Say("Let me look."), Call("read", {"path": "a"}))
         _, answer = await post(client, server, talk(USER, **thinking))
         blocks = answer["content"]
         back = user(result(blocks[-1]["id"]))

@@ -97,9 +97,7 @@ async def test_answers_come_from_routes_then_the_queue_then_the_default(api: Api
 
 
 async def test_a_request_is_kept_as_it_came(api: Api) -> None:
-    body = json.dumps(
-        api.body(system="x") if isinstance(api.server, AnthropicServer) else api.body(), indent=1
-    )
+    body = json.dumps(api.body(system="x") if isinstance(api.server, AnthropicServer) else api.body(), indent=1)
     headers = {**HEADERS, "content-type": "application/json"}
     async with api.client.post(api.server.url + api.server.path, data=body, headers=headers) as response:
         await response.read()

@@ -34,9 +34,7 @@ async def say(http: aiohttp.ClientSession, proxy: FaultProxy, telegram: Telegram
         return bool((await answer.json())["ok"])
 
 
-async def test_forwards_many_requests_on_one_connection(
-    telegram: TelegramServer, http: aiohttp.ClientSession
-) -> None:
+async def test_forwards_many_requests_on_one_connection(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
     async with FaultProxy(telegram.port) as proxy:
         for number in range(3):
             assert await say(http, proxy, telegram, f"{number}")
@@ -157,9 +155,7 @@ async def test_server_that_is_down_closes_the_client_connection(http: aiohttp.Cl
             await say(http, proxy, telegram, "nobody there")
 
 
-async def test_fault_that_does_not_happen_fails_the_test(
-    telegram: TelegramServer, http: aiohttp.ClientSession
-) -> None:
+async def test_fault_that_does_not_happen_fails_the_test(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
     proxy = FaultProxy(telegram.port)
 
     async def converse() -> None:

@@ -244,9 +244,7 @@ async def test_fault_for_one_chat_only(http: aiohttp.ClientSession) -> None:
 
 
 @pytest.mark.parametrize("after_apply", [False, True])
-async def test_dropped_connection_before_and_after_the_call(
-    http: aiohttp.ClientSession, after_apply: bool
-) -> None:
+async def test_dropped_connection_before_and_after_the_call(http: aiohttp.ClientSession, after_apply: bool) -> None:
     async with TelegramServer() as telegram:
         telegram.write("hello")
         fault = telegram.fail_next("sendMessage", drop=True, after_apply=after_apply)

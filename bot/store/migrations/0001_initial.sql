@@ -13,14 +13,14 @@ CREATE TABLE transcript (                   -- what the model is shown; a new on
   prompt        TEXT,                       -- the system prompt, fixed for the transcript
   fingerprint   TEXT,                       -- of the configuration the prompt was made from
   context_start INTEGER NOT NULL DEFAULT 1  -- first entry that still goes to the model
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX transcript_session ON transcript (session_key);
 
 CREATE TABLE session (
   session_key TEXT PRIMARY KEY, transcript_id TEXT NOT NULL REFERENCES transcript,
   settings TEXT NOT NULL DEFAULT '{}',
   last_conv INTEGER REFERENCES conversation, used_at INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE turn (
   turn_id     TEXT PRIMARY KEY, session_key TEXT NOT NULL, transcript_id TEXT NOT NULL REFERENCES transcript,
@@ -34,7 +34,7 @@ CREATE TABLE turn (
   outcome     TEXT, error_kind TEXT, error_message TEXT,
   model       TEXT, usage TEXT,
   created_at  INTEGER NOT NULL, started_at INTEGER, ended_at INTEGER
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX turn_one_per_session ON turn (session_key) WHERE state IN ('running','parked');
 CREATE INDEX turn_open ON turn (session_key, created_at) WHERE state IN ('queued','running','parked');
 
@@ -101,7 +101,6 @@ CREATE TABLE event (                        -- the kept agent events, for reader
   turn_id     TEXT NOT NULL, session_key TEXT NOT NULL, at INTEGER NOT NULL,
   body        TEXT NOT NULL
 ) STRICT;
-CREATE INDEX event_at ON event (at);
 
 CREATE TABLE kv (scope TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (scope, key))
   STRICT, WITHOUT ROWID;

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import regex
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -13,7 +13,6 @@ from channels.outgoing import ReplyBlock
 from channels.stream.chunker import Chunker
 from channels.utf16 import units
 
-EXAMPLES = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 PARSER = MarkdownIt("commonmark", {"html": False})
 
 
@@ -69,7 +68,6 @@ def visible(text: str) -> str:
     return " ".join(found)
 
 
-@EXAMPLES
 @given(DOCUMENT, LIMITS)
 def test_blocks_fit_are_not_blank_and_join_to_what_was_fed(text: str, limits: tuple[int, int]) -> None:
     low, high = limits
@@ -87,13 +85,11 @@ def test_blocks_fit_are_not_blank_and_join_to_what_was_fed(text: str, limits: tu
         assert said == text
 
 
-@EXAMPLES
 @given(DOCUMENT, LIMITS, st.integers(1, 40))
 def test_slicing_of_the_stream_does_not_matter(text: str, limits: tuple[int, int], step: int) -> None:
     assert chunk(text, *limits, step=step) == chunk(text, *limits)
 
 
-@EXAMPLES
 @given(DOCUMENT, LIMITS)
 def test_every_block_closes_the_fences_it_opens(text: str, limits: tuple[int, int]) -> None:
     for block in chunk(text, *limits):
@@ -102,7 +98,6 @@ def test_every_block_closes_the_fences_it_opens(text: str, limits: tuple[int, in
         assert tokens[-1].type == "paragraph_close"
 
 
-@EXAMPLES
 @given(
     st.lists(
         st.one_of(words("abc .\n", 200), st.sampled_from(["👨‍👩‍👧‍👦", "e\u0301\u0302", "🇩🇪", "👍🏽", "각", "\r\n"]))
@@ -119,7 +114,6 @@ def test_no_grapheme_is_cut(parts: list[str]) -> None:
         assert at in ends or at == len(text)
 
 
-@EXAMPLES
 @given(DOCUMENT, LIMITS)
 def test_an_answer_cut_after_any_block_goes_on_as_if_it_had_not_been(text: str, limits: tuple[int, int]) -> None:
     blocks = chunk(text, *limits)
@@ -128,7 +122,6 @@ def test_an_answer_cut_after_any_block_goes_on_as_if_it_had_not_been(text: str, 
         assert chunk(text[len(said) :], *limits, after=said) == blocks[number:]
 
 
-@EXAMPLES
 @given(st.lists(st.one_of(PARAGRAPH.filter(lambda p: "[x]:" not in p), fenced()), max_size=8).map("\n\n".join), LIMITS)
 def test_nothing_visible_is_lost(text: str, limits: tuple[int, int]) -> None:
     blocks = chunk(text, *limits)
@@ -179,7 +172,6 @@ NAIVE_TEXT = st.lists(
 ).map(lambda pairs: "".join(word + gap for word, gap in pairs))
 
 
-@EXAMPLES
 @given(NAIVE_TEXT, st.integers(1, 90), st.integers(64, 120))
 @example("a" * 60 + "\n" + "b", 1, 64)
 def test_it_agrees_with_a_naive_one(text: str, low: int, high: int) -> None:
@@ -257,6 +249,14 @@ def test_a_closing_line_that_the_block_before_has_already_written_is_no_block() 
     assert chunk("```\nend", 1, 200, after="```py\ncode\n") == [ReplyBlock("end", "```\nend")]
 
 
+def test_a_limit_too_small_for_fences_is_kept_all_the_same() -> None:
+    text = "```py\nsome code\n```\nand words"
+    for high in range(16, 64):
+        blocks = chunk(text * 3, high, high)
+        assert all(units(block.text) <= high for block in blocks)
+        assert "".join(block.said for block in blocks) == text * 3
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\n \n", "\t"])
 def test_white_space_alone_is_no_block(text: str) -> None:
     assert chunk(text, 1, 64) == []
@@ -277,8 +277,8 @@ def test_a_grapheme_longer_than_the_limit_is_cut_but_no_pair_is() -> None:
 
 
 def test_the_limit_has_a_least_value() -> None:
-    with pytest.raises(ValueError, match="at least 64"):
-        Chunker(1, 63)
+    with pytest.raises(ValueError, match="at least 16"):
+        Chunker(1, 15)
 
 
 def test_what_is_held_does_not_grow_with_the_length_of_the_answer() -> None:

@@ -1,0 +1,113 @@
+"""Cold start and memory of `hark run`, from outside; the command line's help beside a bare interpreter."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from statistics import median
+
+from bench.figures import Row, Scale
+from bench.model import ROOT, Model, question
+from bench.process import HarkProcess, hark_over_http
+from bench.service import folder
+
+TITLE = "Start and memory (anthropic, no platform connected)"
+_SESSIONS = 50
+
+
+async def measure(model: Model, scale: Scale) -> list[Row]:
+    """Several starts; memory in the last of them."""
+    bare, help_, ready, first = [], [], [], []
+    memory: list[float] = []
+    for number in range(scale.rounds):
+        bare.append(await _run("-c", "pass"))
+        help_.append(await _run("-m", "bot", "--help"))
+        with folder() as home:
+            begun = time.monotonic()
+            async with hark_over_http(home, model, "anthropic") as hark:
+                ready.append(hark.started)
+                at_ready = hark.memory()
+                await hark.ask(0)
+                first.append(time.monotonic() - begun)
+                if number == scale.rounds - 1:
+                    memory = [at_ready, hark.memory(), *await _many(model, hark, scale.messages)]
+    return [
+        Row(
+            what="process start → /readyz says yes, a message is accepted",
+            unit="s",
+            hark=median(ready),
+            raw=median(bare),
+            target="1.2",
+            nanobot="1.53",
+            openclaw="11.8",
+        ),
+        Row(
+            what="process start → first answer complete",
+            unit="s",
+            hark=median(first),
+            target="2.5",
+            nanobot="2.6–3.1",
+            openclaw="17–20",
+        ),
+        Row(
+            what="hark --help (beside: python -c pass)",
+            unit="s",
+            hark=median(help_),
+            raw=median(bare),
+            target="0.12",
+            nanobot="1.07",
+            openclaw="0.14",
+        ),
+        Row(what="memory when ready", unit="MiB", hark=memory[0], target="100", nanobot="95", openclaw="747–792"),
+        Row(
+            what="memory after the first turn, SDK imported",
+            unit="MiB",
+            hark=memory[1],
+            target="110",
+            nanobot="158 (50 turns)",
+            openclaw="1,166",
+        ),
+        Row(
+            what=f"memory after {scale.messages:,} messages in {_SESSIONS} sessions",
+            unit="MiB",
+            hark=memory[2],
+            target="+ 10",
+            nanobot="172 (1,000)",
+            openclaw="1,340 (1,080)",
+        ),
+        Row(
+            what=f"turns during these {scale.messages:,} messages",
+            unit="/s",
+            hark=memory[3],
+            target="60",
+            nanobot="5.4",
+        ),
+    ]
+
+
+async def _run(*arguments: str) -> float:
+    """Seconds that a process takes, the better of two."""
+    taken = []
+    for _ in range(2):
+        begun = time.monotonic()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.DEVNULL
+        )
+        await process.wait()
+        taken.append(time.monotonic() - begun)
+    return min(taken)
+
+
+async def _many(model: Model, hark: HarkProcess, messages: int) -> Sequence[float]:
+    """Post messages without waiting, then wait for the last of each session: memory then, and turns per second."""
+    begun = time.monotonic()
+
+    async def talk(session: int) -> None:
+        for _ in range(messages // _SESSIONS - 1):
+            await hark.post(session, question()[1])
+        await hark.ask(session)
+
+    await model.answer_with(tokens=5)
+    await asyncio.gather(*(talk(session) for session in range(_SESSIONS)))
+    await model.answer_with()
+    return hark.memory(), messages / (time.monotonic() - begun)

@@ -1,0 +1,131 @@
+"""The service as commands on this machine reach it: the one that runs, or one of their own for as long as they last.
+
+A service of their own has no platforms and no port; what is not finished when it ends is found by the next one.
+"""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bot.cli.terminal.client import Client, Rejected, Unreachable
+from bot.config.load import load
+from bot.config.model import Config
+from bot.gateway.unix_socket import SOCKET
+
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+_TRIES = 10
+_PAUSE = 0.5
+"""A service that is starting or stopping holds the state directory and does not answer: tries, and seconds between."""
+
+
+def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]) -> int:
+    """Do the work of a command and return its exit code; what is in its way is said in one line.
+
+    Raises ConfigError, which the command line shows.
+    """
+    config = load(config_path, os.environ, Path.cwd())
+    try:
+        return asyncio.run(_until_told(work, config))
+    except Rejected as error:
+        _complain(str(error))
+        return USAGE if error.status == 422 else FAILED
+    except Unreachable:
+        _complain("The service has gone away. What it had accepted is answered when it is back.")
+    except _cannot_start() as error:
+        _complain(f"Hark cannot start: {error}")
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except asyncio.CancelledError:
+        return FAILED
+    return FAILED
+
+
+@asynccontextmanager
+async def service(config: Config) -> AsyncIterator[Path]:
+    """The socket of a service that answers; it is started here, in this process, when none does."""
+    socket = config.state / SOCKET
+    if await answers(socket):
+        yield socket
+        return
+    from bot.cli.run import LOG_FILE, secrets
+    from bot.store.errors import StateLocked
+    from bot.telemetry.logs import set_up
+    from bot.telemetry.redact import Redactor
+    from bot.wiring import Surroundings, build
+
+    config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    set_up(Redactor(secrets(config)), config.state / LOG_FILE)
+    # nobody waits at the end: what runs then is taken up again by the next service
+    at_once = config.model_copy(update={"agent": config.agent.model_copy(update={"drain_seconds": 0.0})})
+    for left in reversed(range(_TRIES)):
+        try:
+            own = await build(at_once, Surroundings(environ=os.environ, only_local=True))
+            break
+        except StateLocked:
+            if left == 0:
+                raise
+        await asyncio.sleep(_PAUSE)
+        if await answers(socket):
+            yield socket
+            return
+    try:
+        await own.start()
+        yield socket
+    finally:
+        await _to_the_end(own.close())
+
+
+async def answers(socket: Path) -> bool:
+    """Whether a service answers on this socket."""
+    try:
+        client = Client(socket)
+    except Unreachable:
+        return False
+    try:
+        await client.readiness()
+    except Unreachable:
+        return False
+    finally:
+        await client.close()
+    return True
+
+
+def _cannot_start() -> tuple[type[Exception], ...]:
+    """What keeps a service from starting; asked for only when something has failed, so imports cost nothing before."""
+    from bot.gateway.server import GatewayError
+    from bot.store.errors import StateLocked, StoreTooNew
+
+    return GatewayError, StateLocked, StoreTooNew, sqlite3.Error, OSError
+
+
+async def _until_told(work: Callable[[Config], Awaitable[int]], config: Config) -> int:
+    """SIGTERM and a closed terminal end the work in order, so that the screen and the state are left well."""
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    return await work(config)
+
+
+async def _to_the_end(closing: Coroutine[None, None, None]) -> None:
+    """Await it also when told to end meanwhile: half a close would leave threads that keep the process."""
+    task = asyncio.ensure_future(closing)
+    told = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            told = True
+    if told:
+        raise asyncio.CancelledError
+
+
+def _complain(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201

@@ -1,0 +1,1 @@
+"""The terminal: a client of the service like any other, over the Unix socket in the state directory."""

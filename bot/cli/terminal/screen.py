@@ -1,0 +1,130 @@
+"""Pieces of a conversation as text for a terminal: Markdown by rich, everything else in one quiet style.
+
+Returns strings and writes nothing. What a model or a tool wrote can move no cursor and change no title: control
+characters are taken out of every text first. Addresses are written out, never hidden behind words.
+"""
+
+import re
+from io import StringIO
+from typing import ClassVar
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown
+from rich.styled import Styled
+from rich.syntax import Syntax
+from rich.text import Text
+from rich.theme import Theme
+
+from bot.cli.terminal.safe_text import clean
+from bot.cli.terminal.view import Live, Piece, Tone
+
+_FILLING = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+_THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "none", "markdown.block_quote": "italic"})
+_THINKING_LINES = 3
+_PREVIEW = 20_000
+"""Characters of a live answer that are worth rendering again and again; past that only its end is shown, plain."""
+
+
+class _LeftHeading(Heading):
+    LEVEL_ALIGN = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
+
+
+class _PlainCode(CodeBlock):
+    """In the terminal's own colours, set in a little, without a box."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Syntax(str(self.text).rstrip(), self.lexer_name, theme="ansi_dark", word_wrap=True, padding=(0, 2))
+
+
+class _Markdown(Markdown):
+    elements: ClassVar = {
+        **Markdown.elements,
+        "heading_open": _LeftHeading,
+        "fence": _PlainCode,
+        "code_block": _PlainCode,
+    }
+
+
+def colours() -> str | None:
+    """What the terminal of this process can show, as rich names it; None for no colours."""
+    return Console().color_system
+
+
+class Screen:
+    """Renders for one terminal. colour_system: as rich names it, None for no colours."""
+
+    def __init__(self, colour_system: str | None) -> None:
+        self._colour_system = colour_system
+        self._after_tool = False
+
+    def piece(self, piece: Piece, width: int) -> str:
+        """Something to be printed for good, with the empty line that sets it apart."""
+        text = clean(piece.text)
+        match piece.tone:
+            case Tone.TOOL:
+                self._after_tool = True
+                return self._render(Text(f"  ✓ {text}", "dim"), width)
+            case Tone.FAILED_TOOL:
+                self._after_tool = True
+                return self._render(Text(f"  ✗ {text}", "dim"), width)
+            case Tone.SAID:
+                return self._apart(_markdown(text), width)
+            case Tone.HEADING:
+                return self._apart(Text(f"── {text} ──", "dim"), width)
+            case Tone.UNSAID:
+                return self._apart(Styled(_markdown(text), "dim"), width)
+            case Tone.ASIDE:
+                return self._apart(Text(text, "dim"), width)
+
+    def echo(self, text: str, width: int) -> str:
+        """What the person typed."""
+        lines = clean(text).split("\n")
+        return self._apart(Text.assemble(("> ", "bold cyan"), ("\n  ".join(lines), "bold")), width)
+
+    def live(self, live: Live, width: int, height: int, now: int) -> str:
+        """What is going on, in at most height lines: the end of it, when it is longer. now: milliseconds."""
+        parts = []
+        text = clean(live.text)
+        if len(text) > _PREVIEW:
+            parts.append(self._render(Text(text[-_PREVIEW // 10 :]), width))
+        elif text.strip():
+            parts.append(self._render(_markdown(text), width))
+        thinking = self._render(Text(clean(live.thinking).strip(), "dim italic"), width).splitlines()
+        parts += [f"{line}\n" for line in thinking[-_THINKING_LINES:] if live.thinking.strip()]
+        for tool in live.tools:
+            parts.append(self._render(Text(f"  … {clean(tool)}", "dim"), width))
+        if not text.strip():
+            seconds = max(0, now - live.since) // 1000
+            doing = "thinking" if live.thinking.strip() else "working"
+            parts.append(self._render(Text(f"{doing} … {seconds} s", "dim"), width))
+        lines = "".join(parts).splitlines()
+        return "\n".join(lines[-height:])
+
+    def _apart(self, renderable: RenderableType, width: int) -> str:
+        above, self._after_tool = "\n" if self._after_tool else "", False
+        return f"{above}{self._render(renderable, width)}\n"
+
+    def _render(self, renderable: RenderableType, width: int) -> str:
+        target = StringIO()
+        console = Console(
+            file=target,
+            force_terminal=True,
+            color_system=self._colour_system,  # type: ignore[arg-type]
+            width=max(width, 20),
+            theme=_THEME,
+            highlight=False,
+            legacy_windows=False,
+        )
+        console.print(renderable)
+        # rich fills lines to the full width, and such lines wrap when the terminal is made narrower
+        return _FILLING.sub(r"\1", target.getvalue())
+
+
+def _markdown(text: str) -> Markdown:
+    """Line breaks stay as they were written: people and models mean them, also where Markdown does not."""
+    markdown = _Markdown(text, hyperlinks=False)
+    for token in markdown.parsed:
+        for child in token.children or ():
+            if child.type == "softbreak":
+                child.type = "hardbreak"
+    return markdown

@@ -1,0 +1,116 @@
+"""Builds formatted text piece by piece: line breaks on demand, list markers, and the runs of each style.
+
+The renderer tells it what is there; what is adjacent in the same style becomes one entity. Positions inside are code
+points; `formatted` turns them into UTF-16 units.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from channels.markdown.entities import Entity, EntityType, Formatted
+from channels.utf16 import units
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """One use of a style. mark: tells two uses apart that may touch, such as links or quotes."""
+
+    type: EntityType
+    url: str = ""
+    language: str = ""
+    mark: int = 0
+
+
+class Writer:
+    """Collects text; `finish` gives it with its entities.
+
+    marker: what the next line begins with, once (bullet or number of a list item); indent: what other lines begin
+    with; quote: the block quote that is open.
+    """
+
+    def __init__(self) -> None:
+        self.marker = ""
+        self.indent = ""
+        self.quote: Style | None = None
+        self._parts: list[str] = []
+        self._at = 0
+        self._breaks = 0
+        self._written_in: Style | None = None
+        self._runs: dict[Style, list[tuple[int, int]]] = {}
+
+    def need(self, breaks: int) -> None:
+        """At least so many line breaks before what comes next; none at the very start."""
+        if self._at:
+            self._breaks = max(self._breaks, breaks)
+
+    def write(self, text: str, styles: Iterable[Style] = ()) -> None:
+        """Add text in these styles, after the breaks that are due and the marker or indentation of its line."""
+        if self._break() or self.marker:
+            lead = self.marker or self.indent
+            self._add(lead if text else lead.rstrip())
+            self.marker = ""
+        self._add(text, styles)
+
+    def write_block(self, text: str, style: Style) -> None:
+        """Add lines that keep their own indentation, below the marker of the item they stand in."""
+        if self.marker:
+            self.write("")
+            self._breaks = 1
+        self._break()
+        self._add(text, (style,))
+
+    def line(self, styles: Iterable[Style]) -> None:
+        """A line break within a paragraph."""
+        self._add("\n" + self.indent, styles)
+
+    def finish(self) -> Formatted:
+        """The text and its entities."""
+        return formatted("".join(self._parts), self._runs)
+
+    def _break(self) -> bool:
+        """Write the breaks that are due; whether a line begins."""
+        begins = not self._at or self._breaks > 0
+        # A break inside a quote belongs to it, one between two quotes does not.
+        quote, self.quote = self.quote, self.quote if self.quote == self._written_in else None
+        self._add("\n" * self._breaks)
+        self.quote, self._breaks = quote, 0
+        return begins
+
+    def _add(self, text: str, styles: Iterable[Style] = ()) -> None:
+        if not text:
+            return
+        start, self._at = self._at, self._at + len(text)
+        self._parts.append(text)
+        self._written_in = self.quote
+        for style in (*styles, self.quote) if self.quote else styles:
+            runs = self._runs.setdefault(style, [])
+            if runs and runs[-1][1] == start:
+                runs[-1] = (runs[-1][0], self._at)
+            else:
+                runs.append((start, self._at))
+
+
+def formatted(text: str, runs: Mapping[Style, Iterable[tuple[int, int]]]) -> Formatted:
+    """Text and the runs of its styles in code points, to text and entities; white space at their edges cut off."""
+    pieces = [(*_trim(text, start, end, style), style) for style, found in runs.items() for start, end in found]
+    pieces = sorted((piece for piece in pieces if piece[0] < piece[1]), key=lambda piece: (piece[0], -piece[1]))
+    offsets: dict[int, int] = {}
+    at = offset = 0
+    for place in sorted({place for piece in pieces for place in piece[:2]}):
+        offset += units(text[at:place])
+        at, offsets[place] = place, offset
+    return Formatted(
+        text,
+        tuple(
+            Entity(style.type, offsets[start], offsets[end] - offsets[start], style.url, style.language)
+            for start, end, style in pieces
+        ),
+    )
+
+
+def _trim(text: str, start: int, end: int, style: Style) -> tuple[int, int]:
+    part = text[start:end]
+    end = start + len(part.rstrip())
+    if style.type is not EntityType.PRE:
+        start += len(part) - len(part.lstrip())
+    return start, end

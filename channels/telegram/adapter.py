@@ -1,0 +1,167 @@
+"""The Telegram channel: receives by `poll`, renders by `render`, and makes the calls the outbox asks for.
+
+Calls into one chat are made one after the other, so that a typing sign never arrives after the message that follows
+it. `bot/wiring` makes one per account and imports this module only then, because it imports the library.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from weakref import WeakValueDictionary
+
+from channels.base import Capabilities, Health, HealthState, Sink, UnknownOutcome
+from channels.message import ChatKind, Place
+from channels.outgoing import Action, Moved, NotSent, Outgoing, Refused, SendResult, Sent, Unknown
+from channels.telegram.api import Api, ApiError, Trouble
+from channels.telegram.limits import RateLimits
+from channels.telegram.poll import Receiver, Times
+from channels.telegram.render import MAX_UNITS, bodies
+from channels.telegram.settings import TelegramSettings
+
+_RULES = """\
+The conversation is on Telegram. Write Markdown: bold, italic, strikethrough, inline code, fenced code with its
+language, links, quotes, headings and lists are shown; tables become fixed-width text, so keep them narrow; HTML and
+images are not shown. People read on phones: be brief."""
+
+
+class TelegramChannel:
+    """One bot. See `channels.base.Channel`."""
+
+    name = "telegram"
+    # Markdown grows little when it is rendered, and what does not fit becomes two messages.
+    capabilities = Capabilities(
+        block_chars=MAX_UNITS - 96,
+        typing_seconds=4.0,
+        unknown_outcome=UnknownOutcome.RESEND_ONCE,
+        rules=_RULES,
+    )
+
+    def __init__(self, settings: TelegramSettings, times: Times) -> None:
+        self._settings = settings
+        self._times = times
+        self._limits = RateLimits(settings.limits, times.monotonic)
+        self._calls: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._made = times.now()
+        self._failures = 0
+        self._api: Api | None = None
+        self._receiver: Receiver | None = None
+        self._receiving: asyncio.Task[None] | None = None
+
+    @property
+    def account(self) -> str:
+        """The bot's own id; empty until Telegram has told it."""
+        me = self._receiver.me if self._receiver else None
+        return me.id if me else ""
+
+    async def start(self, sink: Sink) -> None:
+        """Begin to receive; a Telegram that is down is retried inside."""
+        self._api = Api(self._settings)
+        self._receiver = Receiver(self.name, self._api, sink, self._settings, self._times)
+        self._receiving = asyncio.create_task(self._receiver.run(), name="telegram-poll")
+
+    async def stop_intake(self) -> None:
+        """Poll no more. A batch that is just being stored is stored or comes again: both are safe."""
+        if self._receiving is None or self._receiver is None:
+            return
+        self._receiving.cancel()
+        await asyncio.wait([self._receiving])
+        self._receiving = None
+        self._receiver.stopped()
+
+    async def close(self) -> None:
+        """Stop and close all connections."""
+        await self.stop_intake()
+        if self._api is not None:
+            api, self._api = self._api, None
+            await api.close()
+
+    def render(self, text: str) -> Sequence[str]:
+        """Markdown to the bodies of messages."""
+        return bodies(text)
+
+    def pass_limit(self, place: Place) -> float:
+        """Take a place in the limits: 0.0 when granted, else seconds to wait."""
+        return self._limits.take(place.chat, place.kind is not ChatKind.DIRECT)
+
+    async def send(self, outgoing: Outgoing) -> SendResult:
+        """Send a message; what became of it is told by where the call failed."""
+        if outgoing.action is not Action.SEND:
+            return Refused(f"Telegram messages are only sent here, not: {outgoing.action}")
+        place = outgoing.place
+        try:
+            body = json.loads(outgoing.body)
+        except ValueError as error:
+            return Refused(f"the stored message cannot be read: {error}")
+        async with self._call_into(place.chat):
+            if self._api is None:
+                return NotSent(self._settings.retry_first, "not connected")
+            try:
+                answer = await self._api.call("sendMessage", _addressed(place, body), self._settings.request_timeout)
+            except ApiError as error:
+                return self._result(error, place)
+            finally:
+                self._limits.ended(place.chat)
+        self._failures = 0
+        message_id = answer.get("message_id") if isinstance(answer, dict) else None
+        return Sent("" if message_id is None else str(message_id))
+
+    async def working(self, place: Place) -> None:
+        """Show "typing" once, unless a call into that chat is under way: it would show only after that."""
+        if self._api is None or self._limits.held(place.chat) > 0:
+            return
+        call = self._call_into(place.chat)
+        if call.locked():
+            return
+        async with call:
+            with suppress(ApiError, TimeoutError):
+                async with asyncio.timeout(self._settings.typing_timeout):
+                    await self._show_typing(self._api, place)
+
+    def health(self) -> Health:
+        """How it stands."""
+        if self._receiver is None:
+            return Health(HealthState.STARTING, self._made, "Not started")
+        return self._receiver.health()
+
+    async def _show_typing(self, api: Api, place: Place) -> None:
+        try:
+            arguments = _addressed(place, {"action": "typing"})
+            await api.call("sendChatAction", arguments, self._settings.typing_timeout)
+        except ApiError as error:
+            if error.trouble is Trouble.FLOOD:
+                self._limits.hold(place.chat, error.retry_after)
+            raise
+
+    def _call_into(self, chat: str) -> asyncio.Lock:
+        """The lock of a chat; it lives as long as somebody holds it or waits for it."""
+        lock = self._calls.get(chat)
+        if lock is None:
+            lock = self._calls[chat] = asyncio.Lock()
+        return lock
+
+    def _result(self, error: ApiError, place: Place) -> SendResult:
+        match error.trouble:
+            case Trouble.FLOOD:
+                self._limits.hold(place.chat, error.retry_after)
+                return NotSent(error.retry_after, error.reason)
+            case Trouble.MOVED:
+                return Moved(error.new_chat)
+            case Trouble.REFUSED:
+                return Refused(error.reason)
+            case Trouble.UNKNOWN:
+                return Unknown(error.reason)
+            case Trouble.TOKEN:
+                return NotSent(self._settings.slow_retry, error.reason)
+        # Answered with an error of Telegram's own, or never left: it was not sent.
+        seconds = min(self._settings.retry_first * 2.0 ** min(self._failures, 16), self._settings.retry_most)
+        self._failures += 1
+        return NotSent(seconds, error.reason)
+
+
+def _addressed(place: Place, arguments: Mapping[str, object]) -> dict[str, object]:
+    """The arguments of a call with the chat and the topic it goes to."""
+    addressed: dict[str, object] = {**arguments, "chat_id": place.chat}
+    if place.thread:
+        addressed["message_thread_id"] = place.thread
+    return addressed

@@ -1,0 +1,154 @@
+"""Calls of the Bot API through python-telegram-bot, with its exceptions turned into one closed set.
+
+What matters of a failed call is whether it may have been carried out; `Trouble` says so. The token is in no message
+and no log record.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import httpx
+from telegram import Bot
+from telegram.error import TelegramError
+from telegram.request import HTTPXRequest
+from telegram.warnings import PTBUserWarning
+
+from channels.telegram.settings import TelegramSettings
+
+_POOL = 256
+# These name the address of a call, and so the token, in what they log.
+_TALKATIVE = ("httpx", "telegram.Bot")
+_NEVER_SENT = (httpx.PoolTimeout, httpx.ConnectTimeout, httpx.ConnectError, httpx.ProxyError)
+
+
+class Trouble(StrEnum):
+    """Why a call failed.
+
+    network: it never left. failed: the answer says that something in between, or in Telegram itself, went wrong.
+    unknown: it was written, and no answer came that could be read. flood: too many calls. refused: this call will
+    never do. moved: the chat has another id. token: the token is not accepted. conflict: another program receives,
+    or a webhook is set.
+    """
+
+    NETWORK = "network"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    FLOOD = "flood"
+    REFUSED = "refused"
+    MOVED = "moved"
+    TOKEN = "token"
+    CONFLICT = "conflict"
+
+
+class ApiError(Exception):
+    """A call failed. retry_after: seconds, of a flood. new_chat: of a chat that moved."""
+
+    def __init__(self, trouble: Trouble, reason: str, *, retry_after: float = 0.0, new_chat: str = "") -> None:
+        super().__init__(reason)
+        self.trouble = trouble
+        self.reason = reason
+        self.retry_after = retry_after
+        self.new_chat = new_chat
+
+
+class _Refusal(TelegramError):
+    """An answer that is no success, before the library makes one of its exceptions of it."""
+
+    def __init__(self, status: int, payload: bytes) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+        self.payload = payload
+
+
+class _Request(HTTPXRequest):
+    async def do_request(self, *arguments: Any, **options: Any) -> tuple[int, bytes]:
+        status, payload = await super().do_request(*arguments, **options)
+        if not 200 <= status <= 299:
+            raise _Refusal(status, payload)
+        return status, payload
+
+
+class _RawBot(Bot):
+    """The library's bot; asked for raw answers, it need not advise against that with every call."""
+
+    @classmethod
+    def _warn(cls, message: Any, category: type[Warning] = PTBUserWarning, stacklevel: int = 0) -> None:
+        if not str(message).startswith("Please use 'Bot."):
+            super()._warn(message, category, stacklevel)
+
+
+class _HideToken(logging.Filter):
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._token = token
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if self._token in message:
+            record.msg, record.args = message.replace(self._token, "<token>"), ()
+        return True
+
+
+class Api:
+    """One bot at one server. Raises telegram's InvalidToken when the token is empty."""
+
+    def __init__(self, settings: TelegramSettings) -> None:
+        self._token = settings.token
+        self._filter = _HideToken(settings.token)
+        for name in _TALKATIVE:
+            logging.getLogger(name).addFilter(self._filter)
+        # One pool for polls and sends: a second one would cost another TLS context.
+        request = _Request(
+            connection_pool_size=_POOL,
+            connect_timeout=settings.connect_timeout,
+            write_timeout=settings.request_timeout,
+            pool_timeout=settings.connect_timeout,
+        )
+        self._request = request
+        self._bot = _RawBot(
+            settings.token,
+            base_url=settings.base_url,
+            base_file_url=settings.base_file_url,
+            request=request,
+            get_updates_request=request,
+        )
+
+    async def call(self, method: str, arguments: Mapping[str, object], timeout: float) -> Any:
+        """The raw result of a method. timeout: seconds to wait for the answer. Raises ApiError."""
+        try:
+            return await self._bot.do_api_request(method, dict(arguments), read_timeout=timeout)
+        except _Refusal as refusal:
+            raise self._refused(refusal) from None
+        except (TelegramError, KeyError, TypeError) as error:
+            never_sent = isinstance(error.__cause__, _NEVER_SENT)
+            raise ApiError(Trouble.NETWORK if never_sent else Trouble.UNKNOWN, self._plain(error)) from None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._request.shutdown()
+        for name in _TALKATIVE:
+            logging.getLogger(name).removeFilter(self._filter)
+
+    def _plain(self, error: object) -> str:
+        return (str(error) or type(error).__name__).replace(self._token, "<token>")[:300]
+
+    def _refused(self, refusal: _Refusal) -> ApiError:
+        """What an error answer means. One that is not Telegram's own came from something in between."""
+        try:
+            answer = json.loads(refusal.payload)
+            reason = self._plain(answer["description"])
+            parameters = answer.get("parameters", {})
+            retry_after, new_chat = parameters.get("retry_after"), parameters.get("migrate_to_chat_id")
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return ApiError(Trouble.FAILED, f"status {refusal.status}")
+        if new_chat:
+            return ApiError(Trouble.MOVED, reason, new_chat=str(new_chat))
+        if refusal.status == 429:
+            return ApiError(Trouble.FLOOD, reason, retry_after=float(retry_after or 1))
+        trouble = {401: Trouble.TOKEN, 404: Trouble.TOKEN, 409: Trouble.CONFLICT}.get(refusal.status)
+        if trouble is None:
+            trouble = Trouble.REFUSED if 400 <= refusal.status < 500 else Trouble.FAILED
+        return ApiError(trouble, reason)

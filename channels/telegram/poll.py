@@ -1,0 +1,193 @@
+"""The durable poll loop: raw updates, each read alone, batch and offset stored in one transaction, then the next poll.
+
+Telegram forgets an update when a later offset is asked for, so the offset moves only after the store has the batch.
+Nothing ends the loop but its cancellation: each trouble has a plain sentence, said once, and a pause.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from channels.base import Health, HealthState, Mark, NotAccepted, Sink
+from channels.message import Incoming
+from channels.telegram.api import Api, ApiError, Trouble
+from channels.telegram.events import ALLOWED_UPDATES, Me, read_me, read_update, unread, update_id_of
+from channels.telegram.settings import TelegramSettings
+
+log = logging.getLogger(__name__)
+
+_BATCH = 100
+_ANSWER_MARGIN = 10.0
+"""Seconds beyond the long poll after which an answer is overdue."""
+_SHORT = 0.1
+_SENTENCES = {
+    Trouble.NETWORK: "Telegram cannot be reached",
+    Trouble.FAILED: "Telegram answers that something is wrong on its side",
+    Trouble.UNKNOWN: "The connection to Telegram broke",
+    Trouble.FLOOD: "Telegram asks to wait",
+    Trouble.REFUSED: "Telegram refuses to hand out updates",
+    Trouble.TOKEN: "Telegram does not accept the token of this bot; @BotFather has the right one",
+    Trouble.CONFLICT: "Another program receives the messages of this bot; only one may, so it has to be stopped",
+}
+_CANNOT_STORE = "Messages cannot be stored, so none are taken from Telegram"
+_WEBHOOK = "A webhook was set for this bot; it is removed, waiting messages are kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Time as it is given to the channel. now: milliseconds since the epoch. monotonic: seconds. sleep: seconds."""
+
+    now: Callable[[], int]
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+
+
+class _CannotStore(Exception):
+    """The sink did not take a batch, or did not give the mark."""
+
+
+class Receiver:
+    """Learns who the bot is, then polls. `me` is None until then."""
+
+    def __init__(self, name: str, api: Api, sink: Sink, settings: TelegramSettings, times: Times) -> None:
+        self.me: Me | None = None
+        self._name = name
+        self._api = api
+        self._sink = sink
+        self._settings = settings
+        self._times = times
+        self._offset: int | None = None
+        self._marked = False
+        self._failures = 0
+        self._said = ""
+        self._health = Health(HealthState.STARTING, times.now(), "Connecting to Telegram")
+        self._heard = times.monotonic()
+
+    async def run(self) -> None:
+        """Receive until cancelled."""
+        while True:
+            try:
+                await self._step()
+            except ApiError as error:
+                await self._pause(error)
+            except _CannotStore as error:
+                await self._wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
+            except Exception as error:
+                log.exception("telegram: unexpected error in the poll loop")
+                await self._wait(f"Unexpected error: {type(error).__name__}", self._backoff())
+
+    def stopped(self) -> None:
+        """Nothing is received any more."""
+        self._health = Health(HealthState.DOWN, self._times.now(), "Stopped")
+
+    def health(self) -> Health:
+        """READY only while polls come back."""
+        overdue = self._times.monotonic() - self._heard - self._settings.poll_timeout - 2 * _ANSWER_MARGIN
+        if self._health.state is HealthState.READY and overdue > 0:
+            return Health(HealthState.DOWN, self._health.since, "No poll has come back for too long")
+        return self._health
+
+    async def _step(self) -> None:
+        if self.me is None:
+            self.me = read_me(await self._api.call("getMe", {}, self._settings.request_timeout))
+        scope = f"{self._name}:{self.me.id}"
+        if not self._marked:
+            self._offset = await self._stored_offset(scope)
+            self._marked = True
+        # The first poll, and the first after a trouble, comes back at once, so that the health is soon known.
+        seconds = self._settings.poll_timeout if self._health.state is HealthState.READY else 0
+        arguments = {"timeout": seconds, "limit": _BATCH, "allowed_updates": list(ALLOWED_UPDATES)}
+        if self._offset is not None:
+            arguments["offset"] = self._offset
+        asked = self._times.monotonic()
+        answer = await self._api.call("getUpdates", arguments, seconds + _ANSWER_MARGIN)
+        # Nothing is awaited between the answer and the store.
+        updates = answer if isinstance(answer, list) else [answer]
+        offset = _next_offset(updates)
+        if updates:
+            await self._accept([item for update in updates for item in self._read(update, self.me)], scope, offset)
+        if offset is not None:
+            self._offset = offset
+        elif updates:
+            raise ApiError(Trouble.UNKNOWN, "no update has an id")
+        self._received()
+        if seconds and not updates and self._times.monotonic() - asked < _SHORT:
+            # A server that does not hold polls is asked no faster than this.
+            await self._times.sleep(_SHORT)
+
+    async def _stored_offset(self, scope: str) -> int | None:
+        try:
+            value = await self._sink.mark(scope)
+        except Exception as error:
+            raise _CannotStore(type(error).__name__) from error
+        return int(value) if value else None
+
+    async def _accept(self, batch: list[Incoming], scope: str, offset: int | None) -> None:
+        try:
+            await self._sink.accept(batch, None if offset is None else Mark(scope, str(offset)))
+        except NotAccepted as error:
+            raise _CannotStore(str(error)) from error
+        except Exception as error:
+            log.exception("telegram: unexpected error of the store")
+            raise _CannotStore(type(error).__name__) from error
+
+    def _read(self, update: object, me: Me) -> list[Incoming]:
+        try:
+            return read_update(update, me)
+        except Exception as error:
+            return [unread(update, me, error)]
+
+    def _received(self) -> None:
+        self._failures = 0
+        self._said = ""
+        self._heard = self._times.monotonic()
+        if self._health.state is not HealthState.READY:
+            log.info("telegram: receiving")
+            self._health = Health(HealthState.READY, self._times.now())
+            self._sink.can_send(self._name)
+
+    async def _pause(self, error: ApiError) -> None:
+        sentence = _SENTENCES.get(error.trouble, "Telegram cannot be used")
+        match error.trouble:
+            case Trouble.CONFLICT if "webhook" in error.reason:
+                await self._remove_webhook()
+                return
+            case Trouble.TOKEN | Trouble.CONFLICT:
+                seconds = min(5 * self._backoff(), self._settings.slow_retry)
+            case Trouble.FLOOD:
+                seconds = error.retry_after
+            case _:
+                seconds = self._backoff()
+        await self._wait(f"{sentence} ({error.reason})", seconds)
+
+    async def _remove_webhook(self) -> None:
+        """While a webhook is set nothing can be polled; what waits there is kept for us."""
+        self._tell(_WEBHOOK)
+        try:
+            await self._api.call("deleteWebhook", {"drop_pending_updates": False}, self._settings.request_timeout)
+        except ApiError as error:
+            log.warning("telegram: the webhook could not be removed: %s", error.reason)
+        # Whoever has set it may set it again: no race with them.
+        await self._times.sleep(self._backoff())
+
+    async def _wait(self, sentence: str, seconds: float) -> None:
+        self._tell(sentence)
+        await self._times.sleep(seconds)
+
+    def _tell(self, sentence: str) -> None:
+        """Say it once, until something is received again."""
+        if sentence != self._said:
+            self._said = sentence
+            log.warning("telegram: %s", sentence)
+        since = self._health.since if self._health.state is HealthState.DOWN else self._times.now()
+        self._health = Health(HealthState.DOWN, since, sentence)
+
+    def _backoff(self) -> float:
+        seconds = self._settings.retry_first * 2.0 ** min(self._failures, 16)
+        self._failures += 1
+        return min(seconds, self._settings.retry_most)
+
+
+def _next_offset(updates: list[object]) -> int | None:
+    """What confirms all of them; None when none has an id."""
+    return max((number + 1 for number in map(update_id_of, updates) if number is not None), default=None)

@@ -1,0 +1,258 @@
+"""`hark chat` in a terminal, as a person sees it: a real service, a real screen, a model that the test leads."""
+
+import os
+import signal
+import stat
+import sys
+from pathlib import Path
+
+from agent.message import ToolCall
+from tests.bot.cli.terminal_emulator import Program
+from tests.bot.gateway.house import House, house
+
+ROOT = Path(__file__).parents[3]
+CONSOLE = "agent:main:console:direct:local"
+CTRL_C, CTRL_D = "\x03", "\x04"
+ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def chat(at: House, rows: int = 24) -> Program:
+    return Program([sys.executable, "-m", "bot", "chat"], at.folder, ENVIRON, rows)
+
+
+async def greeted(terminal: Program) -> None:
+    await terminal.until("test/puppet answers.")
+    await terminal.until(lambda shown: shown.endswith("\n>"))
+
+
+async def test_an_answer_is_shown_while_it_is_written_and_stands_once(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("hello\r")
+        call = await at.model.called()
+        await terminal.until("working …")
+        call.say("First **words**.")
+        await terminal.until("First words.")
+        call.say("\n\nThe rest.")
+        await terminal.until("The rest.")
+        call.finish("First **words**.\n\nThe rest.")
+        shown = await terminal.until(lambda shown: "working" not in shown and shown.endswith("\n>"))
+        assert shown.split("\n")[1:] == ["", "> hello", "", "First words.", "", "The rest.", "", ">"]
+        await at.service.parts.lanes.wait_idle()
+        terminal.type(CTRL_D)
+        assert await terminal.exit_code() == 0
+        assert terminal.screen.lines[1:] == ["", "> hello", "", "First words.", "", "The rest."]
+        assert at.rows("delivery WHERE state='sent'") == 1
+
+
+async def test_an_answer_longer_than_the_screen_is_whole_and_stands_once(tmp_path: Path) -> None:
+    words = [f"Paragraph {number}." for number in range(100)]
+    async with house(tmp_path) as at, chat(at, rows=12) as terminal:
+        await greeted(terminal)
+        terminal.type("tell\r")
+        call = await at.model.called()
+        for number, word in enumerate(words):
+            call.say(f"{word}\n\n")
+            if number % 20 == 7:
+                await terminal.until(word)
+        call.finish("\n\n".join(words) + "\n\n")
+        await terminal.until(lambda shown: "Paragraph 99." in shown and "working" not in shown)
+        at.model.reply = "Yes."
+        terminal.type("done?\r")
+        shown = await terminal.until("Yes.")
+        assert [line for line in shown.split("\n") if line.startswith("Paragraph")] == words
+
+
+async def test_ctrl_c_ends_the_run_and_again_leaves(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("go on for ever\r")
+        call = await at.model.called()
+        call.say("I begin")
+        await terminal.until("I begin")
+        terminal.type(CTRL_C)
+        shown = await terminal.until("Stopped.")
+        assert shown.count("I begin") == 1
+        await terminal.until("Ctrl-C again to leave")
+        assert at.rows("turn WHERE outcome='aborted'") == 1
+        terminal.type(CTRL_C)
+        assert await terminal.exit_code() == 0
+
+
+async def test_ctrl_c_with_nothing_running_leaves_at_the_second_and_forgets_the_first(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="Yes.") as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type(f"half a line{CTRL_C}")
+        await terminal.until("Ctrl-C again to leave")
+        terminal.type("there?\r")
+        shown = await terminal.until("Yes.")
+        assert "half a line" not in shown
+        await terminal.until(lambda shown: shown.endswith("\n>"))
+        terminal.type(CTRL_C)
+        await terminal.until("Ctrl-C again to leave")
+        terminal.type(CTRL_C)
+        assert await terminal.exit_code() == 0
+
+
+async def test_a_message_can_be_typed_while_an_answer_is_written(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("one\r")
+        call = await at.model.called()
+        call.say("Answer to")
+        await terminal.until("Answer to")
+        terminal.type("tw")
+        await terminal.until("> tw")
+        call.say(" one.")
+        call.finish("Answer to one.")
+        await terminal.until("Answer to one.")
+        terminal.type("o\r")
+        second = await at.model.called()
+        second.answer("Answer to two.")
+        shown = await terminal.until(lambda shown: "Answer to two." in shown and shown.endswith("\n>"))
+        assert [line for line in shown.split("\n")[1:] if line] == [
+            "> one",
+            "Answer to one.",
+            "> two",
+            "Answer to two.",
+            ">",
+        ]
+
+
+async def test_commands_are_answered_during_a_run(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("work\r")
+        await at.model.called()
+        await terminal.until("working …")
+        terminal.type("/status\r")
+        await terminal.until("This conversation answering, 0 waiting")
+        terminal.type("/stop\r")
+        await terminal.until(lambda shown: "Stopped." in shown and "working" not in shown)
+
+
+async def test_thinking_and_tools_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "note.txt").write_text("milk")
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("what do I need?\r")
+        call = await at.model.called()
+        call.think("The note knows.")
+        shown = await terminal.until("The note knows.")
+        assert "thinking …" in shown
+        call.finish(
+            "",
+            ToolCall("c1", "read", '{"path": "note.txt"}'),
+            ToolCall("c2", "read", '{"path": "gone.txt"}'),
+        )
+        last = await at.model.called()
+        shown = await terminal.until(lambda shown: "✓ read note.txt" in shown and "✗ read gone.txt: " in shown)
+        assert "The note knows." not in shown
+        last.answer("Milk.")
+        shown = await terminal.until("Milk.")
+        assert shown.index("✓ read note.txt") < shown.index("\nMilk.")
+
+
+async def test_several_pasted_lines_are_one_message(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="Thanks.") as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("\x1b[200~one\ntwo\x1b[201~")
+        await terminal.until("two")
+        terminal.type("\r")
+        call = await at.model.called()
+        assert call.request.messages[-1].text.endswith("\none\ntwo")
+        shown = await terminal.until("Thanks.")
+        assert "> one\n  two\n" in shown
+
+
+async def test_what_was_said_while_nobody_was_there_comes_first(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="The train is late.") as at:
+        async with at.unix() as client:
+            await client.post("/v1/agent", json={"message": "watch the train", "session": CONSOLE})
+        await at.model.called()
+        async with chat(at) as terminal:
+            shown = await terminal.until("The train is late.")
+            assert "While you were away" in shown
+            at.model.reply = "Indeed."
+            terminal.type("oh\r")
+            shown = await terminal.until("Indeed.")
+            assert shown.count("While you were away") == 1
+            terminal.type(CTRL_D)
+            assert await terminal.exit_code() == 0
+        async with chat(at) as terminal:
+            await greeted(terminal)
+            assert "train" not in terminal.screen.text
+
+
+async def test_what_was_typed_is_remembered_for_its_owner_alone(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="Yes.") as at:
+        async with chat(at) as terminal:
+            await greeted(terminal)
+            terminal.type("are you there?\r")
+            await terminal.until("Yes.")
+            terminal.type(CTRL_D)
+            await terminal.exit_code()
+        history = tmp_path / "state" / "history"
+        assert stat.S_IMODE(history.stat().st_mode) == 0o600
+        async with chat(at) as terminal:
+            await greeted(terminal)
+            terminal.type("\x1b[A")
+            await terminal.until("> are you there?")
+
+
+async def test_a_message_that_is_not_taken_stays_in_the_line(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="Here I am.") as at, chat(at) as terminal:
+        await greeted(terminal)
+        await at.store_fails()
+        terminal.type("hello\r")
+        await terminal.until("Not sent. The store cannot write right now; nothing was accepted.")
+        await terminal.until(lambda shown: shown.endswith("\n> hello"))
+        at.disk.full = False
+        assert await at.service.parts.store.try_write()
+        terminal.type("\r")
+        shown = await terminal.until("Here I am.")
+        assert shown.count("Here I am.") == 1
+        assert at.rows("inbox") == 1
+
+
+async def test_a_service_that_comes_back_is_found_again(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="One.") as at:
+        terminal = chat(at)
+        await terminal.__aenter__()
+        await greeted(terminal)
+    try:
+        await terminal.until("The service is not there; waiting for it.")
+        terminal.type("hello\r")
+        await terminal.until("Not sent. The service is not there.")
+        async with house(tmp_path, reply="Two."):
+            await terminal.until("The service is back.")
+            terminal.type("\r")
+            await terminal.until("Two.")
+            terminal.type(CTRL_D)
+            assert await terminal.exit_code() == 0
+    finally:
+        await terminal.__aexit__(None, None, None)
+
+
+async def test_sigterm_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.send_signal(signal.SIGTERM)
+        assert await terminal.exit_code() == 1
+        assert "Traceback" not in terminal.screen.text
+
+
+async def test_a_closed_window_ends_the_program_and_not_the_run(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        async with chat(at) as terminal:
+            await greeted(terminal)
+            terminal.type("work\r")
+            call = await at.model.called()
+            terminal.hang_up()
+            await terminal.exit_code()
+        async with at.unix() as client:  # the service has read what came before this, so it knows
+            await client.get("/healthz")
+        call.answer("Done.")
+        async with chat(at) as terminal:
+            await terminal.until("Done.")

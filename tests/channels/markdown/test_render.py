@@ -1,0 +1,226 @@
+"""Markdown to text and entities: what an independent reader of CommonMark sees, and entities that a platform takes."""
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from channels.markdown.entities import Entity, EntityType, Formatted
+from channels.markdown.render import render, render_plain
+from channels.markdown.split import split
+from channels.utf16 import units
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "commonmark.json"
+EXAMPLES = json.loads(FIXTURE.read_text(encoding="utf-8"))["examples"]
+FREE = {EntityType.BOLD, EntityType.ITALIC, EntityType.STRIKETHROUGH}
+MONOSPACE = {EntityType.CODE, EntityType.PRE}
+
+
+def part(formatted: Formatted, entity: Entity) -> str:
+    """The text of an entity; fails when it begins or ends inside a surrogate pair."""
+    encoded = formatted.text.encode("utf-16-le")
+    return encoded[2 * entity.offset : 2 * entity.end].decode("utf-16-le")
+
+
+def parts(formatted: Formatted) -> list[tuple[str, str]]:
+    return [(entity.type.value, part(formatted, entity)) for entity in formatted.entities]
+
+
+def check(formatted: Formatted) -> None:
+    """The rules of `channels.markdown.entities`, stated again."""
+    size = units(formatted.text)
+    for entity in formatted.entities:
+        assert 0 <= entity.offset < entity.end <= size
+        text = part(formatted, entity)
+        assert text == (text.rstrip() if entity.type is EntityType.PRE else text.strip()) != ""
+    for one, other in combinations(formatted.entities, 2):
+        first, second = sorted((one, other), key=lambda entity: (entity.offset, -entity.end))
+        if second.offset >= first.end:
+            continue
+        assert second.end <= first.end, "overlap"
+        kinds = {first.type, second.type}
+        if EntityType.BLOCKQUOTE in kinds:
+            assert kinds != {EntityType.BLOCKQUOTE}
+        else:
+            assert not kinds & MONOSPACE
+            assert kinds & FREE
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.replace("◦", "•").replace("▪", "•").split())
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example["example"]))
+def test_the_examples_of_commonmark_keep_their_text_and_links(example: dict[str, object]) -> None:
+    formatted = render(str(example["markdown"]))
+    check(formatted)
+    assert squeezed(formatted.text) == example["text"]
+    links = [[entity.url, squeezed(part(formatted, entity))] for entity in formatted.entities if entity.url]
+    assert links == example["links"]
+
+
+MARKS = [
+    "**",
+    "*",
+    "_",
+    "~~",
+    "`",
+    "```",
+    "#",
+    ">",
+    "-",
+    "\\",
+    "<b>",
+    "&nbsp;",
+    "😀",
+    "👨\u200d👩\u200d👧\u200d👦",
+    "漢字",
+    "é",
+    "word",
+]
+STRUCTURE = ["> ", "- ", "1. ", "- [x] ", "# ", "\n", "\n\n", "    ", " ", "|a|b|\n|-|-|\n|1|2|\n"]
+SNIPPET = st.one_of(
+    st.sampled_from([str(example["markdown"]) for example in EXAMPLES]),
+    st.sampled_from([*MARKS, *STRUCTURE, "[a](https://b.c)", "![x](https://y)"]),
+    st.text(max_size=12),
+)
+DOCUMENT = st.lists(SNIPPET, max_size=25).map("".join)
+
+
+@given(DOCUMENT)
+def test_entities_are_always_valid(markdown: str) -> None:
+    check(render(markdown))
+
+
+@given(DOCUMENT, st.integers(1, 60), st.integers(5, 12))
+def test_pieces_are_within_the_limits_and_keep_all_text_in_order(markdown: str, limit: int, most: int) -> None:
+    formatted = render(markdown)
+    pieces = split(formatted, limit, most)
+    for piece in pieces:
+        check(piece)
+        assert units(piece.text) <= max(limit, 2)
+        assert len(piece.entities) <= most
+        assert piece.text.strip()
+    assert squeezed("".join(piece.text for piece in pieces)) == squeezed(formatted.text)
+
+
+@given(DOCUMENT, st.integers(20, 60))
+def test_every_character_looks_the_same_in_its_piece(markdown: str, limit: int) -> None:
+    def looks(formatted: Formatted) -> list[tuple[str, frozenset[tuple[str, str, str]]]]:
+        found = []
+        at = 0
+        for char in formatted.text:
+            styles = {(e.type.value, e.url, e.language) for e in formatted.entities if e.offset <= at < e.end}
+            if not char.isspace():
+                found.append((char, frozenset(styles)))
+            at += units(char)
+        return found
+
+    formatted = render(markdown)
+    assert [look for piece in split(formatted, limit, 100) for look in looks(piece)] == looks(formatted)
+
+
+@given(st.text(alphabet="ab \n*_`~[]()<>&#-|!\\", max_size=60))
+def test_plain_text_keeps_every_letter(markdown: str) -> None:
+    assert [char for char in render_plain(markdown) if char in "ab"] == [
+        char for char in markdown if char in "ab"
+    ] or any(token.type == "fence" or "](" in markdown for token in MarkdownIt().parse(markdown))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text", "entities"),
+    [
+        ("**a** *b* ~~c~~", "a b c", [("bold", "a"), ("italic", "b"), ("strikethrough", "c")]),
+        ("**a *b* `c` d**", "a b c d", [("bold", "a b"), ("italic", "b"), ("code", "c"), ("bold", "d")]),
+        ("# Head *x*", "Head x", [("bold", "Head x"), ("italic", "x")]),
+        ("[`x` **y**](https://a.b)", "x y", [("text_link", "x y"), ("bold", "y")]),
+        ("<https://a.b>", "https://a.b", [("text_link", "https://a.b")]),
+        ("[a](ftp://b)", "[a](ftp://b)", []),
+        ("[a](javascript:b)", "[a](javascript:b)", []),
+        ("[a](tg://user?id=1)", "[a](tg://user?id=1)", []),
+        ("[a](tg://resolve?domain=x)", "a", [("text_link", "a")]),
+        ("![cat](https://a.b/c.png)", "cat", [("text_link", "cat")]),
+        ("![](https://a.b/c.png)", "image", [("text_link", "image")]),
+        ("> a\n>\n> b\n\nc", "a\n\nb\n\nc", [("blockquote", "a\n\nb")]),
+        ("> a\n> > b", "a\n\nb", [("blockquote", "a\n\nb")]),
+        ("> a\n\n<!-- -->\n\n> b", "a\n\n<!-- -->\n\nb", [("blockquote", "a"), ("blockquote", "b")]),
+        ("> `a` [b](https://c)", "a b", [("blockquote", "a b"), ("code", "a"), ("text_link", "b")]),
+        ("- a\n- b\n  - c\n  - d\n- e", "• a\n• b\n   ◦ c\n   ◦ d\n• e", []),
+        ("3. a\n4. b\n   - c", "3. a\n4. b\n   ◦ c", []),
+        ("- a\n\n- b\n\n  c", "• a\n\n• b\n\n   c", []),
+        ("- [ ] a\n- [x] b\n1. [X] c", "☐ a\n☑ b\n\n1. ☑ c", []),
+        ("-\n- a", "•\n• a", []),
+        ("- ```\n  a\n  ```", "•\na", [("pre", "a")]),
+        ("a\nb  \nc", "a\nb\nc", []),
+        ("a\n\n---\n\nb", "a\n\n———\n\nb", []),
+        ("a <b>c</b>", "a <b>c</b>", []),
+        ("<div>\n*a*\n</div>", "<div>\na\n</div>", [("italic", "a")]),
+        ("```py title=x\n  a\n\n```", "  a", [("pre", "  a")]),
+        ("```\n```", "", []),
+        ("[a]: https://b.c", "", []),
+        ("&nbsp;", "\xa0", []),
+        ("a\x00b", "a\ufffdb", []),
+    ],
+)
+def test_what_it_becomes(markdown: str, text: str, entities: list[tuple[str, str]]) -> None:
+    formatted = render(markdown)
+    assert formatted.text == text
+    assert parts(formatted) == entities
+
+
+def test_the_language_of_code_is_kept() -> None:
+    assert render("```c++ x\na\n```").entities == (Entity(EntityType.PRE, 0, 1, language="c++"),)
+
+
+def test_offsets_are_utf16_units() -> None:
+    assert render("😀 **a** 👍 *b*").entities == (Entity(EntityType.BOLD, 3, 1), Entity(EntityType.ITALIC, 8, 1))
+
+
+def test_a_table_is_aligned_by_the_width_that_is_seen() -> None:
+    formatted = render("|a|b|c|\n|:-|-:|:-:|\n|漢字|1|[x](https://y.z)|\n|d|**22**|`e`|")
+    assert formatted.text.split("\n") == [
+        "a    │  b │        c",
+        "─────┼────┼────────────────",
+        "漢字 │  1 │ x (https://y.z)",
+        "d    │ 22 │        e",
+    ]
+    assert [entity.type for entity in formatted.entities] == [EntityType.PRE]
+
+
+def test_plain_text_shows_where_a_link_leads() -> None:
+    assert render_plain("**see** [a](https://b.c) <https://x.y> ![p](https://i)") == (
+        "see a (https://b.c) https://x.y p (https://i)"
+    )
+
+
+def test_half_a_surrogate_pair_is_replaced() -> None:
+    assert render("a\ud83db").text == "a\ufffdb"
+    assert render("a\ud83d\ude00b").text == "a😀b"
+
+
+def test_a_long_text_is_cut_between_paragraphs_then_lines_then_words() -> None:
+    def texts(text: str) -> list[str]:
+        return [piece.text for piece in split(Formatted(text), 10, 100)]
+
+    assert texts("aaaaaa\n\nbb cc\ndd") == ["aaaaaa", "bb cc\ndd"]
+    assert texts("aaaaaa\nbb cc\ndd") == ["aaaaaa", "bb cc\ndd"]
+    assert texts("aaaaaa bb cc dd") == ["aaaaaa bb", "cc dd"]
+    assert texts("aaaaaaaaaaaaaa") == ["aaaaaaaaaa", "aaaa"]
+    assert texts("aaaaaaaaa👍🏽") == ["aaaaaaaaa", "👍🏽"]
+
+
+def test_code_that_is_cut_stays_code_and_keeps_its_indentation() -> None:
+    formatted = render("```py\nif a:\n    b()\n    c()\n```")
+    assert split(formatted, 14, 100) == [
+        Formatted("if a:\n    b()", (Entity(EntityType.PRE, 0, 13, language="py"),)),
+        Formatted("    c()", (Entity(EntityType.PRE, 0, 7, language="py"),)),
+    ]
+
+
+def test_more_entities_than_one_message_takes_make_two() -> None:
+    pieces = split(render(" ".join(f"*{number}*" for number in range(150))), 4096, 100)
+    assert [len(piece.entities) for piece in pieces] == [100, 50]

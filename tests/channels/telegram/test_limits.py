@@ -1,0 +1,91 @@
+"""The limits: never more than Telegram lets through, never longer to wait than it takes, bounded memory."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.telegram.limits import RateLimits
+from channels.telegram.settings import Limits
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_one_message_a_second_in_a_chat() -> None:
+    clock = Clock()
+    limits = RateLimits(Limits(), clock)
+    assert limits.take("1", False) == 0
+    assert limits.take("1", False) == 1.0
+    assert limits.take("2", False) == 0
+    clock.now += 1.0
+    assert limits.take("1", False) == 0
+
+
+def test_the_second_counts_from_the_end_of_the_call() -> None:
+    clock = Clock()
+    limits = RateLimits(Limits(), clock)
+    assert limits.take("1", False) == 0
+    clock.now += 0.5
+    limits.ended("1")
+    limits.ended("unknown")
+    assert limits.take("1", False) == 1.0
+
+
+def test_twenty_messages_a_minute_in_a_group() -> None:
+    clock = Clock()
+    limits = RateLimits(Limits(), clock)
+    for _ in range(20):
+        assert limits.take("-1", True) == 0
+        clock.now += 1.0
+    assert limits.take("-1", True) == 40.0
+    clock.now += 40.0
+    assert limits.take("-1", True) == 0
+
+
+def test_a_flood_holds_one_chat_back() -> None:
+    clock = Clock()
+    limits = RateLimits(Limits(), clock)
+    limits.hold("1", 5.0)
+    assert limits.take("1", False) == limits.held("1") == 5.0
+    assert limits.take("2", False) == limits.held("2") == 0
+    clock.now += 5.0
+    assert limits.take("1", False) == 0
+
+
+CALLS = st.lists(st.tuples(st.sampled_from(["1", "2", "-1", "-2"]), st.floats(0, 3)), max_size=150)
+
+
+@given(CALLS, st.integers(1, 4), st.integers(1, 5))
+def test_no_window_ever_holds_more_than_its_limit(calls: list[tuple[str, float]], per_second: int, group: int) -> None:
+    clock = Clock()
+    limits = RateLimits(Limits(group_per_minute=group, per_second=per_second), clock)
+    granted: list[tuple[float, str]] = []
+    for chat, pause in calls:
+        clock.now += pause
+        wait = limits.take(chat, chat.startswith("-"))
+        if wait == 0:
+            granted.append((clock.now, chat))
+            continue
+        # The wait is enough when nobody else takes the place.
+        clock.now += wait + 1e-6
+        assert limits.take(chat, chat.startswith("-")) == 0
+        granted.append((clock.now, chat))
+    for at, chat in granted:
+        assert sum(at <= other < at + 1 - 1e-4 for other, _ in granted) <= per_second
+        assert sum(at <= other < at + 1 - 1e-4 for other, where in granted if where == chat) == 1
+        if chat.startswith("-"):
+            assert sum(at <= other < at + 60 - 1e-4 for other, where in granted if where == chat) <= group
+
+
+def test_memory_is_bounded_by_one_minute() -> None:
+    clock = Clock()
+    limits = RateLimits(Limits(), clock)
+    for chat in range(10_000):
+        clock.now += 1 / 25
+        assert limits.take(str(chat), False) == 0
+        limits.hold(str(chat), 1.0)
+    assert len(limits._chats) <= 60 * 25 + 1
+    assert len(limits._held) <= 26

@@ -1,0 +1,235 @@
+"""What must be true when a world has come to rest, whatever happened in it; from the platform's point of view first."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from typing import Any
+
+from agent.cut import INTERRUPTED, NOT_EXECUTED
+from bot import wording
+from tests.crash.script import Script, parse, words_of
+from tests.crash.world import World
+
+_DROPPED = re.compile(r"(\d+) waiting message")
+
+
+def check(world: World) -> list[str]:
+    """Everything that is wrong; empty when all promises were kept."""
+    wrong = list(world.violations)
+    wrong += [f"called before the platform allowed it: {body}" for body in world.platform.early]
+    for part in (
+        _nothing_open,
+        _once_and_in_order,
+        _answers,
+        _commands,
+        _calls,
+        _transcripts,
+        _events,
+        _typing,
+        _tries,
+    ):
+        wrong += part(world)
+    return wrong
+
+
+def _nothing_open(world: World) -> list[str]:
+    queries = {
+        "inbox": "SELECT seq, state FROM inbox WHERE state NOT IN ('done','dropped')",
+        "turn": "SELECT turn_id, state FROM turn WHERE state NOT IN ('done','failed','stopped')",
+        "delivery": "SELECT source, state FROM delivery WHERE state NOT IN ('sent','failed','expired')",
+        "tool_call": "SELECT call_id, state FROM tool_call WHERE state IN ('asked','running')",
+    }
+    return [f"open at rest: {table} {rows}" for table, sql in queries.items() if (rows := world.ask(sql))]
+
+
+def _once_and_in_order(world: World) -> list[str]:
+    """No delivery twice but one of unknown outcome, once more and at once; all in the order of planning."""
+    wrong = []
+    number = {
+        nonce: (ident, source) for nonce, ident, source in world.ask("SELECT nonce, delivery_id, source FROM delivery")
+    }
+    for chat in {shown.chat for shown in world.platform.shown}:
+        shown = world.platform.visible(chat)
+        for nonce, count in Counter(item.nonce for item in shown).items():
+            doubt = world.in_doubt[nonce] or world.platform.doubtful[nonce]
+            if count > 2 or (count == 2 and not doubt):
+                wrong.append(f"{count} copies of {number.get(nonce)}: {[item.body for item in shown]}")
+        order = [number[item.nonce][0] if item.nonce in number else -1 for item in shown]
+        if order != sorted(order) or -1 in order:
+            wrong.append(f"out of order, or not in the ledger, in chat {chat}: {order}")
+    return wrong
+
+
+def visible_words(world: World, chat: str) -> dict[str, list[int]]:
+    """The words that can be seen in a chat, by token, copies of one delivery counted once."""
+    words: dict[str, list[int]] = defaultdict(list)
+    seen: set[int] = set()
+    for shown in world.platform.visible(chat):
+        if shown.nonce not in seen:
+            seen.add(shown.nonce)
+            for token, number in words_of(shown.body):
+                words[token].append(number)
+    return words
+
+
+def _asked(world: World) -> list[tuple[str, Script, Any, dict[str, list[int]], list[str]]]:
+    """Every message that wants an answer: token, script, its inbox row, and what can be seen in its place."""
+    found = []
+    columns = "state, reason, turn_id, payload, seq"
+    for update in world.platform.updates:
+        script = parse(update.text)
+        rows = world.ask(
+            f"SELECT {columns} FROM inbox WHERE channel='telegram' AND message_id=?", str(update.update_id)
+        )
+        if script is not None:
+            bodies = [shown.body for shown in world.platform.visible(update.chat)]
+            found.append((script.token, script, rows, visible_words(world, update.chat), bodies))
+    for row in world.ask(f"SELECT {columns} FROM inbox WHERE channel='http'"):
+        script = parse(json.loads(row[3])["text"])
+        if script is not None:
+            said = world.ask("SELECT said FROM delivery WHERE state <> 'expired' ORDER BY delivery_id")
+            words: dict[str, list[int]] = defaultdict(list)
+            for token, number in words_of("".join(text for (text,) in said)):
+                words[token].append(number)
+            found.append((script.token, script, [row], words, [text for (text,) in said]))
+    for key, (turn_id, text) in world.submitted.items():
+        if not world.ask("SELECT 1 FROM inbox WHERE event_key=? AND turn_id=?", f"h:{key}", turn_id):
+            world.violations.append(f"submitted and not stored: {key} {text}")
+    return found
+
+
+def _answers(world: World) -> list[str]:
+    wrong = []
+    refused = world.platform.faulted["refused"]
+    for token, script, rows, words, bodies in _asked(world):
+        if len(rows) != 1:
+            wrong.append(f"{token} is stored {len(rows)} times")
+            continue
+        state, reason, turn_id, _, _ = rows[0]
+        seen, whole = words[token], list(range(script.words))
+        if state == "dropped":
+            if reason not in ("stop", "reset", "abort") or (seen and not script.steering):
+                wrong.append(f"{token} was dropped ({reason}) with {seen} visible")
+            continue
+        outcome, error_kind = world.ask("SELECT outcome, error_kind FROM turn WHERE turn_id=?", turn_id)[0]
+        if seen != whole[: len(seen)] and not refused:
+            wrong.append(f"{token}: words missing, repeated or out of order: {seen}")
+        if outcome == "completed" and seen != whole and not refused:
+            wrong.append(f"{token} is done, and {len(seen)} of {len(whole)} words are visible: {bodies}")
+        elif outcome == "failed":
+            notice = wording.CRASHED_TWICE if error_kind == "crash" else wording.failure(error_kind)
+            if not any(notice in body for body in bodies):
+                wrong.append(f"{token} failed ({error_kind}) and nobody was told: {bodies}")
+        elif outcome not in ("completed", "aborted"):
+            wrong.append(f"{token} ended as {outcome}")
+    return wrong
+
+
+def _commands(world: World) -> list[str]:
+    """Each command is answered once, and says how many messages it dropped."""
+    wrong = []
+    said = 0
+    for update in world.platform.updates:
+        if update.text.startswith("/"):
+            (seq, state), *_ = world.ask("SELECT seq, state FROM inbox WHERE message_id=?", str(update.update_id))
+            replies = world.ask("SELECT said, state FROM delivery WHERE source=?", f"cmd:{seq}")
+            if state != "done" or [reply[1] for reply in replies] != ["sent"]:
+                wrong.append(f"{update.text} is {state}, answered by {replies}")
+            said += sum(int(count) for text, _ in replies for count in _DROPPED.findall(text))
+    dropped = world.ask(
+        "SELECT count(*) FROM inbox WHERE state='dropped' AND reason IN ('stop','reset') AND channel='telegram'"
+    )
+    if dropped and dropped[0][0] != said:
+        wrong.append(f"{dropped[0][0]} messages dropped, {said} said to be")
+    return wrong
+
+
+def _calls(world: World) -> list[str]:
+    wrong = [f"{key} executed {count} times" for key, count in world.executed.items() if count > 1]
+    results: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for (body,) in world.ask("SELECT body FROM entry WHERE kind='tool_result'"):
+        for part in json.loads(body)["parts"]:
+            results[part["call_id"]].append(part)
+    for call_id, name, state, turn in world.ask(
+        "SELECT call_id, name, tool_call.state, turn.state FROM tool_call JOIN turn USING (turn_id)"
+    ):
+        found = results.pop(call_id, [])
+        if len(found) != 1:
+            wrong.append(f"call {call_id} has {len(found)} results")
+            continue
+        text, ran = found[0]["text"], world.executed[call_id]
+        if text == NOT_EXECUTED and (ran or turn == "done"):
+            wrong.append(f"call {call_id} of a {turn} turn is told as not executed, and ran {ran} times")
+        elif text == INTERRUPTED and (state != "cut" or not (world.died or world.drained > 1 or world.failed_commits or turn == "stopped")):
+            wrong.append(f"call {call_id} is told as interrupted without a reason ({state})")
+        elif text.startswith("counted") and (state != "done" or ran != 1):
+            wrong.append(f"call {call_id} is done, is {state}, ran {ran} times")
+        elif text not in (NOT_EXECUTED, INTERRUPTED) and name != "nope" and state == "failed" and ran:
+            wrong.append(f"call {call_id} failed and ran {ran} times")
+    wrong += [f"results without a call: {call_id}" for call_id in results]
+    return wrong
+
+
+def _transcripts(world: World) -> list[str]:
+    """Lines without gaps; the words of a finished turn are the whole answer, to the character."""
+    wrong = []
+    texts: dict[str, str] = defaultdict(str)
+    also: set[str] = set()
+    last: dict[str, int] = {}
+    for transcript, seq, turn_id, kind, body in world.ask(
+        "SELECT transcript_id, seq, turn_id, kind, body FROM entry ORDER BY transcript_id, seq"
+    ):
+        if seq != last.get(transcript, 0) + 1:
+            wrong.append(f"a gap in {transcript} before {seq}")
+        last[transcript] = seq
+        text = "".join(part.get("text", "") for part in json.loads(body)["parts"])
+        if kind in ("assistant", "assistant_cut"):
+            texts[turn_id] += text
+        if kind == "user" and (script := parse(text)) is not None and script.steering:
+            also.add(turn_id)
+    for token, script, rows, _, _ in _asked(world):
+        for state, _, turn_id, _, _ in rows:
+            ended = world.ask("SELECT outcome FROM turn WHERE turn_id=?", turn_id)
+            if state != "done" or not ended or script.steering or turn_id in also:
+                continue
+            whole = "".join(step.text for step in script.steps)
+            said = texts[turn_id]
+            if said != whole and (ended[0][0] == "completed" or not whole.startswith(said)):
+                wrong.append(f"{token}: the transcript says {said!r} instead of {whole!r}")
+    return wrong
+
+
+def _events(world: World) -> list[str]:
+    """agent_start and agent_end exactly once per run; a call begins and ends at most once."""
+    wrong = []
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for turn_id, body in world.ask("SELECT turn_id, body FROM event ORDER BY seq"):
+        kinds[turn_id].append(json.loads(body)["type"])
+    for turn_id, epoch in world.ask("SELECT turn_id, epoch FROM turn"):
+        found = kinds[turn_id]
+        starts, ends = found.count("agent_start"), found.count("agent_end")
+        if starts != min(epoch, 1) or ends != 1 or found[-1] != "agent_end" or (epoch and found[0] != "agent_start"):
+            wrong.append(f"events of a turn claimed {epoch} times: {found}")
+    return wrong
+
+
+def _typing(world: World) -> list[str]:
+    """Never after the last block."""
+    wrong = []
+    for chat in {shown.chat for shown in world.platform.shown}:
+        if [shown for shown in world.platform.shown if shown.chat == chat][-1].typing:
+            wrong.append(f"the sign of work is the last thing in chat {chat}")
+    return wrong
+
+
+def _tries(world: World) -> list[str]:
+    """Two crashes of a turn and it is given up, once; a drain is no crash."""
+    wrong = []
+    for token, lives in world.tries.items():
+        if len(lives) > 2 + world.drained - 1:
+            wrong.append(f"{token} was tried in {len(lives)} lives")
+    for turn_id, state, crashes in world.ask("SELECT turn_id, state, crashes FROM turn"):
+        notices = world.ask("SELECT count(*) FROM delivery WHERE source=?", f"turn:{turn_id}:error")[0][0]
+        if crashes > world.died or (crashes >= 2) != (state == "failed" and bool(notices) and crashes > 0):
+            wrong.append(f"turn {turn_id}: {crashes} crashes, {world.died} deaths, {state}, {notices} notices")
+    return wrong

@@ -1,0 +1,170 @@
+"""A model that continues faithfully: one right answer per message, and after a cut it goes on where the text ends.
+
+It refuses, as strict providers do, requests with unpaired calls, empty answers or a changed prefix; what it finds is
+kept as a violation, since the service must never send such a thing.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from typing import Protocol
+
+from agent.cut import CUT_NOTE
+from agent.errors import ErrorKind, ModelError
+from agent.message import Message, Part, Text, ToolCall, ToolResult, Usage
+from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingLevel
+from tests.crash.platform import Life
+from tests.crash.script import Script, Step, parse, words_of
+
+
+class Outside(Protocol):
+    """What outlives the service."""
+
+    violations: list[str]
+    prefixes: dict[str, tuple[Message, ...]]
+    tries: dict[str, set[int]]
+    broken: set[str]
+    held: Counter[str]
+    active: set[tuple[int, str]]
+    most_active: int
+
+    def changed(self) -> None:
+        """Something happened."""
+
+    async def gate(self, token: str) -> None:
+        """Wait until a held answer may go on."""
+
+
+class FaithfulModel:
+    """Implements `agent.models.base.ModelClient`. life_number: which start of the service it belongs to."""
+
+    name = "test/faithful"
+    context_window = 1_000_000
+    max_output = 1000
+    thinking: ThinkingLevel = "off"
+
+    def __init__(self, outside: Outside, life: Life, life_number: int) -> None:
+        self._outside = outside
+        self._life = life
+        self._number = life_number
+
+    async def warm(self) -> None:
+        """See ModelClient."""
+
+    async def close(self) -> None:
+        """See ModelClient."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
+        """See ModelClient."""
+        if self._life.dead:
+            await asyncio.Event().wait()
+        outside = self._outside
+        outside.violations.extend(invalid(request))
+        script, step, text, prior = next_answer(request.messages)
+        session = (self._number, script.token[0])
+        if session in outside.active:
+            outside.violations.append(f"two runs at once in the session of {script.token}")
+        self._same_prefix(request)
+        outside.tries.setdefault(script.token, set()).add(self._number)
+        outside.active.add(session)
+        outside.most_active = max(outside.most_active, sum(life == self._number for life, _ in outside.active))
+        outside.changed()
+        try:
+            if not text.startswith(prior):
+                outside.violations.append(f"{script.token}: the cut answer is not the beginning: {prior!r}")
+            rest = text[len(prior) :]
+            half = len(rest) // 2
+            at = 0
+            for piece in rest.split(" "):
+                delta = piece if at + len(piece) >= len(rest) else piece + " "
+                at += len(delta)
+                if step.breaks and at > half and script.token not in outside.broken:
+                    outside.broken.add(script.token)
+                    raise ModelError(ErrorKind.NETWORK, "the stream broke")
+                yield TextDelta(delta)
+                if step.holds and at > half:
+                    outside.held[script.token] += 1
+                    outside.changed()
+                    await outside.gate(script.token)
+                await asyncio.sleep(0)
+            await self._life.effect()
+            parts: list[Part] = [Text(rest)] if rest else []
+            parts += [_call(request, script.token, n, name) for n, name in enumerate(step.calls)]
+            yield Answer(Message("assistant", tuple(parts)), "tool_use" if step.calls else "end", Usage(10, 5))
+        finally:
+            outside.active.discard(session)
+
+    def _same_prefix(self, request: ModelRequest) -> None:
+        """Promise 7: a request begins with the one before of the same transcript."""
+        key = request.messages[0].text
+        before = self._outside.prefixes.get(key, ())
+        if request.messages[: len(before)] != before:
+            self._outside.violations.append(f"the prefix changed: {before} -> {request.messages}")
+        self._outside.prefixes[key] = request.messages
+
+
+def _call(request: ModelRequest, token: str, n: int, name: str) -> ToolCall:
+    call_id = f"{token}-{sum(len(m.tool_calls) for m in request.messages)}-{n}"
+    if name == "bad":
+        return ToolCall(call_id, "count", '{"key": ')
+    return ToolCall(call_id, name, f'{{"key": "{call_id}"}}')
+
+
+def next_answer(messages: Sequence[Message]) -> tuple[Script, Step, str, str]:
+    """What is to be said next: script, its step, the whole text of this answer, and what of it was said already."""
+    start = max(n for n, m in enumerate(messages) if _script(m) is not None and not _steers(m))
+    script = _script(messages[start])
+    assert script is not None
+    done, prior, said = 0, "", ""
+    also: list[Script] = []
+    for n in range(start + 1, len(messages)):
+        message = messages[n]
+        if message.role == "assistant":
+            if n + 1 < len(messages) and messages[n + 1].text == CUT_NOTE:
+                prior += message.text
+            else:
+                said += prior + message.text
+                done, prior = done + 1, ""
+        elif _steers(message):
+            steering = _script(message)
+            assert steering is not None
+            also.append(steering)
+    known = {token for token, _ in words_of(said)}
+    step = script.steps[done] if done < len(script.steps) else Step("", (), False, False)
+    additions = [steering.steps[0].text for steering in also if steering.token not in known]
+    return script, step, "\n\n".join(text for text in (step.text, *additions) if text), prior
+
+
+def _script(message: Message) -> Script | None:
+    return parse(message.text) if message.role == "user" else None
+
+
+def _steers(message: Message) -> bool:
+    script = _script(message)
+    return script is not None and script.steering
+
+
+def invalid(request: ModelRequest) -> list[str]:
+    """What a strict provider would refuse."""
+    wrong: list[str] = []
+    messages = request.messages
+    if not messages or messages[0].role != "user" or messages[-1].role == "assistant":
+        wrong.append("the request must begin with a user message and not end with the assistant's")
+    seen: set[str] = set()
+    for n, message in enumerate(messages):
+        calls = [call.call_id for call in message.tool_calls]
+        if message.role == "assistant" and not calls and not message.text.strip():
+            wrong.append(f"empty assistant message {n}")
+        if seen & set(calls):
+            wrong.append(f"call ids used twice: {seen & set(calls)}")
+        seen |= set(calls)
+        follow = messages[n + 1] if n + 1 < len(messages) else None
+        if calls and (follow is None or follow.role != "tool" or _results(follow) != calls):
+            wrong.append(f"calls {calls} of message {n} are not answered at once")
+        if message.role == "tool" and (n == 0 or [c.call_id for c in messages[n - 1].tool_calls] != _results(message)):
+            wrong.append(f"results without calls in message {n}")
+    return [f"invalid request: {text}" for text in wrong]
+
+
+def _results(message: Message) -> list[str]:
+    return [part.call_id for part in message.parts if isinstance(part, ToolResult)]

@@ -1,0 +1,228 @@
+"""A messaging platform that outlives the service: what it was told, what it accepted, how it can fail.
+
+Telegram's rules: a poll confirms everything below its offset and the rest is delivered again; a send may have
+happened although nobody was told; 429 says how long to wait. `PlatformChannel` is the adapter, one per service.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from channels.base import Capabilities, Health, HealthState, Mark, NotAccepted, Sink, UnknownOutcome
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.outgoing import NotSent, Outgoing, Refused, SendResult, Sent, Unknown
+
+ACCOUNT = "bot1"
+SCOPE = "telegram:bot1"
+Fault = Literal["429", "not_ready", "answer_lost", "request_lost", "refused"]
+
+
+class Life(Protocol):
+    """One service and its process: dies once."""
+
+    @property
+    def dead(self) -> bool:
+        """Nothing it does reaches anybody any more."""
+
+    async def effect(self) -> None:
+        """Something happened outside; raises when the process dies at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What a person wrote."""
+
+    update_id: int
+    chat: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Something visible in a chat: a message, or the sign of work."""
+
+    chat: str
+    body: str
+    nonce: int
+    typing: bool = False
+
+
+class Platform:
+    """The server side. changed is called whenever something happened."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.updates: list[Update] = []
+        self.confirmed = 0
+        self.shown: list[Shown] = []
+        self.faults: deque[tuple[str, Fault]] = deque()
+        self.faulted: Counter[str] = Counter()
+        self.doubtful: Counter[int] = Counter()
+        self.early: list[str] = []
+        self.wrote = asyncio.Event()
+        self._changed = changed
+
+    def write(self, chat: str, *texts: str) -> None:
+        """A person writes; several texts arrive in one poll."""
+        for text in texts:
+            self.updates.append(Update(len(self.updates) + 1, chat, text))
+        self.wrote.set()
+        self._changed()
+
+    def fail_next(self, chat: str, *faults: Fault) -> None:
+        """The next sends into a chat fail so."""
+        self.faults.extend((chat, fault) for fault in faults)
+
+    def visible(self, chat: str) -> list[Shown]:
+        """The messages of the bot in a chat."""
+        return [shown for shown in self.shown if shown.chat == chat and not shown.typing]
+
+    def take_fault(self, chat: str) -> Fault | None:
+        """What happens to a send into a chat."""
+        if self.faults and self.faults[0][0] == chat:
+            fault = self.faults.popleft()[1]
+            self.faulted[fault] += 1
+            return fault
+        return None
+
+    def show(self, shown: Shown) -> None:
+        """Something becomes visible."""
+        self.shown.append(shown)
+        self._changed()
+
+
+class PlatformChannel:
+    """The adapter. It is called telegram, so that the service's rules for that channel hold.
+
+    again: how many confirmed updates every start delivers once more. pace: seconds between visible calls in a chat.
+    """
+
+    name = "telegram"
+    account = ACCOUNT
+    capabilities = Capabilities(
+        block_chars=4000, typing_seconds=4, unknown_outcome=UnknownOutcome.RESEND_ONCE, rules="Plain words."
+    )
+
+    def __init__(
+        self,
+        platform: Platform,
+        life: Life,
+        now: Callable[[], int],
+        again: int = 2,
+        pace: float = 0.0,
+    ) -> None:
+        self._platform = platform
+        self._life = life
+        self._now = now
+        self._again = again
+        self._pace = pace
+        self._next_at: dict[str, int] = {}
+        self._not_before: dict[str, int] = {}
+        self._sink: Sink | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._typing: dict[str, asyncio.Lock] = {}
+
+    async def start(self, sink: Sink) -> None:
+        """See Channel."""
+        self._sink = sink
+        self._task = asyncio.create_task(self._receive(sink), name="intake")
+
+    async def _receive(self, sink: Sink) -> None:
+        platform = self._platform
+        offset = int(await sink.mark(SCOPE) or 0)
+        first = max(0, offset - self._again)
+        while True:
+            if not self._life.dead:
+                platform.confirmed = max(platform.confirmed, offset)
+            batch = [update for update in platform.updates if update.update_id > min(first, offset)]
+            if not batch:
+                platform.wrote.clear()
+                await platform.wrote.wait()
+                continue
+            last = batch[-1].update_id
+            try:
+                await sink.accept([_message(update) for update in batch], Mark(SCOPE, str(last)))
+            except NotAccepted:
+                await asyncio.sleep(0.001)
+                continue
+            first = offset = last
+
+    async def stop_intake(self) -> None:
+        """See Channel."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def close(self) -> None:
+        """See Channel."""
+
+    def render(self, text: str) -> Sequence[str]:
+        """See Channel."""
+        return (text,)
+
+    def pass_limit(self, place: Place) -> float:
+        """See Channel."""
+        wait = self._next_at.get(place.chat, 0) - self._now()
+        if wait > 0:
+            return wait / 1000
+        self._next_at[place.chat] = self._now() + int(self._pace * 1000)
+        return 0.0
+
+    async def send(self, outgoing: Outgoing) -> SendResult:
+        """See Channel."""
+        chat, platform = outgoing.place.chat, self._platform
+        async with self._typing.setdefault(chat, asyncio.Lock()):
+            await _travel(self._life)
+            if self._now() < self._not_before.get(chat, 0):
+                platform.early.append(outgoing.body)
+            fault = platform.take_fault(chat)
+            if fault == "429":
+                self._not_before[chat] = self._now() + 2000
+                await asyncio.sleep(0)
+                return NotSent(2.0, "too many requests")
+            if fault == "not_ready":
+                # the channel is ready again before anybody could have begun to wait for it
+                assert self._sink is not None
+                self._sink.can_send(self.name)
+                return NotSent(None, "not connected")
+            if fault == "refused":
+                return Refused("chat not found")
+            if fault == "request_lost":
+                platform.doubtful[outgoing.nonce] += 1
+                return Unknown("connection closed")
+            platform.show(Shown(chat, outgoing.body, outgoing.nonce))
+            await self._life.effect()
+            await _travel(self._life)
+            if fault == "answer_lost":
+                platform.doubtful[outgoing.nonce] += 1
+                return Unknown("connection closed")
+            return Sent(str(len(platform.shown)))
+
+    async def working(self, place: Place) -> None:
+        """See Channel."""
+        async with self._typing.setdefault(place.chat, asyncio.Lock()):
+            await _travel(self._life)
+            self._platform.show(Shown(place.chat, "", 0, typing=True))
+
+    def health(self) -> Health:
+        """See Channel."""
+        return Health(HealthState.READY, 0)
+
+
+async def _travel(life: Life) -> None:
+    """A request or an answer is under way; nothing arrives from, or at, a dead process."""
+    await asyncio.sleep(0)
+    if life.dead:
+        await asyncio.Event().wait()
+
+
+def _message(update: Update) -> InboundMessage:
+    place = Place(channel="telegram", account=ACCOUNT, chat=update.chat, kind=ChatKind.DIRECT)
+    return InboundMessage(
+        origin=Origin(place=place, sender=update.chat, message_id=str(update.update_id)),
+        event_key=f"m:{update.chat}:{update.update_id}",
+        kind=InboundKind.MESSAGE,
+        text=update.text,
+        sent_at=1_700_000_000_000 + update.update_id,
+    )

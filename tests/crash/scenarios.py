@@ -1,0 +1,121 @@
+"""What people do, in a dozen scenarios. Each waits only for what can be seen from outside."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.crash.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """name: of the test. person: what people do. pace: seconds between two messages into one chat."""
+
+    name: str
+    person: Callable[[World], Awaitable[None]]
+    pace: float = 0.0
+
+    def world(self, root: Path) -> World:
+        """A fresh world for it."""
+        return World(root, self.person, pace=self.pace)
+
+
+def _writes(*texts: str) -> Callable[[World], Awaitable[None]]:
+    async def person(world: World) -> None:
+        for text in texts:
+            world.platform.write("A", text)
+
+    return person
+
+
+async def _stop(world: World) -> None:
+    world.platform.write("A", "A1 1p+count | 4p+hold")
+    await world.until(lambda: world.held["A1"] > 0)
+    world.platform.write("A", "A2 1p", "/stop")
+    await world.until(lambda: _said(world, "top") or _said(world, "Nothing"))
+    world.open_gate("A1")
+    world.platform.write("A", "A3 1p")
+
+
+async def _new(world: World) -> None:
+    world.platform.write("A", "A1 1p")
+    await world.until(lambda: _said(world, "A1.8"))
+    world.platform.write("A", "A2 3p+hold")
+    await world.until(lambda: world.held["A2"] > 0)
+    world.platform.write("A", "A3 1p", "A4 1p", "/new", "A5 1p")
+    await world.until(lambda: _said(world, "New"))
+    world.open_gate("A2")
+
+
+async def _status(world: World) -> None:
+    world.platform.write("A", "A1 3p+hold")
+    await world.until(lambda: world.held["A1"] > 0)
+    world.platform.write("A", "A2 1p", "/status")
+    await world.until(lambda: _said(world, "Model"))
+    world.open_gate("A1")
+
+
+async def _waiting(world: World) -> None:
+    world.platform.write("A", "A1 2p", "A2 1p", "A3 count | 1p")
+
+
+async def _sessions(world: World) -> None:
+    for chat in "ABC":
+        world.platform.write(chat, f"{chat}1 2p")
+    world.platform.write("A", "A2 1p+look | 1p")
+    world.platform.write("D", "D1 1p")
+    world.platform.write("E", "E1 1p", "/help")
+
+
+async def _steer(world: World) -> None:
+    turn = await world.submit("x", "k1", "A1 2p+hold+count | 2p")
+    await world.until(lambda: world.held["A1"] > 0)
+    await world.steer(turn.turn_id, "A2 also")
+    world.open_gate("A1")
+
+
+async def _http(world: World) -> None:
+    await world.submit("x", "k1", "A1 2p+count | 2p")
+    await world.submit("x", "k2", "A2 1p")
+    await world.submit("x", "k1", "A1 2p+count | 2p")
+    await world.submit("x", "k3", "/help")
+
+
+async def _limited(world: World) -> None:
+    world.platform.fail_next("A", "429", "429")
+    world.platform.write("A", "A1 4p")
+
+
+async def _doubtful(world: World) -> None:
+    world.platform.fail_next("A", "answer_lost", "request_lost", "not_ready")
+    world.platform.write("A", "A1 4p")
+
+
+async def _refused(world: World) -> None:
+    world.platform.fail_next("A", "refused")
+    world.platform.write("A", "A1 1p", "A2 1p")
+
+
+def _said(world: World, text: str) -> bool:
+    return any(text in shown.body for shown in world.platform.shown)
+
+
+SCENARIOS = (
+    Scenario("plain", _writes("A1 1p")),
+    Scenario("blocks", _writes("A1 5p")),
+    Scenario("tools", _writes("A1 count+count+look+look+count | 2p")),
+    Scenario("tool-then-text", _writes("A1 2p+count | 2p+look+bad+nope | 1p")),
+    Scenario("stop", _stop),
+    Scenario("new", _new),
+    Scenario("status", _status),
+    Scenario("waiting", _waiting),
+    Scenario("sessions", _sessions),
+    Scenario("broken-after-text", _writes("A1 4p+break")),
+    Scenario("broken-before-text", _writes("A1 1p+break", "A2 1p")),
+    Scenario("steer", _steer),
+    Scenario("http", _http),
+    Scenario("limited", _limited),
+    Scenario("doubtful", _doubtful),
+    Scenario("refused", _refused),
+    Scenario("paced", _writes("A1 3p", "A2 1p"), pace=2.0),
+)

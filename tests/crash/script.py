@@ -1,0 +1,70 @@
+"""What people write in crash tests, and what the model then has to say: a small language with one right answer.
+
+`A1 2p+count | 3p` asks for two model answers: two paragraphs and a call of `count`, then three paragraphs. Every word
+of an answer is numbered (`A1.0 A1.1 …`), so that one missing, repeated or misplaced word is seen. `A2 also` is a
+steering text: its words are added to the next answer.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+WORDS = 9
+"""Of a paragraph."""
+_SCRIPT = re.compile(r"^([A-Z]\d+) (.+)$")
+_WORD = re.compile(r"([A-Z]\d+)\.(\d+)")
+TOOLS = ("count", "look", "nope")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One answer of the model: its text and its calls, by tool name; malformed ones are called `bad`."""
+
+    text: str
+    calls: tuple[str, ...]
+    holds: bool
+    breaks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What a message asks for."""
+
+    token: str
+    steps: tuple[Step, ...]
+    steering: bool
+
+    @property
+    def words(self) -> int:
+        """How many words the whole answer has."""
+        return sum(len(_WORD.findall(step.text)) for step in self.steps)
+
+
+@lru_cache(maxsize=512)
+def parse(text: str) -> Script | None:
+    """The script that a message of a person is; None for other texts (notes, commands)."""
+    found = _SCRIPT.match(text.rsplit("\n", 1)[-1])
+    if found is None:
+        return None
+    token, rest = found[1], found[2]
+    if rest == "also":
+        return Script(token, (Step(_paragraphs(token, 0, 1), (), False, False),), steering=True)
+    steps, word = [], 0
+    for part in rest.split("|"):
+        items = [item.strip() for item in part.split("+")]
+        count = sum(int(item[:-1]) for item in items if re.fullmatch(r"\d+p", item))
+        calls = tuple(item for item in items if item in (*TOOLS, "bad"))
+        steps.append(Step(_paragraphs(token, word, count), calls, "hold" in items, "break" in items))
+        word += count * WORDS
+    return Script(token, tuple(steps), steering=False)
+
+
+def _paragraphs(token: str, first: int, count: int) -> str:
+    return "\n\n".join(
+        " ".join(f"{token}.{n}" for n in range(first + p * WORDS, first + (p + 1) * WORDS)) for p in range(count)
+    )
+
+
+def words_of(text: str) -> list[tuple[str, int]]:
+    """The numbered words of a text, in order."""
+    return [(token, int(number)) for token, number in _WORD.findall(text)]

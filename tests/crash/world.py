@@ -1,0 +1,458 @@
+"""The world around a service that dies: platform, model, side effects and people outlive it; the state directory too.
+
+A life is one service on the state directory. It dies at a commit or at an effect outside (a send, a tool, the end of
+a model's answer), as a killed process does: from then on nothing it does reaches the store or anybody else.
+"""
+
+import asyncio
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from agent.message import Message, ToolOutput
+from agent.tools.base import CallContext, Parameters, Tool
+from bot.agent_api import AgentApi, Submission
+from bot.bus import EventBus
+from bot.clock import Clock
+from bot.config.channels import Channels, Console, DirectMessages, Streaming, Telegram
+from bot.config.model import Agent, Config
+from bot.service import Service
+from bot.store.values import TurnView
+from bot.wiring import Surroundings, build
+from channels.message import ChatKind, Place
+from channels.session_key import http_key
+from tests.crash.model import FaithfulModel
+from tests.crash.platform import Platform, PlatformChannel
+
+SPEED = 2000
+"""How much faster than the real one the clock of a life runs: a second of waiting takes half a millisecond."""
+PATIENCE = 3.0
+"""Real seconds after which a world that does not come to rest is stuck."""
+When = Literal["before", "after", "effect", "drain", "full"]
+
+
+class Died(BaseException):
+    """The process is dead; nothing may catch this."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a life ends: at its commit number `commit`.
+
+    before, after: the process dies directly before, or after it. effect: it lives on until the next effect outside,
+    and dies then, the answer lost. drain: SIGTERM. full: three commits fail from there on, nobody dies.
+    """
+
+    when: When
+    commit: int
+
+
+class _Process:
+    """One life as the outside sees it."""
+
+    def __init__(self, world: "World", number: int, end: End | None) -> None:
+        self._world = world
+        self._end = end
+        self._loop = asyncio.get_running_loop()
+        self.number = number
+        self.dead = False
+        self.ended = asyncio.Event()
+        self.gone = asyncio.Event()
+        self.commits = 0
+        self._doomed = False
+        self._failures = 0
+
+    def probe(self, at: Literal["before", "after"]) -> None:
+        """See `bot/store/writer.py`; runs in the database's thread."""
+        if self.dead:
+            raise Died
+        if at == "after":
+            self._loop.call_soon_threadsafe(self._world.changed)
+        else:
+            self.commits += 1
+        end = self._end
+        if self._failures:
+            if at == "before":
+                self._failures -= 1
+                self._world.failed_commits += 1
+                raise sqlite3.OperationalError("database or disk is full")
+        elif end is not None and self.commits == end.commit:
+            self._reached(end, at)
+
+    def _reached(self, end: End, at: Literal["before", "after"]) -> None:
+        if end.when == at:
+            self.die()
+            raise Died
+        if at == "before" and end.when == "full":
+            self._end, self._failures = None, 2
+            self._world.reached += 1
+            self._world.failed_commits += 1
+            raise sqlite3.OperationalError("database or disk is full")
+        if at == "after" and end.when == "drain":
+            self._end = None
+            self._world.reached += 1
+            self._loop.call_soon_threadsafe(self.ended.set)
+        if at == "after" and end.when == "effect":
+            self._end, self._doomed = None, True
+
+    def die(self) -> None:
+        """From here on nothing reaches anybody."""
+        self.dead = True
+        self._world.reached += 1
+        self._loop.call_soon_threadsafe(self.ended.set)
+        self._loop.call_soon_threadsafe(self.gone.set)
+
+    async def effect(self) -> None:
+        """Something outside has happened: a doomed process never learns of it."""
+        if self._doomed and not self.dead:
+            self.die()
+        if self.dead:
+            await asyncio.Event().wait()
+
+
+class _Key(Parameters):
+    key: str
+
+
+class _Counting(Tool[_Key]):
+    """A tool with an effect in the world, which must happen at most once per call."""
+
+    parameters = _Key
+    description = "Counts."
+
+    def __init__(self, world: "World", process: _Process, name: str, parallel_safe: bool) -> None:
+        self.name = name
+        self.parallel_safe = parallel_safe
+        self._world = world
+        self._process = process
+
+    async def run(self, parameters: _Key, context: CallContext) -> ToolOutput:
+        world = self._world
+        await asyncio.sleep(0)
+        if self._process.dead:
+            await asyncio.Event().wait()
+        (state,) = world.ask("SELECT state FROM tool_call WHERE call_id=?", context.call_id)[0]
+        if state != "running":
+            world.violations.append(f"call {context.call_id} executes while it is {state}")
+        world.executed[parameters.key] += 1
+        await self._process.effect()
+        await asyncio.sleep(0)
+        return ToolOutput(text=f"counted {parameters.key}")
+
+
+Person = Callable[["World"], Awaitable[None]]
+
+
+@dataclass
+class World:
+    """Everything but the service. person: what people do; it goes on while services come and go."""
+
+    root: Path
+    person: Person
+    pace: float = 0.0
+    again: int = 2
+    places: int = 4
+    drain_seconds: float = 0.0
+    seed: int = 0
+    violations: list[str] = field(default_factory=list)
+    prefixes: dict[str, tuple[Message, ...]] = field(default_factory=dict)
+    tries: dict[str, set[int]] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    held: Counter[str] = field(default_factory=Counter)
+    active: set[tuple[int, str]] = field(default_factory=set)
+    most_active: int = 0
+    executed: Counter[str] = field(default_factory=Counter)
+    submitted: dict[str, tuple[str, str]] = field(default_factory=dict)
+    in_doubt: Counter[int] = field(default_factory=Counter)
+    died: int = 0
+    drained: int = 0
+    reached: int = 0
+    failed_commits: int = 0
+    skew: int = 0
+    lives: int = 0
+
+    def __post_init__(self) -> None:
+        self.platform = Platform(self.changed)
+        self._moved = asyncio.Event()
+        self._gates: dict[str, asyncio.Event] = {}
+        self._person_done = False
+        self._began = time.monotonic()
+        self._db: sqlite3.Connection | None = None
+        self.service: Service | None = None
+        self.process: _Process | None = None
+        self.api: AgentApi | None = None
+        self.config = _config(self.root, self.places, self.drain_seconds)
+
+    # What the service and the people use.
+
+    def changed(self) -> None:
+        """Something happened: whoever waits looks again."""
+        self._moved.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something is so, or until nothing happens any more."""
+        while not condition() and not self.at_rest(person=False):
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def gate(self, token: str) -> None:
+        """Wait until a held answer may go on."""
+        await self._gates.setdefault(token, asyncio.Event()).wait()
+
+    def open_gate(self, token: str) -> None:
+        """Let a held answer go on, for good."""
+        self._gates.setdefault(token, asyncio.Event()).set()
+
+    def now(self) -> int:
+        """Milliseconds of the fast clock, which people may set wrong."""
+        return 1_700_000_000_000 + int((time.monotonic() - self._began) * 1000 * SPEED) + self.skew
+
+    async def submit(self, name: str, key: str, text: str) -> TurnView:
+        """A program posts a message, again and again until it is answered, always under the same key."""
+        while True:
+            life = self.process
+            if self.api is not None and life is not None and not life.dead:
+                place = Place(channel="http", account="", chat=name, kind=ChatKind.API)
+                ask = Submission(text=text, session_key=http_key(name), place=place, sender="http", idempotency_key=key)
+                try:
+                    view = await _answered(self.api.submit(ask), life)
+                except ConnectionError:
+                    continue
+                known = self.submitted.setdefault(key, (view.turn_id, text))
+                if known[0] != view.turn_id:
+                    self.violations.append(f"two turns for the key {key}")
+                self.changed()
+                return view
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def steer(self, turn_id: str, text: str) -> bool:
+        """A program steers a run; whether it was taken is unknown when the service dies: False then."""
+        life = self.process
+        if self.api is None or life is None or life.dead:
+            return False
+        try:
+            return await _answered(self.api.steer(turn_id, text), life)
+        except ConnectionError:
+            return False
+
+    # Lives.
+
+    async def live(self, *ends: End) -> None:
+        """Services one after the other, the last one until everything is at rest; then it is stopped in order."""
+        person = asyncio.create_task(self._act(), name="person")
+        try:
+            async with asyncio.timeout(PATIENCE):
+                for end in ends:
+                    if not await self._one_life(end):
+                        return
+                await self._one_life(None)
+        except TimeoutError:
+            raise AssertionError(f"stuck: {self.describe()}") from None
+        finally:
+            person.cancel()
+            await asyncio.gather(person, return_exceptions=True)
+            await self._bury()
+
+    async def _act(self) -> None:
+        await self.person(self)
+        self._person_done = True
+        self.changed()
+
+    async def _one_life(self, end: End | None) -> bool:
+        """Returns whether it ended as planned, else everything came to rest before."""
+        process = self.process = _Process(self, self.lives, end)
+        self.lives += 1
+        self.active.clear()
+        run = asyncio.create_task(self._serve(process), name="life")
+        ended = asyncio.create_task(process.ended.wait(), name="ended")
+        rest = asyncio.create_task(self._rest(process), name="rest")
+        try:
+            await asyncio.wait((run, ended, rest), return_when=asyncio.FIRST_COMPLETED)
+            if run.done() and not process.dead:
+                run.result()
+        finally:
+            for task in (ended, rest):
+                task.cancel()
+            await asyncio.gather(ended, rest, return_exceptions=True)
+        if not process.dead:
+            await self._stop(run, process)
+        if process.dead:
+            await self._kill(run)
+        return process.ended.is_set()
+
+    async def _serve(self, process: _Process) -> None:
+        clock = Clock(
+            now=self.now,
+            monotonic=lambda: (time.monotonic() - self._began) * SPEED,
+            sleep=lambda seconds: asyncio.sleep(seconds / SPEED),
+            random=Random(self.seed * 1000 + process.number),
+        )
+        channel = PlatformChannel(self.platform, process, self.now, self.again, self.pace)
+        service = self.service = await build(
+            self.config,
+            Surroundings(
+                environ={},
+                clock=clock,
+                ollama=lambda _: None,
+                model=FaithfulModel(self, process, process.number),
+                channels=[channel],
+                tools=[_Counting(self, process, "count", False), _Counting(self, process, "look", True)],
+                gateway=False,
+                commit_probe=process.probe,
+            ),
+        )
+        parts = service.parts
+        self.api = AgentApi(parts.store, parts.pipeline, parts.lanes, parts.outbox, EventBus(), clock)
+        await service.start()
+        self.changed()
+        await process.ended.wait()
+
+    async def _rest(self, process: _Process) -> None:
+        while not self.at_rest():
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def _stop(self, run: asyncio.Task[None], process: _Process) -> None:
+        """SIGTERM, or the end of the test; it may die over it."""
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+        assert self.service is not None
+        closing = asyncio.create_task(self.service.close(), name="closing")
+        ended = asyncio.create_task(process.gone.wait(), name="ended")
+        await asyncio.wait((closing, ended), return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+        if not process.dead:
+            closing.result()
+            self.drained += 1
+            self.service = self.api = None
+        else:
+            closing.cancel()
+        await asyncio.gather(closing, ended, return_exceptions=True)
+
+    async def _kill(self, run: asyncio.Task[None]) -> None:
+        """The kernel's part: all tasks end where they stand, descriptors are closed, the lock is free."""
+        self.died += 1
+        await _drop_tasks()
+        await asyncio.gather(run, return_exceptions=True)
+        if self.service is not None:
+            writer = self.service.parts.store._writer._task
+            if writer is not None and writer.done() and not writer.cancelled():
+                writer.exception()
+            await self.service.parts.store._database.close()
+        self.service = self.api = None
+        for nonce, attempts in self.ask("SELECT nonce, attempts FROM delivery WHERE state='sending'"):
+            self.in_doubt[nonce] = max(self.in_doubt[nonce], attempts)
+        known = {int(row[0]) for row in self.ask("SELECT message_id FROM inbox WHERE channel='telegram'")}
+        lost = set(range(1, self.platform.confirmed + 1)) - known
+        if lost:
+            self.violations.append(f"acknowledged and not stored: {lost}")
+
+    async def _bury(self) -> None:
+        if self.service is not None:  # stuck or failed: leave nothing running
+            self.process.dead = True  # type: ignore[union-attr]
+            await _drop_tasks()
+            await self.service.parts.store._database.close()
+            self.service = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    # Looking into the store from outside.
+
+    def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Rows of the store, through a connection of our own."""
+        if self._db is None:
+            path = self.root / "state" / "hark.db"
+            if not path.exists():
+                return []
+            self._db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                return []
+            raise
+
+    def at_rest(self, *, person: bool = True) -> bool:
+        """Whether everything accepted is done, and everything written is accepted."""
+        if (person and not self._person_done) or self.process is None or self.service is None:
+            return False
+        (rows,) = self.ask(
+            "SELECT (SELECT count(*) FROM inbox WHERE state IN ('waiting','steering','taken')) +"
+            " (SELECT count(*) FROM turn WHERE state IN ('queued','running','parked')) +"
+            " (SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown'))"
+        ) or [(1,)]
+        if rows[0]:
+            return False
+        (accepted,) = self.ask("SELECT count(DISTINCT message_id) FROM inbox WHERE channel='telegram'")
+        return bool(accepted[0] == len(self.platform.updates))
+
+    def describe(self) -> str:
+        """What is open, for the message of a failed test."""
+        return (
+            "\n".join(
+                f"{table}: {self.ask(sql)}"
+                for table, sql in (
+                    ("inbox", "SELECT seq, state, reason, kind, turn_id, payload FROM inbox"),
+                    ("turn", "SELECT turn_id, state, epoch, crashes, step, outcome, error_kind FROM turn"),
+                    ("delivery", "SELECT delivery_id, source, state, attempts, not_before, error FROM delivery"),
+                    ("tool_call", "SELECT call_id, state FROM tool_call"),
+                )
+            )
+            + f"\nshown: {self.platform.shown}\nviolations: {self.violations}\nnow: {self.now()}"
+        )
+
+
+async def _answered(call: Awaitable[Any], life: _Process) -> Any:
+    """The answer of a service to a program; ConnectionError when it dies first."""
+    task = asyncio.ensure_future(call)
+    ended = asyncio.create_task(life.gone.wait(), name="ended")
+    await asyncio.wait((task, ended), return_when=asyncio.FIRST_COMPLETED)
+    ended.cancel()
+    await asyncio.gather(ended, return_exceptions=True)
+    if not task.done():
+        task.cancel()
+    found = (await asyncio.gather(task, return_exceptions=True))[0]
+    if isinstance(found, BaseException):
+        raise ConnectionError("the service went away") from found
+    return found
+
+
+async def _drop_tasks() -> None:
+    """End everything of a dead service; whoever clings to a store that never answers is told again."""
+    for _ in range(1000):
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task() and _of_service(task)]
+        if not tasks:
+            return
+        for task in tasks:
+            task.cancel()
+        await asyncio.sleep(0)
+    raise AssertionError(f"tasks that survive: {tasks}")
+
+
+def _of_service(task: asyncio.Task[Any]) -> bool:
+    """Whether a task is the service's (or one of a program that talks to it)."""
+    return task.get_name() not in ("person", "rest", "ended")
+
+
+def _config(root: Path, places: int, drain_seconds: float) -> Config:
+    return Config(
+        agent=Agent(max_concurrent=places, drain_seconds=drain_seconds),
+        channels=Channels(
+            console=Console(enabled=False),
+            telegram=Telegram(
+                enabled=False, dm=DirectMessages(policy="open"), streaming=Streaming(min_chars=40, max_chars=90)
+            ),
+        ),
+        workspace=root / "workspace",
+        state=root / "state",
+    )

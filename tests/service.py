@@ -1,0 +1,321 @@
+"""The real service for tests: built by `bot/wiring`, with a channel that records, a scripted model and a still clock.
+
+    async with running(tmp_path) as hark:
+        hark.model.add(Call("read", {"path": "a.txt"}))
+        hark.model.add("done")
+        reply = await hark.say("look")
+        assert reply.texts == ["done"]
+
+Nothing of ours is replaced: channel and model are what the service takes from outside. A test that ends well has
+made no request that a strict provider would refuse.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+
+from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome
+from agent.message import ToolOutput
+from agent.models.base import ModelClient
+from agent.tools.base import CallContext, Parameters, Tool
+from bot.clock import Clock
+from bot.config.model import Config
+from bot.service import Service
+from bot.store.writer import CommitProbe
+from bot.wiring import Surroundings, build
+from channels.base import Capabilities, Health, HealthState, Sink, UnknownOutcome
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.outgoing import Outgoing, SendResult, Sent
+from tests.scripted_model import ScriptedModel
+from tests.watch import PATIENCE, ManualTime, Watch
+
+E = TypeVar("E")
+Json = dict[str, Any]
+
+
+class RecordingChannel:
+    """A platform that takes everything. It is called telegram, so that the rules of that channel hold.
+
+    log: sends and signs of work in the order of the calls. on_send, on_working: what the platform does, where a test
+    wants something else.
+    """
+
+    name = "telegram"
+    account = "bot"
+
+    def __init__(self, watch: Watch, *, block_chars: int = 4000, typing_seconds: float = 0) -> None:
+        self.capabilities = Capabilities(
+            block_chars=block_chars,
+            typing_seconds=typing_seconds,
+            unknown_outcome=UnknownOutcome.RESEND_ONCE,
+            rules="You are talking in a test.",
+        )
+        self.watch = watch
+        self.sent: list[Outgoing] = []
+        self.log: list[tuple[str, str]] = []
+        self.on_send: Callable[[Outgoing], Awaitable[SendResult]] | None = None
+        self.on_working: Callable[[Place], Awaitable[None]] | None = None
+        self.rendered: Callable[[str], Sequence[str]] = lambda text: (text,)
+        self.sink: Sink | None = None
+
+    def texts(self, chat: str = "1") -> list[str]:
+        """What was sent into a chat."""
+        return [outgoing.body for outgoing in self.sent if outgoing.place.chat == chat]
+
+    async def start(self, sink: Sink) -> None:
+        """See Channel."""
+        self.sink = sink
+
+    async def stop_intake(self) -> None:
+        """See Channel."""
+
+    async def close(self) -> None:
+        """See Channel."""
+
+    def render(self, text: str) -> Sequence[str]:
+        """See Channel."""
+        return self.rendered(text)
+
+    def pass_limit(self, place: Place) -> float:
+        """See Channel."""
+        return 0.0
+
+    async def send(self, outgoing: Outgoing) -> SendResult:
+        """See Channel."""
+        result = await self.on_send(outgoing) if self.on_send else Sent(str(len(self.sent) + 1))
+        if isinstance(result, Sent):
+            self.sent.append(outgoing)
+            self.log.append(("send", outgoing.body))
+        self.watch.changed()
+        return result
+
+    async def working(self, place: Place) -> None:
+        """See Channel."""
+        self.log.append(("working", place.chat))
+        self.watch.changed()
+        if self.on_working:
+            await self.on_working(place)
+
+    def health(self) -> Health:
+        """See Channel."""
+        return Health(HealthState.READY, 0)
+
+
+class NoParameters(Parameters):
+    """Of a tool that takes nothing."""
+
+
+class Labelled(Parameters):
+    """Of a tool whose calls are told apart by a label."""
+
+    label: str = ""
+
+
+class ScriptedTool(Tool[Labelled]):
+    """A tool that does what the test says; `begun` and `ended` hold the labels of its calls in order."""
+
+    parameters = Labelled
+    description = "Does what the test says."
+
+    def __init__(
+        self, name: str, run: Callable[[str], Awaitable[str]], watch: Watch, *, parallel_safe: bool = False
+    ) -> None:
+        self.name = name
+        self.parallel_safe = parallel_safe
+        self._run = run
+        self._watch = watch
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+
+    async def run(self, parameters: Labelled, context: CallContext) -> ToolOutput:
+        """See Tool."""
+        self.begun.append(parameters.label)
+        self._watch.changed()
+        context.update(f"doing {parameters.label}")
+        text = await self._run(parameters.label)
+        self.ended.append(parameters.label)
+        return ToolOutput(text=text)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one message led to: what was sent into its chat, how the turn ended, and all events of it."""
+
+    texts: list[str]
+    end: AgentEnd
+    events: list[AgentEvent]
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the run ended."""
+        return self.end.outcome
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The events of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@dataclass
+class Hark:
+    """A running service and what surrounds it."""
+
+    service: Service
+    channel: RecordingChannel
+    model: ScriptedModel
+    time: ManualTime
+    watch: Watch
+    state: Path
+    events: list[AgentEvent] = field(default_factory=list)
+    _messages: int = 0
+
+    async def say(self, text: str, sender: str = "1") -> Reply:
+        """Write a message and wait until its turn has ended and everything is delivered; one at a time."""
+        events, sent = len(self.events), len(self.channel.texts(sender))
+        await self.write(text, sender)
+        key = session_of(sender)
+        await self.until(lambda: self.ends(key, events), f"the end of {text!r}")
+        await self.delivered()
+        (end,) = self.ends(key, events)
+        found = [event for event in self.events[events:] if event.run.turn_id == end.run.turn_id]
+        return Reply(self.channel.texts(sender)[sent:], end, found)
+
+    async def write(self, *texts: str, sender: str = "1", **fields: Any) -> None:
+        """Messages of a person in one batch; returns when they are accepted."""
+        await self.accept(*(self.message(text, sender, **fields) for text in texts))
+
+    async def accept(self, *messages: InboundMessage) -> None:
+        """What the channel hands over in one batch."""
+        assert self.channel.sink is not None
+        await self.channel.sink.accept(messages, None)
+
+    def message(self, text: str, sender: str = "1", **fields: Any) -> InboundMessage:
+        """A message as an adapter makes it, with a key of its own."""
+        self._messages += 1
+        place = Place(channel="telegram", account="bot", chat=sender, kind=ChatKind.DIRECT)
+        given: Json = {
+            "origin": Origin(place=place, sender=sender, message_id=str(self._messages)),
+            "event_key": f"m:{sender}:{id(self)}:{self._messages}",
+            "kind": InboundKind.MESSAGE,
+            "text": text,
+            "sent_at": self.time.now(),
+        }
+        return InboundMessage(**given | fields)
+
+    def ends(self, session_key: str, since: int = 0) -> list[AgentEnd]:
+        """The ends of runs in a session, of the events from a position on."""
+        found = (event for event in self.events[since:] if isinstance(event, AgentEnd))
+        return [event for event in found if event.run.session_key == session_key]
+
+    async def until(self, condition: Callable[[], object], what: str = "the condition") -> None:
+        """Return when the condition holds; looked at when a request, call, send, event, pause or commit comes."""
+        await self.watch.until(condition, what)
+
+    async def until_texts(self, count: int, chat: str = "1") -> list[str]:
+        """What was sent into a chat, once it is so many messages."""
+        await self.until(lambda: len(self.channel.texts(chat)) >= count, f"message {count} in chat {chat}")
+        return self.channel.texts(chat)
+
+    async def delivered(self) -> None:
+        """Return when nothing waits to be delivered."""
+        open_rows = "SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"
+        await self.until(lambda: self.rows(open_rows) == [(0,)], "the delivery of everything")
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """What the store holds, read from beside it."""
+        with contextlib.closing(sqlite3.connect(self.state / "hark.db")) as database:
+            return database.execute(sql, values).fetchall()
+
+    async def _listen(self) -> None:
+        async for event in self.service.parts.bus.subscribe():
+            self.events.append(event)
+            self.watch.changed()
+
+
+def session_of(sender: str) -> str:
+    """The session key of a person's direct messages, as the default scope makes it."""
+    return f"agent:main:telegram:direct:{sender}"
+
+
+def settings(home: Path, changes: Mapping[str, Any] | None = None) -> Config:
+    """A configuration for a test: everybody may write, person 1 is the owner, and nothing drains."""
+    document: Json = {
+        "agent": {"drain_seconds": 0},
+        "owners": ["telegram:1"],
+        "channels": {"console": {"enabled": False}, "telegram": {"dm": {"policy": "open"}}},
+        "workspace": home / "workspace",
+        "state": home / "state",
+    }
+    return Config.model_validate(_merged(document, changes or {}))
+
+
+def _merged(below: Json, above: Mapping[str, Any]) -> Json:
+    found = dict(below)
+    for key, value in above.items():
+        found[key] = _merged(found[key], value) if isinstance(value, Mapping) and key in found else value
+    return found
+
+
+@contextlib.asynccontextmanager
+async def running(
+    home: Path,
+    *,
+    config: Mapping[str, Any] | None = None,
+    model: ScriptedModel | None = None,
+    client: ModelClient | None = None,
+    tools: Callable[[Watch], Sequence[Tool[Any]]] = lambda watch: (),
+    channel: Mapping[str, Any] | None = None,
+    probe: CommitProbe | None = None,
+    environ: Mapping[str, str] | None = None,
+    chosen: bool = False,
+) -> AsyncIterator[Hark]:
+    """A service on `home` that runs while the context lasts; the same home again is a restart.
+
+    config: changes to `settings`. client: a model client instead of the scripted one; chosen: the one that the
+    configuration names. tools: made with the watch they report to. channel: arguments of RecordingChannel.
+    """
+    watch = model.watch if model else Watch()
+    model = model or ScriptedModel(watch)
+    time = ManualTime(watch)
+    loop = asyncio.get_running_loop()
+
+    def committed(at: Any) -> None:
+        if probe:
+            probe(at)
+        if at == "after":
+            loop.call_soon_threadsafe(watch.changed)
+
+    recording = RecordingChannel(watch, **channel or {})
+    clock = Clock(time.now, time.monotonic, time.sleep, Random(20), UTC)
+    around = Surroundings(
+        environ=environ or {},
+        clock=clock,
+        ollama=lambda url: None,
+        model=None if chosen else client or model,
+        channels=(recording,),
+        tools=tools(watch),
+        gateway=False,
+        commit_probe=committed,
+    )
+    service = await build(settings(home, config), around)
+    hark = Hark(service, recording, model, time, watch, home / "state")
+    listening = asyncio.create_task(hark._listen(), name="test-events")
+    await asyncio.sleep(0)
+    await service.start()
+    try:
+        yield hark
+    finally:
+        async with asyncio.timeout(PATIENCE):
+            await service.close()
+        await listening
+    assert not model.violations, "\n".join(model.violations)
+
+
+def starts(events: Sequence[AgentEvent]) -> list[AgentStart]:
+    """The agent_start events among them."""
+    return [event for event in events if isinstance(event, AgentStart)]

@@ -1,0 +1,95 @@
+"""Waiting without sleeping: conditions that are looked at whenever something happens, and a clock that tests move."""
+
+import asyncio
+from collections.abc import Callable
+
+PATIENCE = 10.0
+"""Real seconds after which a condition that does not come is a failure."""
+
+
+class Watch:
+    """Wakes whoever waits for a condition; `changed` is called by everything that records something."""
+
+    def __init__(self) -> None:
+        self._waiting: set[asyncio.Event] = set()
+
+    def changed(self) -> None:
+        """Something happened."""
+        for event in self._waiting:
+            event.set()
+
+    async def until(self, condition: Callable[[], object], what: str = "the condition") -> None:
+        """Return when the condition holds."""
+        event = asyncio.Event()
+        self._waiting.add(event)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not condition():
+                    event.clear()
+                    await event.wait()
+        except TimeoutError:
+            raise AssertionError(f"{what} did not come within {PATIENCE:g} s") from None
+        finally:
+            self._waiting.discard(event)
+
+
+class ManualTime:
+    """Time that stands still until `advance`; `now` in milliseconds, everything else in seconds."""
+
+    def __init__(self, watch: Watch, now: int = 1_784_000_000_000) -> None:
+        self._watch = watch
+        self._now = now
+        self._sleeping: dict[asyncio.Event, int] = {}
+        self.asked: list[float] = []
+        """Every pause that was asked for, in order."""
+
+    def now(self) -> int:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._now / 1000
+
+    async def sleep(self, seconds: float) -> None:
+        """As `asyncio.sleep`, by this clock."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        wake = asyncio.Event()
+        self._sleeping[wake] = self._now + round(seconds * 1000)
+        self.asked.append(seconds)
+        self._watch.changed()
+        try:
+            await wake.wait()
+        finally:
+            del self._sleeping[wake]
+
+    def pauses(self, seconds: float) -> int:
+        """How many sleep that have exactly so long to go."""
+        return sum(due == self._now + round(seconds * 1000) for due in self._sleeping.values())
+
+    async def until_pause(self, seconds: float) -> None:
+        """Return when somebody sleeps with exactly so long to go."""
+        await self._watch.until(lambda: self.pauses(seconds), f"a pause of {seconds:g} s")
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass; who is due wakes."""
+        self._now += round(seconds * 1000)
+        for wake, due in self._sleeping.items():
+            if due <= self._now:
+                wake.set()
+
+
+class LoopTime:
+    """Moves the running event loop's own clock, on which asyncio's time-outs run; never back."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        real = loop.time
+        self._ahead = 0.0
+        loop.time = lambda: real() + self._ahead  # type: ignore[method-assign]
+
+    async def advance(self, seconds: float) -> None:
+        """Let time-outs pass, and what they end run."""
+        self._ahead += seconds
+        for _ in range(5):
+            await asyncio.sleep(0)

@@ -1,0 +1,226 @@
+"""The whole service between two strict servers: Telegram on one side, a model provider on the other.
+
+Everything is real but the servers: wiring, store, lanes, adapter, model client. Each test ends with both servers'
+own checks, unasked.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.clock import Clock
+from bot.config.model import Config
+from bot.service import Service
+from bot.wiring import Surroundings, build
+from channels.telegram.adapter import TelegramChannel
+from channels.telegram.poll import Times
+from channels.telegram.settings import Limits, TelegramSettings
+from tests.standins.openai_server import OpenAIServer
+from tests.standins.proxy import FaultProxy
+from tests.standins.script import Break, Call, Continuer, Fail, Hang, Say
+from tests.standins.telegram_server import TelegramServer
+from tests.standins.telegram_updates import ALICE, BOB, private
+
+pytestmark = pytest.mark.xdist_group("wire-service")
+
+
+class Bot:
+    """A service that can be started again on the same state."""
+
+    def __init__(self, folder: Path, telegram: TelegramServer, model: OpenAIServer, **agent: object) -> None:
+        self.config = Config.model_validate(
+            {
+                "agent": {"model": "test/gpt-test", "drain_seconds": 0, **agent},
+                "providers": {"test": {"api": "openai-chat", "base_url": model.base_url, "api_keys": ["sk-test-key"]}},
+                "channels": {
+                    "console": {"enabled": False},
+                    "telegram": {"enabled": False, "dm": {"allow_from": [str(ALICE.id)]}},
+                },
+                "workspace": folder / "workspace",
+                "state": folder / "state",
+            }
+        )
+        self.settings = TelegramSettings(
+            token=telegram.token,
+            base_url=telegram.base_url,
+            base_file_url=telegram.base_file_url,
+            poll_timeout=1,
+            retry_first=0.01,
+            retry_most=0.05,
+            slow_retry=0.05,
+            limits=Limits(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
+        )
+        self.service: Service | None = None
+
+    async def start(self) -> None:
+        clock = Clock()
+        times = Times(now=clock.now, monotonic=time.monotonic, sleep=clock.sleep)
+        channel = TelegramChannel(self.settings, times)
+        around = Surroundings(environ={}, clock=clock, channels=(channel,), gateway=False, ollama=lambda url: None)
+        self.service = await build(self.config, around)
+        await self.service.start()
+
+    async def stop(self) -> None:
+        if self.service is not None:
+            service, self.service = self.service, None
+            await service.close()
+
+
+@asynccontextmanager
+async def talking(folder: Path, **agent: object) -> AsyncIterator[tuple[TelegramServer, OpenAIServer, Bot]]:
+    """Both servers and a running bot; on leaving the bot is stopped, then the servers check."""
+    async with TelegramServer() as telegram, OpenAIServer(keys=("sk-test-key",), models=("gpt-test",)) as model:
+        bot = Bot(folder, telegram, model, **agent)
+        await bot.start()
+        try:
+            yield telegram, model, bot
+        finally:
+            await bot.stop()
+        model.check()
+
+
+async def test_a_question_is_answered_with_what_a_tool_found(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, _):
+        model.add(Say("I look."), Call("write", {"path": "a.txt", "content": "seven"}))
+        model.add(Call("read", {"path": "a.txt"}))
+        model.add("It says **seven**.")
+        telegram.write("What is in a.txt?")
+        await telegram.wait_text("It says seven.")
+        assert telegram.texts() == ["I look.", "It says seven."]
+        assert (tmp_path / "workspace" / "a.txt").read_text() == "seven"
+        assert model.prefix_violations() == []
+
+
+async def test_a_redelivered_update_and_a_restart_answer_nothing_twice(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, bot):
+        update = telegram.write("first")
+        await telegram.wait_sent(1)
+        telegram.repeat(update)
+        await bot.stop()
+        await bot.start()
+        telegram.write("second")
+        await telegram.wait_sent(2)
+        assert model.count == 2
+
+
+async def test_a_stranger_is_told_nothing(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, _):
+        telegram.write("let me in", chat=private(BOB), user=BOB)
+        telegram.write("hello", user=ALICE)
+        await telegram.wait_sent(1)
+        assert model.count == 1
+        assert telegram.texts(private(BOB)) == []
+
+
+async def test_a_rate_limit_of_the_platform_is_waited_out(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, _):
+        telegram.fail_next("sendMessage", status=500)
+        telegram.allow_repeat("Here.")
+        model.add("Here.")
+        telegram.write("are you there?")
+        await telegram.wait_text("Here.")
+
+
+async def test_an_answer_lost_after_the_send_is_sent_once_more_at_most(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, _):
+        telegram.fail_next("sendMessage", drop=True, after_apply=True, times=2)
+        telegram.allow_repeat("Once or twice.")
+        model.add("Once or twice.", Say(""))
+        telegram.write("say it")
+        await telegram.wait_sent(2)
+        telegram.write("and this?")
+        await telegram.wait_sent(3)
+        assert telegram.texts().count("Once or twice.") == 2
+
+
+async def test_a_stream_that_breaks_after_text_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    whole = " ".join(f"word{number}." for number in range(400))
+    async with talking(tmp_path) as (telegram, model, _):
+        continuer = Continuer(whole, "tell me a story", cuts=[250], chunks=400)
+        model.default = continuer
+        telegram.write("tell me a story")
+        await telegram.wait_text("word399.")
+        assert " ".join(" ".join(telegram.texts()).split()) == whole
+        assert model.count == 2
+
+
+async def test_a_model_that_cannot_be_reached_is_said_in_one_sentence(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, _):
+        model.add(Break())
+        model.add(Break())
+        telegram.write("hello?")
+        await telegram.wait_text("could not reach the model")
+        assert len(telegram.texts()) == 1
+
+
+async def test_a_busy_model_is_waited_for_as_told(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, _):
+        model.add(Fail(429, retry_after=0))
+        model.add("Now.")
+        telegram.write("hello?")
+        await telegram.wait_text("Now.")
+        assert model.count == 2
+
+
+async def test_stop_ends_a_run_that_hangs_and_says_what_was_dropped(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, _):
+        hang = Hang()
+        model.add(hang)
+        telegram.write("think for ever")
+        await hang.entered()
+        waiting = [telegram.write("and this"), telegram.write("and that")]
+        await telegram.wait_confirmed(waiting[-1])
+        telegram.write("/stop")
+        await telegram.wait_text("Stopped. 2 waiting messages dropped.")
+        model.add("Fresh.")
+        telegram.write("are you free?")
+        await telegram.wait_text("Fresh.")
+        assert model.count == 2
+
+
+async def test_a_run_cut_by_a_restart_goes_on(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, bot):
+        hang = Hang()
+        model.add(hang)
+        telegram.write("a question")
+        await hang.entered()
+        await bot.stop()
+        model.add("An answer.")
+        await bot.start()
+        await telegram.wait_text("An answer.")
+        assert len(telegram.texts()) == 1
+
+
+async def test_a_request_cut_on_its_way_is_not_lost(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        OpenAIServer(keys=("sk-test-key",), models=("gpt-test",)) as model,
+        FaultProxy(telegram.port) as proxy,
+    ):
+        bot = Bot(tmp_path, telegram, model)
+        root = f"http://127.0.0.1:{proxy.port}"
+        bot.settings = replace(bot.settings, base_url=f"{root}/bot", base_file_url=f"{root}/file/bot")
+        telegram.allow_repeat("Hello.")
+        proxy.cut_request(b"sendMessage", after=20)
+        model.add("Hello.")
+        await bot.start()
+        telegram.write("hi")
+        await telegram.wait_text("Hello.")
+        await bot.stop()
+
+
+async def test_many_people_are_answered_each_in_order(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, bot):
+        telegram.ledger.typing_may_stay.clear()
+        model.default = lambda request: f"answer to {request.last_user_text.splitlines()[-1]}"
+        for number in range(30):
+            telegram.write(f"question {number}")
+        await telegram.wait_sent(30)
+        assert telegram.texts() == [f"answer to question {number}" for number in range(30)]
+        assert bot.service is not None
+        await asyncio.wait_for(bot.service.parts.lanes.wait_idle(), 5)

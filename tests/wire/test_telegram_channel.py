@@ -1,0 +1,615 @@
+"""The Telegram channel against a server that speaks the Bot API, with faults in its answers and on the wire."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+
+import aiohttp
+import pytest
+
+from channels.base import HealthState, Mark, NotAccepted
+from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
+from channels.outgoing import Action, Moved, NotSent, Outgoing, Refused, SendResult, Sent, Unknown
+from channels.telegram.adapter import TelegramChannel
+from channels.telegram.poll import Times
+from channels.telegram.settings import TelegramSettings
+from tests.standins.odd_updates import broken_updates, readable_updates
+from tests.standins.proxy import FaultProxy
+from tests.standins.telegram_ledger import Rule
+from tests.standins.telegram_server import TelegramServer
+from tests.standins.telegram_updates import ALICE, BOT_ID, Room
+
+GROUP = Room(-4_000_111, "group", "Kitchen")
+FORUM = Room(-1_001_222_333_444, "supergroup", "Workshop", topics=frozenset({7}))
+SCOPE = f"telegram:{BOT_ID}"
+
+
+class RecordingSink:
+    """Keeps what it is given, as the store does: batch and mark together, or nothing."""
+
+    def __init__(self) -> None:
+        self.batches: list[Sequence[Incoming]] = []
+        self.marks: dict[str, str] = {}
+        self.refusing = False
+        self.refused = 0
+        self.ready: list[str] = []
+        self._changed = asyncio.Event()
+
+    async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
+        self._changed.set()
+        if self.refusing:
+            self.refused += 1
+            raise NotAccepted("disk full")
+        self.batches.append(batch)
+        if mark is not None:
+            self.marks[mark.scope] = mark.value
+
+    async def mark(self, scope: str) -> str | None:
+        return self.marks.get(scope)
+
+    def can_send(self, channel: str) -> None:
+        self.ready.append(channel)
+        self._changed.set()
+
+    @property
+    def items(self) -> list[Incoming]:
+        return [item for batch in self.batches for item in batch]
+
+    @property
+    def texts(self) -> list[str]:
+        return [item.text for item in self.items if isinstance(item, InboundMessage)]
+
+    async def until(self, ready: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not ready():
+                self._changed.clear()
+                await self._changed.wait()
+
+
+class Clock:
+    """Time that passes only when somebody sleeps; `pauses` are the seconds that were slept."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+        self.pauses: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.seconds += seconds
+        await asyncio.sleep(0)
+
+    @property
+    def times(self) -> Times:
+        return Times(now=lambda: int(self.seconds * 1000), monotonic=lambda: self.seconds, sleep=self.sleep)
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[TelegramServer]:
+    async with TelegramServer() as server:
+        yield server
+
+
+@pytest.fixture
+def sink() -> RecordingSink:
+    return RecordingSink()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def settings_for(telegram: TelegramServer) -> TelegramSettings:
+    return TelegramSettings(token=telegram.token, base_url=telegram.base_url, base_file_url=telegram.base_file_url)
+
+
+@pytest.fixture
+async def channel(telegram: TelegramServer, sink: RecordingSink, clock: Clock) -> AsyncIterator[TelegramChannel]:
+    """A channel that receives."""
+    channel = TelegramChannel(settings_for(telegram), clock.times)
+    await channel.start(sink)
+    await sink.until(lambda: bool(sink.ready))
+    yield channel
+    await channel.close()
+
+
+def place(room: Room | None = None, thread: str = "") -> Place:
+    kind = ChatKind.DIRECT if room is None else ChatKind.GROUP
+    chat = str(room.id if room else ALICE.id)
+    return Place(channel="telegram", account=str(BOT_ID), chat=chat, kind=kind, thread=thread)
+
+
+def outgoing(body: str, to: Place | None = None, action: Action = Action.SEND) -> Outgoing:
+    return Outgoing(delivery_id=1, place=to or place(), action=action, body=body, nonce=1)
+
+
+async def say(channel: TelegramChannel, text: str, to: Place | None = None) -> list[SendResult]:
+    return [await channel.send(outgoing(body, to)) for body in channel.render(text)]
+
+
+# -- receiving -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_message_and_its_mark_are_stored_before_telegram_forgets_it(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    update = telegram.write("hello 😀")
+    await telegram.wait_confirmed(update)
+    (message,) = sink.items
+    assert isinstance(message, InboundMessage)
+    assert message.text == "hello 😀"
+    assert message.origin.place == place()
+    assert message.origin.sender == str(ALICE.id)
+    assert message.origin.sender_name == "Alice Archer"
+    assert message.event_key == f"m:{ALICE.id}:{update['message']['message_id']}"
+    assert sink.marks == {SCOPE: str(update["update_id"] + 1)}
+    assert channel.account == str(BOT_ID)
+    assert channel.health().state is HealthState.READY
+
+
+async def test_it_is_ready_before_anybody_writes(sink: RecordingSink, channel: TelegramChannel) -> None:
+    assert channel.health().state is HealthState.READY
+    assert sink.ready == ["telegram"]
+    assert sink.batches == []
+
+
+async def test_a_backlog_is_one_batch_in_order(telegram: TelegramServer, sink: RecordingSink, clock: Clock) -> None:
+    for number in range(120):
+        last = telegram.write(f"message {number}")
+    channel = TelegramChannel(settings_for(telegram), clock.times)
+    await channel.start(sink)
+    await telegram.wait_confirmed(last)
+    await channel.close()
+    assert [len(batch) for batch in sink.batches] == [100, 20]
+    assert sink.texts == [f"message {number}" for number in range(120)]
+
+
+async def test_a_restart_goes_on_from_the_mark(telegram: TelegramServer, sink: RecordingSink, clock: Clock) -> None:
+    first = telegram.write("first")
+    channel = TelegramChannel(settings_for(telegram), clock.times)
+    await channel.start(sink)
+    await telegram.wait_confirmed(first)
+    await channel.close()
+    telegram.write("while away")
+    polls = len(telegram.polls)
+    again = TelegramChannel(settings_for(telegram), clock.times)
+    await again.start(sink)
+    await sink.until(lambda: "while away" in sink.texts)
+    await again.close()
+    assert telegram.polls[polls].offset == first["update_id"] + 1
+    assert sink.texts == ["first", "while away"]
+
+
+async def test_an_update_that_comes_twice_has_the_same_key(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    update = telegram.write("once")
+    await telegram.wait_confirmed(update)
+    telegram.repeat(update)
+    await sink.until(lambda: len(sink.items) == 2)
+    one, other = sink.items
+    assert one == other
+
+
+async def test_every_readable_update_is_taken_or_passed_over(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    for update in readable_updates().values():
+        telegram.push_raw(update)
+    await telegram.wait_confirmed(telegram.write("last"))
+    assert not [item for item in sink.items if isinstance(item, UnreadEvent)]
+    assert sink.texts[-1] == "last"
+    assert "[location: 52.52, 13.405]" in sink.texts
+    moved = ChatMoved(channel="telegram", account=str(BOT_ID), old_chat=str(GROUP.id), new_chat=str(FORUM.id))
+    assert sink.items.count(moved) == 2
+
+
+@pytest.mark.parametrize("name", broken_updates())
+async def test_an_update_that_cannot_be_read_is_kept_and_passed_over(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel, name: str
+) -> None:
+    broken = telegram.push_raw(broken_updates()[name])
+    await telegram.wait_confirmed(telegram.write("behind it"))
+    assert sink.texts[-1] == "behind it"
+    for item in sink.items[:-1]:
+        if isinstance(item, UnreadEvent):
+            assert json.loads(item.raw) == broken
+            assert item.event_key == f"u:{broken['update_id']}"
+            assert item.error
+        else:
+            assert isinstance(item, InboundMessage)
+            item.text.encode()
+
+
+async def test_what_cannot_be_stored_is_not_confirmed_and_comes_again(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel, clock: Clock
+) -> None:
+    sink.refusing = True
+    first = telegram.write("first")
+    await sink.until(lambda: sink.refused > 2)
+    assert channel.health().state is HealthState.DOWN
+    assert channel.health().detail == "Messages cannot be stored, so none are taken from Telegram: disk full"
+    assert telegram.confirmed < first["update_id"]
+    assert clock.pauses[:2] == [1.0, 1.0]
+    second = telegram.write("second")
+    sink.refusing = False
+    await telegram.wait_confirmed(second)
+    assert sink.texts == ["first", "second"]
+    assert channel.health().state is HealthState.READY
+
+
+@pytest.mark.parametrize(("status", "pause"), [(500, 1.0), (502, 1.0), (429, 7.0), (403, 1.0)])
+async def test_a_poll_that_fails_is_repeated(sink: RecordingSink, clock: Clock, status: int, pause: float) -> None:
+    async with TelegramServer(clock=lambda: clock.seconds) as telegram:
+        telegram.fail_next("getUpdates", status=status, retry_after=7)
+        channel = TelegramChannel(settings_for(telegram), clock.times)
+        await channel.start(sink)
+        telegram.write("hello")
+        await sink.until(lambda: sink.texts == ["hello"])
+        await channel.close()
+    assert clock.pauses[0] == pause
+
+
+@pytest.mark.parametrize("after", [0, 40, 200])
+async def test_updates_whose_answer_was_lost_come_again(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock, after: int
+) -> None:
+    async with FaultProxy(telegram.port) as proxy:
+        proxy.cut_answer(b"getUpdates", after=after)
+        telegram.write("hello")
+        settings = replace(settings_for(telegram), base_url=f"http://127.0.0.1:{proxy.port}/bot")
+        channel = TelegramChannel(settings, clock.times)
+        await channel.start(sink)
+        await sink.until(lambda: sink.texts == ["hello"])
+        await channel.close()
+    assert clock.pauses[0] == 1.0
+
+
+async def test_a_telegram_that_is_down_at_the_start_is_waited_for(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock
+) -> None:
+    await telegram.stop()
+    tried = asyncio.Event()
+    sleep = clock.sleep
+
+    async def counted(seconds: float) -> None:
+        await sleep(seconds)
+        if len(clock.pauses) > 6:
+            tried.set()
+
+    channel = TelegramChannel(settings_for(telegram), replace(clock.times, sleep=counted))
+    await channel.start(sink)
+    await asyncio.wait_for(tried.wait(), 5)
+    assert channel.health().state is HealthState.DOWN
+    assert channel.health().detail.startswith("Telegram cannot be reached")
+    assert channel.account == ""
+    assert clock.pauses[:7] == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    await telegram.start()
+    telegram.write("hello")
+    await sink.until(lambda: sink.texts == ["hello"])
+    assert channel.health().state is HealthState.READY
+    await channel.close()
+
+
+async def test_a_second_poller_is_said_once_and_met_slowly(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    conflict = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
+    telegram.fail_next("getUpdates", status=409, description=conflict, times=5)
+    telegram.write("hello")
+    channel = TelegramChannel(settings_for(telegram), clock.times)
+    with caplog.at_level(logging.WARNING, "channels"):
+        await channel.start(sink)
+        await sink.until(lambda: sink.texts == ["hello"])
+    await channel.close()
+    assert clock.pauses[:5] == [5.0, 10.0, 20.0, 30.0, 30.0]
+    assert [record.getMessage() for record in caplog.records] == [
+        "telegram: Another program receives the messages of this bot; only one may, so it has to be stopped "
+        f"({conflict})"
+    ]
+
+
+async def test_after_another_poller_has_gone_it_receives_again(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel, clock: Clock
+) -> None:
+    telegram.tolerate(Rule.SECOND_POLLER)
+    await telegram.wait_for(lambda: telegram.poll is not None, "a long poll")
+    async with aiohttp.ClientSession() as other:
+        await other.post(f"{telegram.base_url}{telegram.token}/getUpdates")
+    telegram.write("hello")
+    await sink.until(lambda: sink.texts == ["hello"])
+    assert clock.pauses[0] == 5.0
+    assert sink.ready == ["telegram", "telegram"]
+
+
+async def test_a_webhook_is_removed_and_what_waits_is_kept(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    telegram.webhook = {"url": "https://example.org/hook"}
+    telegram.write("waiting")
+    channel = TelegramChannel(settings_for(telegram), clock.times)
+    with caplog.at_level(logging.WARNING, "channels"):
+        await channel.start(sink)
+        await sink.until(lambda: sink.texts == ["waiting"])
+    await channel.close()
+    assert telegram.webhook == {}
+    assert "A webhook was set" in caplog.text
+
+
+async def test_a_token_that_is_refused_is_said_without_the_token(
+    telegram: TelegramServer, sink: RecordingSink, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = "123456:wrong-token-of-nobody"
+    tried = asyncio.Event()
+    clock = Clock()
+
+    async def sleep(seconds: float) -> None:
+        await clock.sleep(seconds)
+        if len(clock.pauses) > 4:
+            tried.set()
+
+    with caplog.at_level(logging.DEBUG):
+        settings = replace(settings_for(telegram), token=wrong)
+        channel = TelegramChannel(settings, replace(clock.times, sleep=sleep))
+        await channel.start(sink)
+        await asyncio.wait_for(tried.wait(), 5)
+        result = await channel.send(outgoing(channel.render("hello")[0]))
+        await channel.close()
+    assert clock.pauses[:5] == [5.0, 10.0, 20.0, 30.0, 30.0]
+    assert "@BotFather" in caplog.text
+    assert isinstance(result, NotSent)
+    for text in (caplog.text, repr(result), repr(settings), channel.health().detail):
+        assert wrong not in text
+
+
+async def test_the_token_is_in_no_log(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        channel = TelegramChannel(settings_for(telegram), clock.times)
+        await channel.start(sink)
+        await telegram.wait_confirmed(telegram.write("hello"))
+        await say(channel, "hello")
+        await channel.close()
+    assert "sendMessage" in caplog.text
+    assert telegram.token not in caplog.text
+
+
+async def test_intake_stops_and_sends_still_work(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    await channel.stop_intake()
+    telegram.write("too late")
+    assert channel.health().state is HealthState.DOWN
+    assert await say(channel, "still here") == [Sent(str(telegram.sent[-1].message_id))]
+    assert sink.items == []
+    await channel.close()
+    assert await say(channel, "closed") == [NotSent(1.0, "not connected")]
+
+
+async def test_health_is_down_when_no_poll_comes_back(channel: TelegramChannel, clock: Clock) -> None:
+    clock.seconds += 49
+    assert channel.health().state is HealthState.READY
+    clock.seconds += 2
+    assert channel.health().state is HealthState.DOWN
+
+
+async def test_an_edit_is_an_event_of_its_own(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    update = telegram.write("helo")
+    await telegram.wait_confirmed(telegram.edit(update, "hello"))
+    message, edit = sink.items
+    assert isinstance(message, InboundMessage)
+    assert isinstance(edit, InboundMessage)
+    assert (message.kind, edit.kind) == (InboundKind.MESSAGE, InboundKind.EDIT)
+    assert edit.text == "hello"
+    assert edit.origin.message_id == message.origin.message_id
+    assert edit.event_key.startswith(f"e:{ALICE.id}:{message.origin.message_id}:")
+
+
+async def test_a_topic_is_a_thread_and_is_answered_there(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    await telegram.wait_confirmed(telegram.write("in a topic", chat=FORUM, thread_id=7))
+    (message,) = sink.items
+    assert isinstance(message, InboundMessage)
+    assert message.origin.place == place(FORUM, "7")
+    await channel.working(message.origin.place)
+    await say(channel, "answer", message.origin.place)
+    assert telegram.sent[-1].thread_id == 7
+
+
+# -- sending ---------------------------------------------------------------------------------------------------------
+
+
+async def test_markdown_arrives_as_text_with_entities_and_without_preview(
+    telegram: TelegramServer, channel: TelegramChannel
+) -> None:
+    telegram.write("hello")
+    (result,) = await say(
+        channel, "# 😀 Title\n\n**bold** [link](https://example.org) https://example.org\n\n```py\nx\n```"
+    )
+    sent = telegram.sent[-1]
+    assert result == Sent(str(sent.message_id))
+    assert sent.text == "😀 Title\n\nbold link https://example.org\n\nx"
+    assert [entity["type"] for entity in sent.entities] == ["bold", "bold", "text_link", "pre"]
+    assert sent.params["link_preview_options"] == {"is_disabled": True}
+
+
+async def test_a_long_answer_is_several_messages(telegram: TelegramServer, channel: TelegramChannel) -> None:
+    telegram.write("hello")
+    text = "\n\n".join(f"Paragraph {number} with *some* **words** 😀 and `code`." for number in range(400))
+    results = await say(channel, text)
+    assert len(results) == len(telegram.texts())
+    assert all(isinstance(result, Sent) for result in results)
+    joined = "\n\n".join(telegram.texts())
+    assert joined == text.replace("*", "").replace("`", "")
+
+
+async def test_an_empty_block_is_no_message(channel: TelegramChannel) -> None:
+    assert list(channel.render("")) == []
+    assert list(channel.render("[a]: https://example.org")) == []
+    assert list(channel.render("&nbsp; \u200b")) == []
+
+
+async def test_429_waits_as_told_and_holds_that_chat_back(
+    telegram: TelegramServer, channel: TelegramChannel, clock: Clock
+) -> None:
+    telegram.write("hello")
+    telegram.fail_next("sendMessage", status=429, retry_after=3)
+    (result,) = await say(channel, "answer")
+    assert isinstance(result, NotSent)
+    assert result.retry_after == 3
+    assert channel.pass_limit(place()) == 3
+    assert channel.pass_limit(place(GROUP)) == 0
+    await channel.working(place())  # must not be called: the server refuses it as early
+    clock.seconds += 3
+    assert channel.pass_limit(place()) == 0
+
+
+@pytest.mark.parametrize("status", [500, 502])
+async def test_a_server_that_fails_has_not_sent(
+    telegram: TelegramServer, channel: TelegramChannel, status: int
+) -> None:
+    telegram.write("hello")
+    telegram.fail_next("sendMessage", status=status, times=2)
+    first, second, third = [(await say(channel, "answer"))[0] for _ in range(3)]
+    assert isinstance(first, NotSent)
+    assert isinstance(second, NotSent)
+    assert (first.retry_after, second.retry_after) == (1.0, 2.0)
+    assert isinstance(third, Sent)
+    assert telegram.texts() == ["answer"]
+
+
+@pytest.mark.parametrize("after_apply", [False, True])
+async def test_a_connection_that_breaks_leaves_the_outcome_unknown(
+    telegram: TelegramServer, channel: TelegramChannel, after_apply: bool
+) -> None:
+    telegram.write("hello")
+    telegram.fail_next("sendMessage", drop=True, after_apply=after_apply)
+    (result,) = await say(channel, "answer")
+    assert isinstance(result, Unknown)
+    assert telegram.texts() == (["answer"] if after_apply else [])
+
+
+@pytest.mark.parametrize("after", [0, 30])
+@pytest.mark.parametrize("part", ["request", "answer"])
+async def test_a_wire_that_is_cut_leaves_the_outcome_unknown(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock, part: str, after: int
+) -> None:
+    telegram.write("hello")
+    async with FaultProxy(telegram.port) as proxy:
+        cut = proxy.cut_request if part == "request" else proxy.cut_answer
+        cut(b"sendMessage", after=after)
+        settings = replace(settings_for(telegram), base_url=f"http://127.0.0.1:{proxy.port}/bot")
+        channel = TelegramChannel(settings, clock.times)
+        await channel.start(sink)
+        (result,) = await say(channel, "answer")
+        await channel.close()
+    assert isinstance(result, Unknown)
+    assert telegram.texts() == (["answer"] if part == "answer" else [])
+
+
+async def test_an_answer_that_is_too_slow_leaves_the_outcome_unknown(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock
+) -> None:
+    telegram.write("hello")
+    channel = TelegramChannel(replace(settings_for(telegram), request_timeout=0.2), clock.times)
+    await channel.start(sink)
+    await sink.until(lambda: sink.texts == ["hello"])
+    held = telegram.hold_next("sendMessage", after_apply=True)
+    (result,) = await say(channel, "answer")
+    held.release()
+    await channel.close()
+    assert isinstance(result, Unknown)
+    assert telegram.texts() == ["answer"]
+
+
+async def test_a_server_that_cannot_be_reached_has_not_sent(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock
+) -> None:
+    channel = TelegramChannel(settings_for(telegram), clock.times)
+    await channel.start(sink)
+    await channel.stop_intake()
+    await telegram.stop()
+    (result,) = await say(channel, "answer")
+    await channel.close()
+    assert isinstance(result, NotSent)
+    assert result.retry_after == 1.0
+
+
+async def test_a_person_who_blocked_the_bot_is_given_up(telegram: TelegramServer, channel: TelegramChannel) -> None:
+    telegram.block()
+    (result,) = await say(channel, "answer")
+    assert result == Refused("Forbidden: bot was blocked by the user")
+
+
+async def test_an_unknown_chat_is_given_up(channel: TelegramChannel) -> None:
+    (result,) = await say(channel, "answer", replace(place(), chat="999"))
+    assert isinstance(result, Refused)
+    assert "chat not found" in result.reason
+
+
+async def test_a_group_that_moved_is_told(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    new = telegram.upgrade(GROUP)
+    (result,) = await say(channel, "answer", place(GROUP))
+    assert result == Moved(str(new.id))
+    await sink.until(lambda: bool(sink.items))
+    moved = ChatMoved(channel="telegram", account=str(BOT_ID), old_chat=str(GROUP.id), new_chat=str(new.id))
+    assert set(sink.items) == {moved}
+
+
+async def test_only_messages_are_sent_here(channel: TelegramChannel) -> None:
+    result = await channel.send(outgoing("{}", action=Action.EDIT))
+    assert isinstance(result, Refused)
+    assert isinstance(await channel.send(outgoing("no json")), Refused)
+
+
+# -- typing ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_message_waits_for_the_typing_call_before_it(
+    telegram: TelegramServer, channel: TelegramChannel
+) -> None:
+    telegram.write("hello")
+    held = telegram.hold_next("sendChatAction")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(channel.working(place()))
+        await asyncio.wait_for(held.reached.wait(), 5)
+        sending = group.create_task(say(channel, "answer"))
+        # Another chat is not held up, and its answer is the proof that the first send still waits.
+        telegram.meet(GROUP)
+        await say(channel, "elsewhere", place(GROUP))
+        assert telegram.texts() == ["elsewhere"]
+        held.release()
+    assert isinstance(sending.result()[0], Sent)
+    assert telegram.ledger.timeline[-2:] == [(ALICE.id, "typing"), (ALICE.id, "out")]
+
+
+async def test_no_typing_begins_while_a_message_is_being_sent(
+    telegram: TelegramServer, channel: TelegramChannel
+) -> None:
+    telegram.write("hello")
+    held = telegram.hold_next("sendMessage")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(say(channel, "answer"))
+        await asyncio.wait_for(held.reached.wait(), 5)
+        await channel.working(place())
+        held.release()
+    assert [call.method for call in telegram.ledger.calls].count("sendChatAction") == 0
+
+
+@pytest.mark.parametrize("status", [400, 403, 429, 500, 502])
+async def test_a_typing_sign_that_fails_is_no_matter(
+    telegram: TelegramServer, channel: TelegramChannel, status: int
+) -> None:
+    telegram.write("hello")
+    telegram.fail_next("sendChatAction", status=status)
+    await channel.working(place())
+    await channel.working(place(GROUP))  # a chat that does not exist
+    assert (channel.pass_limit(place()) > 0) is (status == 429)
