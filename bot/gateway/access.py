@@ -9,6 +9,7 @@ import hmac
 import re
 
 import structlog
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.gateway.answers import Problem
@@ -40,6 +41,8 @@ class Guard:
                 return
         try:
             await self._app(scope, receive, send)
+        except ClientDisconnect:
+            log.info("client left before its request was complete", path=scope["path"])
         except Exception:  # answered with a 500 already
             log.exception("request failed", method=scope["method"], path=scope["path"])
 

@@ -54,15 +54,18 @@ class Listener:
         self._server.close()
         for connection in list(self._state.connections):
             connection.shutdown()
-        tasks = list(self._state.tasks)
-        if tasks:
-            await asyncio.wait(tasks, timeout=GRACE)
-        for task in tasks:
-            task.cancel()
+        await self._answers_end()
         for connection in list(self._state.connections):
             connection.transport.abort()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._answers_end()
+        for task in self._state.tasks:
+            task.cancel()
+        await asyncio.gather(*self._state.tasks, return_exceptions=True)
         await self._server.wait_closed()
+
+    async def _answers_end(self) -> None:
+        if self._state.tasks:
+            await asyncio.wait(list(self._state.tasks), timeout=GRACE)
 
     def _protocol(self) -> asyncio.Protocol:
         make = self._config.http_protocol_class

@@ -95,7 +95,24 @@ async def _nothing() -> None:
     """The service is closed already."""
 
 
-async def test_a_client_that_does_not_read_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_leaves_in_the_middle_of_its_request(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with house(tmp_path) as at:
+        reader, writer = await asyncio.open_connection("127.0.0.1", at.gateway.port)
+        head = b"POST /v1/agent HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n"
+        writer.write(head + b"Expect: 100-continue\r\n\r\n")
+        assert b"100" in await reader.readuntil(b"\r\n\r\n")  # the handler waits for the body
+        writer.write(b'{"message"')
+        writer.close()
+        await at.gateway.close()
+        assert at.rows("inbox") == 0
+        assert not caplog.records
+
+
+async def test_a_client_that_does_not_read_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("bot.gateway.listener.GRACE", 0.05)
     async with house(tmp_path) as at:
         await at.submit("hello")
@@ -109,6 +126,7 @@ async def test_a_client_that_does_not_read_holds_nothing_up(tmp_path: Path, monk
         async with asyncio.timeout(PATIENCE):
             await at.gateway.close()
         writer.close()
+        assert not caplog.records
 
 
 async def test_a_port_in_use_is_one_clear_sentence(tmp_path: Path) -> None:
