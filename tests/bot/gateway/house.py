@@ -135,19 +135,21 @@ class Events:
     async def until(self, kind: str) -> list[Sent]:
         """Everything up to the first event of this kind, comments left out."""
         found: list[Sent] = []
-        while (sent := await self.next()) is not None:
-            if sent.event:
-                found.append(sent)
-            if sent.event == kind:
-                return found
+        async with asyncio.timeout(PATIENCE):  # pings do not count
+            while (sent := await self.next()) is not None:
+                if sent.event:
+                    found.append(sent)
+                if sent.event == kind:
+                    return found
         raise AssertionError(f"the stream ended before {kind}: {[sent.event for sent in found]}")
 
     async def rest(self) -> list[Sent]:
         """Everything up to the end, comments left out."""
         found: list[Sent] = []
-        while (sent := await self.next()) is not None:
-            if sent.event:
-                found.append(sent)
+        async with asyncio.timeout(PATIENCE):
+            while (sent := await self.next()) is not None:
+                if sent.event:
+                    found.append(sent)
         return found
 
 
