@@ -183,8 +183,7 @@ def _model_spec(chosen: ChosenModel, thinking: str) -> models.ModelSpec:
 def _channels(config: Config, around: Surroundings) -> list[Channel]:
     """The enabled channels; a platform's library is imported only here, only when it is needed."""
     found: list[Channel] = list(around.channels)
-    if config.channels.console.enabled:
-        found.append(ConsoleChannel(around.clock.now))
+    found.append(ConsoleChannel(around.clock.now))  # `hark chat` needs it also where `hark run` has no terminal
     if config.channels.telegram.enabled and not around.only_local:
         from channels.telegram.adapter import TelegramChannel
         from channels.telegram.poll import Times
@@ -202,7 +201,12 @@ def _channels(config: Config, around: Surroundings) -> list[Channel]:
 
 def _cutting(config: Config) -> dict[str, Cutting]:
     streaming = config.channels.telegram.streaming
-    return {"telegram": Cutting(streaming.min_chars, streaming.max_chars, streaming.break_at)}
+    return {
+        "telegram": Cutting(streaming.min_chars, streaming.max_chars, streaming.break_at),
+        "console": Cutting(200, 4000),
+        # a program wants the answer in one piece, and nothing is said before it is whole
+        "http": Cutting(60_000, 100_000, "message_end"),
+    }
 
 
 def _prompt_parts(config: Config) -> PromptParts:
