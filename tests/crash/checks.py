@@ -160,7 +160,9 @@ def _calls(world: World) -> list[str]:
         text, ran = found[0]["text"], world.executed[call_id]
         if text == NOT_EXECUTED and (ran or turn == "done"):
             wrong.append(f"call {call_id} of a {turn} turn is told as not executed, and ran {ran} times")
-        elif text == INTERRUPTED and (state != "cut" or not (world.died or world.drained > 1 or world.failed_commits or turn == "stopped")):
+        elif text == INTERRUPTED and (
+            state != "cut" or not (world.died or world.drained > 1 or world.failed_commits or turn == "stopped")
+        ):
             wrong.append(f"call {call_id} is told as interrupted without a reason ({state})")
         elif text.startswith("counted") and (state != "done" or ran != 1):
             wrong.append(f"call {call_id} is done, is {state}, ran {ran} times")
