@@ -122,8 +122,8 @@ class Lanes:
             self._refilling.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
-        for task in self._tasks.values():
-            task.cancel()
+        for session_key in self._handles:  # what is only being claimed goes back by itself
+            self._tasks[session_key].cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def wait_idle(self) -> None:
@@ -176,12 +176,15 @@ class Lanes:
     async def _work(self, session_key: str, background: bool) -> None:
         """One turn of a session; when there is another, the session goes to the end of the row."""
         try:
-            claimed = await self._claim(session_key, background)
+            claimed = await self._store.turns.claim(session_key, self._running.model, background=background)
         except StoreUnavailable:
             await self._clock.sleep(_PAUSE)
             self._ready[background].setdefault(session_key)
             return
         if claimed is None:
+            return
+        if not self._open:
+            await self._give_back(claimed)
             return
         task = asyncio.current_task()
         assert task is not None
@@ -199,18 +202,6 @@ class Lanes:
             del self._handles[session_key]
             if again:
                 self._ready[background].setdefault(session_key)
-
-    async def _claim(self, session_key: str, background: bool) -> Claimed | None:
-        """The session's next turn; one that is claimed while the lane is being cut goes back into the queue."""
-        claim = asyncio.ensure_future(self._store.turns.claim(session_key, self._running.model, background=background))
-        try:
-            return await asyncio.shield(claim)
-        except asyncio.CancelledError:
-            await asyncio.wait([claim])
-            claimed = None if claim.cancelled() or claim.exception() else claim.result()
-            if claimed is not None:
-                await self._give_back(claimed)
-            raise
 
     async def _run(self, handle: RunHandle) -> bool:
         """Run a turn; returns whether something of it may be left to run (steering texts that nobody read)."""
@@ -234,18 +225,19 @@ class Lanes:
 
     async def _give_back(self, claimed: Claimed) -> None:
         """A cancelled run: back into the queue, unless a stop has settled it."""
-        with contextlib.suppress(StaleRun, StoreUnavailable):  # stopped, or repaired at the next start
+        with contextlib.suppress(StoreUnavailable):  # repaired at the next start
             await asyncio.shield(self._store.turns.release(claimed.run))
 
     async def _wait_for_store(self, claimed: Claimed) -> None:
         """The store could not write during a run: as soon as it can, the turn goes back into the queue."""
         log.error("the store cannot write; the run waits", turn=claimed.run.turn_id)
-        while True:
-            await self._clock.sleep(_PAUSE)
-            try:
-                await self._store.turns.release(claimed.run)
-                return
-            except StaleRun:
-                return
-            except StoreUnavailable:
-                continue
+        try:
+            while True:
+                await self._clock.sleep(_PAUSE)
+                try:
+                    return await self._store.turns.release(claimed.run)
+                except StoreUnavailable:
+                    continue
+        except asyncio.CancelledError:
+            await self._give_back(claimed)
+            raise

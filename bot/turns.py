@@ -308,13 +308,17 @@ class TurnRun:
     async def _follow_through(self, write: Awaitable[T]) -> T:
         """Await a write to its end even when the run is cancelled meanwhile. A lost turn becomes RunLost."""
         task = asyncio.ensure_future(write)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if not task.cancelled():
+        cancelled: asyncio.CancelledError | None = None
+        while not task.done():
+            try:
                 await asyncio.wait([task])
-                if not task.cancelled():
-                    task.exception()
-            raise
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            if not task.cancelled():
+                task.exception()
+            raise cancelled
+        try:
+            return task.result()
         except StaleRun as error:
             raise RunLost(str(error)) from None

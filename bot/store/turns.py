@@ -11,6 +11,7 @@ from agent.events import AgentEnd, AgentStart, KeptEvent, Outcome
 from agent.journal import CallResult
 from agent.message import Entry, Message, ToolCall, Usage
 from bot.store import codec, repair, rows
+from bot.store.errors import StaleRun
 from bot.store.values import Claimed, Delivery, PlanIn, Planned, RunKey, StepKept
 from bot.store.writer import Writer
 from channels.message import InboundMessage
@@ -224,10 +225,16 @@ class Turns:
         return await self._writer.write(work)
 
     async def release(self, run: RunKey) -> None:
-        """Give a turn back to the queue without counting a crash (drain, or a store that could not write)."""
+        """Give a turn back to the queue without counting a crash (drain, or a store that could not write).
+
+        A turn that is not the run's any more (stopped) stays as it is.
+        """
 
         def work(db: sqlite3.Connection) -> None:
-            _, transcript_id, _, step = rows.check_epoch(db, run)
+            try:
+                _, transcript_id, _, step = rows.check_epoch(db, run)
+            except StaleRun:
+                return
             repair.close_cut_answer(db, run.turn_id, transcript_id, step, go_on=True)
             repair.close_calls(db, run.turn_id, transcript_id, asked=False)
             db.execute("UPDATE turn SET state='queued' WHERE turn_id=?", (run.turn_id,))

@@ -75,14 +75,12 @@ class Writer:
             await self._task
 
     async def _run(self) -> None:
-        while True:
+        while self._units or not self._closing:
             await self._wake.wait()
             self._wake.clear()
             units, self._units = self._units, []
             if units:
                 await self._commit(units)
-            elif self._closing:
-                return
 
     async def _commit(self, units: list[_Unit[Any]]) -> None:
         try:

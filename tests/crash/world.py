@@ -17,7 +17,6 @@ from typing import Any, Literal
 from agent.message import Message, ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
 from bot.agent_api import AgentApi, Submission
-from bot.bus import EventBus
 from bot.clock import Clock
 from bot.config.channels import Channels, Console, DirectMessages, Streaming, Telegram
 from bot.config.model import Agent, Config
@@ -31,7 +30,7 @@ from tests.crash.platform import Platform, PlatformChannel
 
 SPEED = 2000
 """How much faster than the real one the clock of a life runs: a second of waiting takes half a millisecond."""
-PATIENCE = 3.0
+PATIENCE = 6.0
 """Real seconds after which a world that does not come to rest is stuck."""
 When = Literal["before", "after", "effect", "drain", "full"]
 
@@ -247,13 +246,18 @@ class World:
         """Services one after the other, the last one until everything is at rest; then it is stopped in order."""
         person = asyncio.create_task(self._act(), name="person")
         try:
+            stacks = ""
             async with asyncio.timeout(PATIENCE):
-                for end in ends:
-                    if not await self._one_life(end):
-                        return
-                await self._one_life(None)
+                try:
+                    for end in ends:
+                        if not await self._one_life(end):
+                            return
+                    await self._one_life(None)
+                except asyncio.CancelledError:
+                    stacks = "\n".join(repr(task) for task in asyncio.all_tasks())
+                    raise
         except TimeoutError:
-            raise AssertionError(f"stuck: {self.describe()}") from None
+            raise AssertionError(f"stuck: {self.describe()}\n{stacks}") from None
         finally:
             person.cancel()
             await asyncio.gather(person, return_exceptions=True)
@@ -307,8 +311,7 @@ class World:
                 commit_probe=process.probe,
             ),
         )
-        parts = service.parts
-        self.api = AgentApi(parts.store, parts.pipeline, parts.lanes, parts.outbox, EventBus(), clock)
+        self.api = service.parts.api
         await service.start()
         self.changed()
         await process.ended.wait()
