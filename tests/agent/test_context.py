@@ -1,4 +1,4 @@
-"""What of a transcript goes to the model: valid for a strict provider, whole calls, and a beginning that seldom moves."""
+"""What of a transcript goes to the model: valid for a strict provider, whole calls, a beginning that seldom moves."""
 
 from collections.abc import Sequence
 
