@@ -15,6 +15,8 @@ from agent.spec import RunSpec
 
 MAX_WAIT = 30.0
 """Seconds that one run waits for a busy provider, in all."""
+_LEAST_WAIT = 1.0
+"""Seconds between two tries, also where the provider says that none are needed: it has just refused."""
 _WAITS = {ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED}
 _TRY_AGAIN = {ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.UNKNOWN}
 
@@ -67,7 +69,8 @@ class Runner:
     def _wait_for(self, error: ModelError) -> float | None:
         """Seconds until the next try, None when there is none."""
         if error.kind in _WAITS:
-            wait = error.retry_after if error.retry_after is not None else min(2.0 ** (self._notices + 1), 8.0)
+            told = error.retry_after
+            wait = max(told, _LEAST_WAIT) if told is not None else min(2.0 ** (self._notices + 1), 8.0)
             return wait if self._waited + wait <= MAX_WAIT else None
         if error.kind in _TRY_AGAIN and self._answers_at_retry != self.loop.answers:
             self._answers_at_retry = self.loop.answers

@@ -3,13 +3,14 @@
 import asyncio
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import structlog
 
 from agent.context import Context
+from agent.models.base import ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.workspace_files import load as load_files
 from bot.contexts import Contexts
@@ -23,11 +24,11 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """What a system prompt is made of besides the workspace. extra: additions of the configuration, by channel."""
+    """What system prompts are made of. rules: what the model is told about a conversation, by channel."""
 
     name: str
     workspace: Path
-    extra: dict[str, str]
+    rules: Mapping[str, str]
 
 
 class Preparing:
@@ -38,6 +39,7 @@ class Preparing:
         self._parts = parts
         self._cutting = cutting
         self._contexts = Contexts(shop.store)
+        self._fingerprint = _fingerprint(parts, shop.tool_specs)
         self.model = shop.model.name
         self.results = 0
         """Runs that have ended since the start."""
@@ -75,25 +77,24 @@ class Preparing:
         return TurnRun(shop, claimed, system, context, replies, typing)
 
     async def _prompt(self, claimed: Claimed) -> str:
-        """The transcript's own prompt; made anew when there is none or the configuration has changed since."""
-        fingerprint = self._fingerprint(claimed)
-        if claimed.prompt is not None and claimed.fingerprint == fingerprint:
+        """The transcript's own prompt; made anew when there is none or the configuration has changed since.
+
+        It is that of the channel the transcript began on: a message over another one changes no prefix.
+        """
+        if claimed.prompt is not None and claimed.fingerprint == self._fingerprint:
             return claimed.prompt
         files = await asyncio.to_thread(load_files, self._parts.workspace)
         prompt = build_prompt(
-            name=self._parts.name, tools=self._shop.tool_specs, channel=self._rules(claimed), files=files
+            name=self._parts.name,
+            tools=self._shop.tool_specs,
+            channel=self._parts.rules.get(claimed.place.channel, ""),
+            files=files,
         )
-        await self._shop.store.turns.set_prompt(claimed.transcript_id, prompt, fingerprint)
+        await self._shop.store.turns.set_prompt(claimed.transcript_id, prompt, self._fingerprint)
         return prompt
 
-    def _rules(self, claimed: Claimed) -> str:
-        name = claimed.place.channel
-        channel = self._shop.outbox.channel(name)
-        rules = channel.capabilities.rules if channel else "Your answer is handed to a program as Markdown."
-        return "\n".join(part for part in (rules, self._parts.extra.get(name, "")) if part)
 
-    def _fingerprint(self, claimed: Claimed) -> str:
-        """Changes when the configuration does, and not with the workspace: edits there show in the next transcript."""
-        specs = [(tool.name, tool.description, tool.schema_json) for tool in self._shop.tool_specs]
-        parts: list[Any] = [self._parts.name, self._rules(claimed), specs]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+def _fingerprint(parts: PromptParts, specs: Sequence[ToolSpec]) -> str:
+    """Changes when the configuration does, and not with the workspace: edits there show in the next transcript."""
+    tools = [(tool.name, tool.description, tool.schema_json) for tool in specs]
+    return hashlib.sha256(json.dumps([parts.name, sorted(parts.rules.items()), tools]).encode()).hexdigest()[:16]

@@ -77,7 +77,7 @@ async def build(config: Config, around: Surroundings) -> Service:
         outbox.add_channel(channel)
     bus = EventBus()
     shop = _workshop(config, around, store, outbox, bus, model)
-    preparing = Preparing(shop, _prompt_parts(config), _cutting(config))
+    preparing = Preparing(shop, _prompt_parts(config, channels), _cutting(config))
     lanes = Lanes(store, clock, preparing, config.agent.max_concurrent)
     status = Status(store, lanes, model.name, chosen.why if around.model is None else "given")
     registry = builtin.build(status.text)
@@ -209,9 +209,12 @@ def _cutting(config: Config) -> dict[str, Cutting]:
     }
 
 
-def _prompt_parts(config: Config) -> PromptParts:
-    extra = {"telegram": config.channels.telegram.prompt or ""}
-    return PromptParts(config.agent.name, config.workspace, extra)
+def _prompt_parts(config: Config, channels: Sequence[Channel]) -> PromptParts:
+    rules = {"http": "Your answer is handed to a program as Markdown."}
+    rules |= {channel.name: channel.capabilities.rules for channel in channels}
+    if config.channels.telegram.prompt and "telegram" in rules:
+        rules["telegram"] += f"\n{config.channels.telegram.prompt}"
+    return PromptParts(config.agent.name, config.workspace, rules)
 
 
 def _routing(config: Config) -> Routing:

@@ -177,7 +177,7 @@ class Hark:
     async def say(self, text: str, sender: str = "1") -> Reply:
         """Write a message and wait until its turn has ended and everything is delivered; one at a time."""
         events, sent = len(self.events), len(self.channel.texts(sender))
-        await self.write(text, sender)
+        await self.write(text, sender=sender)
         key = session_of(sender)
         await self.until(lambda: self.ends(key, events), f"the end of {text!r}")
         await self.delivered()

@@ -1,6 +1,8 @@
 """Waiting without sleeping: conditions that are looked at whenever something happens, and a clock that tests move."""
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Callable
 
 PATIENCE = 10.0
@@ -22,13 +24,14 @@ class Watch:
         """Return when the condition holds."""
         event = asyncio.Event()
         self._waiting.add(event)
+        deadline = time.monotonic() + PATIENCE  # not the loop's own time, which tests move
         try:
-            async with asyncio.timeout(PATIENCE):
-                while not condition():
-                    event.clear()
-                    await event.wait()
-        except TimeoutError:
-            raise AssertionError(f"{what} did not come within {PATIENCE:g} s") from None
+            while not condition():
+                event.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(PATIENCE):
+                        await event.wait()
+                assert time.monotonic() < deadline, f"{what} did not come within {PATIENCE:g} s"
         finally:
             self._waiting.discard(event)
 
@@ -67,9 +70,9 @@ class ManualTime:
         """How many sleep that have exactly so long to go."""
         return sum(due == self._now + round(seconds * 1000) for due in self._sleeping.values())
 
-    async def until_pause(self, seconds: float) -> None:
-        """Return when somebody sleeps with exactly so long to go."""
-        await self._watch.until(lambda: self.pauses(seconds), f"a pause of {seconds:g} s")
+    async def until_pause(self, seconds: float, count: int = 1) -> None:
+        """Return when so many sleep with exactly so long to go."""
+        await self._watch.until(lambda: self.pauses(seconds) >= count, f"a pause of {seconds:g} s")
 
     def advance(self, seconds: float) -> None:
         """Let time pass; who is due wakes."""

@@ -1,0 +1,170 @@
+"""What of a transcript goes to the model: valid for a strict provider, whole calls, a beginning that seldom moves."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.context import LEFT_OUT, Context, pair
+from agent.cut import INTERRUPTED
+from agent.message import Entry, EntryKind, Message, Part, Text, ToolCall, ToolResult
+from agent.models.base import ModelRequest
+from agent.tokens import estimate
+from tests.scripted_model import invalid
+
+
+class Lines:
+    """Writes a transcript line by line, as the store does."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._calls = 0
+
+    def add(self, kind: EntryKind, *parts: Part) -> None:
+        role = {"assistant": "assistant", "assistant_cut": "assistant", "tool_result": "tool"}.get(kind, "user")
+        message = Message(role, parts)  # type: ignore[arg-type]
+        self.entries.append(
+            Entry(seq=len(self.entries) + 1, kind=kind, message=message, tokens=estimate(message), turn_id="t")
+        )
+
+    def calls(self, count: int) -> list[ToolCall]:
+        self._calls += count
+        return [ToolCall(f"c{self._calls - n}", "act", "{}") for n in range(count)]
+
+    def result(self, call: ToolCall, size: int = 3) -> None:
+        self.add("tool_result", ToolResult(call.call_id, call.name, "r" * size))
+
+
+sizes = st.integers(0, 4000)
+steps = st.lists(
+    st.tuples(st.lists(sizes, max_size=3), sizes, st.sampled_from(["", "steer", "cut", "stop"])), max_size=4
+)
+"""Of one turn: what each call of a step gives back, how long the answer is, and what happens behind it."""
+
+
+def written(turns: Sequence[Sequence[tuple[list[int], int, str]]]) -> Lines:
+    """A transcript of turns as the service can leave them: all calls have results, in any order."""
+    lines = Lines()
+    for number, turn in enumerate(turns):
+        lines.add("user", Text(f"question {number}"))
+        for results, size, event in turn:
+            calls = lines.calls(len(results))
+            lines.add("assistant", Text("a" * (size + 1)), *calls)
+            for call, result in list(zip(calls, results, strict=True))[:: -1 if size % 2 else 1]:
+                lines.result(call, result)
+            if event == "steer":
+                lines.add("user", Text("no, blue"))
+            elif event in ("cut", "stop"):
+                lines.add("assistant_cut", Text("half an answ"))
+                lines.add("note", Text(event))
+    lines.add("user", Text("last question"))
+    return lines
+
+
+transcripts = st.lists(steps, max_size=8).map(written)
+
+
+def refused(messages: Sequence[Message]) -> list[str]:
+    return invalid(ModelRequest(system="", messages=tuple(messages), tools=(), max_output=1))
+
+
+@given(transcripts, st.integers(-100, 6000))
+def test_what_fits_is_valid_and_is_the_end_of_the_transcript(lines: Lines, budget: int) -> None:
+    context = Context(lines.entries)
+    whole = context.tokens
+    moved = context.fit(budget)
+    messages = context.messages()
+    assert not refused(messages)
+    assert moved == (context.start > 1)
+    assert context.entries == lines.entries[context.start - 1 :]
+    assert context.tokens == sum(entry.tokens for entry in context.entries)
+    assert (messages[0].text == LEFT_OUT) == moved
+    if whole <= budget:
+        assert not moved
+    if moved and context.tokens > budget:  # then no smaller piece could be cut off without splitting a call
+        later = [entry.kind for entry in context.entries[1:]]
+        assert "user" not in later or _open_at(context.entries, later.index("user") + 1)
+
+
+def _open_at(entries: Sequence[Entry], index: int) -> bool:
+    asked = {call.call_id for entry in entries[:index] for call in entry.message.tool_calls}
+    done = {p.call_id for entry in entries[:index] for p in entry.message.parts if isinstance(p, ToolResult)}
+    return bool(asked - done)
+
+
+@given(transcripts, st.integers(500, 6000))
+def test_the_beginning_stays_while_what_follows_fits(lines: Lines, budget: int) -> None:
+    """Read line by line, the beginning moves only when the budget is exceeded, and then far enough to stay a while."""
+    context = Context()
+    biggest = max(entry.tokens for entry in lines.entries)
+    since_move = budget
+    for entry in lines.entries:
+        before = context.messages() if context.entries else ()
+        context.append([entry])
+        since_move += entry.tokens
+        if context.fit(budget):
+            if biggest < budget // 20:
+                assert since_move >= budget * 0.3
+            since_move = 0
+        elif entry.kind != "tool_result":
+            assert context.messages()[: len(before)] == before
+    assert not refused(context.messages())
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("user"), st.just(0)),
+            st.tuples(st.just("assistant"), st.integers(0, 3)),
+            st.tuples(st.just("result"), st.integers(0, 12)),
+            st.tuples(st.just("note"), st.just(0)),
+        ),
+        max_size=25,
+    )
+)
+def test_any_transcript_is_repaired(events: list[tuple[str, int]]) -> None:
+    """Results that are missing, late, doubled, or belong to no call: what is sent is valid all the same."""
+    lines = Lines()
+    lines.add("user", Text("hello"))
+    given_results: dict[str, str] = {}
+    for number, (kind, count) in enumerate(events):
+        if kind == "assistant":
+            lines.add("assistant", Text("words"), *lines.calls(count))
+        elif kind == "result":
+            call_id = f"c{count}"
+            given_results.setdefault(call_id, f"result {number}")
+            lines.add("tool_result", ToolResult(call_id, "act", f"result {number}"))
+        else:
+            lines.add("user" if kind == "user" else "note", Text("more"))
+    lines.add("user", Text("last"))
+    messages = pair(lines.entries)
+    assert not refused(messages)
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                assert part.text == given_results.get(part.call_id, INTERRUPTED)
+    words = [entry.message for entry in lines.entries if entry.kind != "tool_result"]
+    assert [message for message in messages if message.role != "tool"] == words
+
+
+def test_open_calls_are_those_of_the_last_answer_without_results() -> None:
+    lines = Lines()
+    lines.add("user", Text("hello"))
+    assert Context(lines.entries).open_calls() == ()
+    calls = lines.calls(3)
+    lines.add("assistant", *calls)
+    assert Context(lines.entries).open_calls() == tuple(calls)
+    lines.result(calls[1])
+    lines.add("user", Text("no, blue"))
+    assert Context(lines.entries).open_calls() == (calls[0], calls[2])
+
+
+def test_words_of_a_turn() -> None:
+    lines = Lines()
+    lines.add("user", Text("hello"))
+    lines.add("assistant", *lines.calls(1))
+    assert not Context(lines.entries).said("t")
+    lines.add("assistant_cut", Text("half"))
+    lines.add("note", Text("cut"))
+    assert Context(lines.entries).said("t")
+    assert not Context(lines.entries).said("another turn")

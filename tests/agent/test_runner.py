@@ -1,0 +1,346 @@
+"""What a run does when a model call fails, in the real service: wait, try again, go on, give up, be stopped."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from agent.cut import CUT_NOTE, INTERRUPTED
+from agent.events import AgentEnd, AgentStart, Notice, Outcome, ToolExecutionStart
+from bot import wording
+from bot.service import PROBE_EVERY
+from bot.store.commands import STOP_NOTE
+from channels.outgoing import Outgoing, SendResult, Sent
+from tests.scripted_model import texts
+from tests.service import Hark, ScriptedTool, running, session_of
+from tests.standins.script import Break, Call, Continuer, Fail, Gate, Hang, Ping, Say
+from tests.watch import LoopTime, Watch
+
+LINES = "The first line of it.\n\nThe second line of it, which is longer.\n\nThe third.\n"
+SMALL_BLOCKS = {"channels": {"telegram": {"streaming": {"min_chars": 1, "max_chars": 64}}}}
+
+
+async def ended(hark: Hark, count: int = 1) -> AgentEnd:
+    """The end of the run of that number in the session of person 1, once everything is delivered."""
+    await hark.until(lambda: len(hark.ends(session_of("1"))) >= count, f"end {count}")
+    await hark.delivered()
+    return hark.ends(session_of("1"))[count - 1]
+
+
+def notices(hark: Hark) -> list[str]:
+    return [event.kind for event in hark.events if isinstance(event, Notice)]
+
+
+async def test_a_busy_provider_is_asked_again_when_it_said(tmp_path: Path) -> None:
+    async with running(tmp_path, channel={"typing_seconds": 5}) as hark:
+        hark.model.add(Fail(429, retry_after=7))
+        hark.model.add(Fail(529, retry_after=2.5))
+        hark.model.add("There.")
+        await hark.write("hello")
+        await hark.time.until_pause(7)
+        assert len(hark.model.requests) == 1
+        hark.time.advance(6.9)
+        await asyncio.sleep(0)
+        assert len(hark.model.requests) == 1
+        hark.time.advance(0.1)
+        await hark.time.until_pause(2.5)
+        hark.time.advance(2.5)
+        end = await ended(hark)
+        assert hark.channel.texts() == ["There."]
+    assert end.outcome is Outcome.COMPLETED
+    assert notices(hark) == ["retry", "retry"]
+    assert hark.channel.log[0] == ("working", "1")
+    assert len([event for event in hark.events if isinstance(event, AgentStart | AgentEnd)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "waits"),
+    [
+        ([20.0, 10.0, 0.5], [20, 10]),
+        ([31.0], []),
+        ([None] * 6, [2, 4, 8, 8, 8]),
+        ([0.0] * 40, [1] * 30),
+    ],
+    ids=["thirty seconds in all", "too long at once", "nothing told", "told not to wait"],
+)
+async def test_waiting_has_an_end(tmp_path: Path, told: list[float | None], waits: list[float]) -> None:
+    async with running(tmp_path) as hark:
+        for seconds in told:
+            hark.model.add(Fail(429, retry_after=seconds))
+        await hark.write("hello")
+        for number, wait in enumerate(waits, 2):
+            await hark.time.until_pause(wait, 2 if wait == PROBE_EVERY else 1)
+            hark.time.advance(wait)
+            await hark.model.until_requests(number)
+        end = await ended(hark)
+        assert hark.channel.texts() == [wording.failure("rate_limit")]
+    assert (end.outcome, end.error_kind) == (Outcome.FAILED, "rate_limit")
+    assert len(hark.model.requests) == len(waits) + 1
+
+
+async def test_a_lost_connection_is_tried_once_more_for_each_answer(tmp_path: Path) -> None:
+    async def work(label: str) -> str:
+        return label
+
+    async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", work, watch)]) as hark:
+        hark.model.add(Break())
+        hark.model.add(Call("act", {"label": "a"}))
+        hark.model.add(Break())
+        hark.model.add("There.")
+        reply = await hark.say("hello")
+        assert (reply.texts, reply.outcome) == (["There."], Outcome.COMPLETED)
+        assert [event.run.attempt for event in reply.events if isinstance(event, AgentStart | AgentEnd)] == [1, 1]
+
+        hark.model.add(Break())
+        hark.model.add(Break())
+        reply = await hark.say("hello")
+        assert reply.texts == [wording.failure("network")]
+        assert (reply.outcome, reply.end.error_kind) == (Outcome.FAILED, "network")
+        assert hark.model.unused == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, "auth"), (402, "billing"), (400, "invalid_request"), (413, "context_overflow")]
+)
+async def test_what_waiting_does_not_mend_is_told_at_once(tmp_path: Path, status: int, kind: str) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add(Fail(status, message="sk-verysecret1 is wrong"))
+        reply = await hark.say("hello")
+        assert (reply.texts, reply.end.error_kind) == ([wording.failure(kind)], kind)
+        assert len(hark.model.requests) == 1
+        assert (await hark.say("hello")).outcome is Outcome.COMPLETED
+
+
+async def test_an_answer_that_breaks_after_text_is_continued(tmp_path: Path) -> None:
+    async with running(tmp_path, config=SMALL_BLOCKS) as hark:
+        hark.model.add(Say(LINES), Break(after_chunks=12))
+        hark.model.add(Say("third, at last."))
+        reply = await hark.say("tell me")
+        assert reply.texts == LINES.split("\n\n")[:2][:1] + reply.texts[1:]
+        assert "".join(said for (said,) in hark.rows("SELECT said FROM delivery ORDER BY delivery_id")).startswith(
+            "The first line of it.\n\n"
+        )
+        second = hark.model.requests[1]
+        assert second.messages[-1].text == CUT_NOTE
+        assert second.messages[-2].role == "assistant"
+        assert LINES.startswith(second.messages[-2].text)
+    assert [notice.kind for notice in reply.of(Notice)] == ["cut"]
+    assert reply.outcome is Outcome.COMPLETED
+    assert len([event for event in reply.events if isinstance(event, AgentStart | AgentEnd)]) == 2
+
+
+async def test_an_answer_that_breaks_twice_after_text_ends_in_one_sentence(tmp_path: Path) -> None:
+    async with running(tmp_path, config=SMALL_BLOCKS) as hark:
+        whole = "\n\n".join(f"This is paragraph {n} of a long answer." for n in range(6))
+        hark.model.default = Continuer(whole, "tell me", cuts=[20, 20])
+        reply = await hark.say("tell me")
+        assert reply.texts[-1] == wording.failure("network")
+        words = reply.texts[:-1]
+        assert whole.startswith("\n\n".join(words))
+        assert len(words) >= 3
+        assert len(hark.model.requests) == 2
+        assert reply.outcome is Outcome.FAILED
+
+        after = await hark.say("go on")
+        assert after.outcome is Outcome.COMPLETED
+        assert "".join(texts(hark.model.requests[2], "assistant")).replace("\n", "") == "".join(words).replace("\n", "")
+
+
+async def test_text_that_was_streamed_and_not_planned_never_existed(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add(Say("Half of an answ"), Break(after_chunks=3))
+        hark.model.add("A whole answer.")
+        reply = await hark.say("hello")
+        assert reply.texts == ["A whole answer."]
+        assert [message.role for message in hark.model.requests[1].messages] == ["user"]
+    assert [notice.kind for notice in reply.of(Notice)] == ["retry"]
+
+
+async def test_a_silent_model_is_tried_once_more(tmp_path: Path) -> None:
+    time = LoopTime()
+    async with running(tmp_path) as hark:
+        hangs = [Hang(), Hang()]
+        for hang in hangs:
+            hark.model.add(hang)
+        await hark.write("hello")
+        for hang in hangs:
+            await hang.entered()
+            await time.advance(59)
+            assert hark.model.active == 1
+            await time.advance(2)
+        end = await ended(hark)
+        assert hark.channel.texts() == [wording.failure("timeout")]
+        assert (end.outcome, end.error_kind, end.error_message) == (
+            Outcome.FAILED,
+            "timeout",
+            "the model was silent for 60 s",
+        )
+
+
+async def test_only_the_silence_of_the_model_counts(tmp_path: Path) -> None:
+    """A slow tool, a slow commit and a stream that shows a sign of life are no silence."""
+    time = LoopTime()
+    gate, hang = Gate(), Hang()
+    loop = asyncio.get_running_loop()
+
+    async def slow(label: str) -> str:
+        await time.advance(100)
+        return label
+
+    slow_commits = threading.Event()
+    may_send = asyncio.Event()
+
+    async def held(outgoing: Outgoing) -> SendResult:
+        await may_send.wait()
+        return Sent()
+
+    def take_two_minutes(at: str) -> None:
+        if at == "before" and slow_commits.is_set():
+            asyncio.run_coroutine_threadsafe(time.advance(120), loop).result(5)
+
+    async with running(
+        tmp_path,
+        config=SMALL_BLOCKS | {"agent": {"timeout_seconds": 10**6}},
+        tools=lambda watch: [ScriptedTool("slow", slow, watch)],
+        probe=take_two_minutes,
+    ) as hark:
+        hark.model.add(Call("slow"))
+        hark.model.add(Say(LINES, gate=gate), Ping(), hang, Ping())
+        await hark.write("hello")
+        await hark.model.until_requests(2)
+        hark.channel.on_send = held  # so that no commit is made but by the run, which waits for it
+        slow_commits.set()
+        for _ in LINES.split():
+            await gate.reached(10**6)
+            await time.advance(40)
+            gate.let()
+        await hang.entered(10**6)
+        slow_commits.clear()
+        may_send.set()
+        await time.advance(40)
+        hang.release()
+        assert await hark.until_texts(3) == [line.strip() for line in LINES.split("\n\n")]
+        assert len(hark.model.requests) == 2
+
+
+async def test_no_limit_of_silence(tmp_path: Path) -> None:
+    time = LoopTime()
+    async with running(tmp_path, config={"agent": {"idle_timeout_seconds": 0}}) as hark:
+        hang = Hang()
+        hark.model.add(hang, "At last.")
+        await hark.write("hello")
+        await hang.entered()
+        await time.advance(599)
+        hang.release()
+        await ended(hark)
+        assert hark.channel.texts() == ["At last."]
+
+
+async def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    time = LoopTime()
+    stopped = asyncio.Event()
+
+    async def forever(label: str) -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return label
+
+    async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", forever, watch)]) as hark:
+        hark.model.add("I try.", Call("act", {"label": "a"}), Call("act", {"label": "b"}))
+        await hark.write("do it")
+        await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
+        await time.advance(601)
+        end = await ended(hark)
+        assert stopped.is_set()
+        assert hark.channel.texts() == ["I try.", wording.failure("timeout")]
+        assert (end.outcome, end.error_kind) == (Outcome.TIMEOUT, "timeout")
+        await hark.say("what happened?")
+        (results,) = texts(hark.model.requests[1], "tool")
+        assert results.startswith(INTERRUPTED)
+
+
+async def block(label: str) -> str:
+    await asyncio.Event().wait()
+    return label
+
+
+def blocking(watch: Watch) -> list[ScriptedTool]:
+    return [ScriptedTool("act", block, watch)]
+
+
+async def test_stop_in_the_middle_of_an_answer(tmp_path: Path) -> None:
+    async with running(tmp_path, config=SMALL_BLOCKS) as hark:
+        gate = Gate()
+        hark.model.add(Say(LINES), Say(" And more.", gate=gate))
+        await hark.write("tell me")
+        await gate.reached()
+        await hark.until_texts(2)
+        await hark.write("/stop")
+        assert (await ended(hark)).outcome is Outcome.ABORTED
+        await hark.until(lambda: hark.channel.texts()[-1] == "Stopped.")
+        assert hark.model.active == 0
+        await hark.say("why?")
+        request = hark.model.requests[1]
+        assert [message.role for message in request.messages] == ["user", "assistant", "user", "user"]
+        assert request.messages[2].text == STOP_NOTE
+        assert LINES.startswith(request.messages[1].text.strip())
+
+
+async def test_stop_in_the_middle_of_a_tool(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=blocking) as hark:
+        hark.model.add(Call("act", {"label": "a"}), Call("act", {"label": "b"}))
+        await hark.write("do it")
+        await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
+        await hark.write("/stop")
+        assert (await ended(hark)).outcome is Outcome.ABORTED
+        assert await hark.until_texts(1) == ["Stopped."]
+        assert hark.rows("SELECT call_id, state FROM tool_call ORDER BY ordinal") == [
+            ("call-1", "cut"),
+            ("call-2", "cut"),
+        ]
+        await hark.say("why?")
+        assert texts(hark.model.requests[1], "tool")[0].startswith(INTERRUPTED)
+
+
+async def test_stop_while_waiting_for_a_busy_provider(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add(Fail(429, retry_after=20))
+        await hark.write("hello")
+        await hark.time.until_pause(20)
+        await hark.write("/stop")
+        assert (await ended(hark)).outcome is Outcome.ABORTED
+        assert await hark.until_texts(1) == ["Stopped."]
+        hark.time.advance(20)
+        assert (await hark.say("and now?")).outcome is Outcome.COMPLETED
+        assert len(hark.model.requests) == 2
+
+
+async def test_a_service_that_ends_leaves_a_turn_that_goes_on(tmp_path: Path) -> None:
+    """Drained in the middle of an answer, then of a tool: one run for those who watch, and nothing said twice."""
+    async with running(tmp_path, config=SMALL_BLOCKS) as hark:
+        gate = Gate()
+        hark.model.add(Say(LINES), Say("Never seen.", gate=gate))
+        await hark.write("tell me")
+        await gate.reached()
+        before = await hark.until_texts(2)
+    async with running(tmp_path, config=SMALL_BLOCKS, tools=blocking) as hark:
+        hark.model.default = lambda request: [Say("And this."), Call("act")]
+        await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
+        request = hark.model.requests[0]
+        assert [message.role for message in request.messages] == ["user", "assistant", "user"]
+        assert request.messages[1].text.split() == " ".join(before).split()
+        assert request.messages[2].text == CUT_NOTE
+        assert hark.rows("SELECT state, crashes FROM turn") == [("running", 0)]
+    async with running(tmp_path, config=SMALL_BLOCKS) as hark:
+        hark.model.default = lambda request: "Done."
+        await hark.until(lambda: hark.ends(session_of("1")))
+        assert texts(hark.model.requests[0], "tool") == [INTERRUPTED]
+        assert hark.rows("SELECT state, crashes, epoch FROM turn") == [("done", 0, 3)]
+        events = hark.rows("SELECT json_extract(body, '$.type') AS type FROM event WHERE type LIKE 'agent%'")
+        assert events == [("agent_start",), ("agent_end",)]
+        await hark.delivered()
+        said = hark.rows("SELECT said FROM delivery WHERE state='sent' ORDER BY delivery_id")
+    assert "|".join(text.strip() for (text,) in said) == "|".join((*before, "And this.", "Done."))
