@@ -38,7 +38,10 @@ def _console() -> Console:
 async def run(parts: Sequence[str], scale: Scale, console: Console) -> None:
     """Measure the parts one after the other; each table is printed when it is complete."""
     machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    console.print(f"{machine}. Medians of {scale.rounds} rounds; believe ratios of 1.5 and more.")
+    load = os.getloadavg()[0]
+    console.print(f"{machine}; load before the start {load:.1f}. Medians of {scale.rounds} rounds.")
+    if load > 0.5:
+        console.print("The machine is busy with something else: believe only ratios to the raw call.")
     async with model_server() as model:
         for name in parts:
             part = import_module(f"bench.{name}")

@@ -32,7 +32,7 @@ class Old:
     channel: BenchChannel
     first: float = 0.0
     samples: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    raw: list[float] = field(default_factory=list)
+    raw: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
 
 async def measure(model: Model, scale: Scale) -> list[Row]:
@@ -85,7 +85,8 @@ async def _beside(model: Model, scale: Scale, old: Old) -> None:
     exchanges = int(old.samples["size"][-1] * 1000 // 460)
     async with raw_history(model, "anthropic", exchanges) as ask:
         await _turns(model, old, ask, 1)
-        old.raw += (await _turns(model, old, ask, max(2, scale.turns // 30)))["in"]
+        for name, values in (await _turns(model, old, ask, max(2, scale.turns // 30))).items():
+            old.raw[name] += values
 
 
 def _rows(old: Old, window: int) -> list[Row]:
@@ -97,12 +98,14 @@ def _rows(old: Old, window: int) -> list[Row]:
         return [row, cpu]
     nanobot, openclaw = _LIMITS.get(old.lines, ("", ""))
     what = f"{old.lines:,} lines"
-    raw = median(old.raw)
+    raw = {name: median(values) for name, values in old.raw.items()}
     return [
-        Row(what=f"{what}: in → model", unit="ms", hark=figures["in"], raw=raw, nanobot=nanobot, openclaw=openclaw),
+        Row(
+            what=f"{what}: in → model", unit="ms", hark=figures["in"], raw=raw["in"], nanobot=nanobot, openclaw=openclaw
+        ),
         Row(what=f"{what}: the same, first turn after a restart", unit="ms", hark=old.first),
-        Row(what=f"{what}: CPU per turn", unit="ms", hark=figures["cpu"], target="15"),
-        Row(what=f"{what}: request", unit="kB", hark=figures["size"], target="12 + history"),
+        Row(what=f"{what}: CPU per turn", unit="ms", hark=figures["cpu"], raw=raw["cpu"], target="15"),
+        Row(what=f"{what}: request", unit="kB", hark=figures["size"], raw=raw["size"], target="12 + history"),
         Row(what=f"{what}: written to disk per turn", unit="kB", hark=figures["disk"], target="20, flat"),
     ]
 

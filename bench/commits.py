@@ -2,16 +2,31 @@
 
 import contextlib
 import time
+from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
 from bench.figures import Row, Scale
 from bench.load import after, at_once, before
-from bench.model import Model
+from bench.model import Ask, Model, raw_sdk
 from bench.service import folder, hark
 
 TITLE = "Commits, with a simulated fsync of 10 ms (anthropic)"
 FSYNC = 0.010
+
+
+_NAMES = {"before": "in → model p50", "after": "last token → send p50", "whole": "whole turn p50", "rate": "turns"}
+_UNITS = {"before": "ms", "after": "ms", "whole": "ms", "rate": "/s"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One round: medians in milliseconds, and turns per second."""
+
+    before: float
+    after: float
+    whole: float
+    rate: float
 
 
 class SlowDisk:
@@ -32,31 +47,34 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
     rows: list[Row] = []
     disk = SlowDisk()
     async with contextlib.AsyncExitStack() as stack:
-        channel = await stack.enter_async_context(
-            hark(stack.enter_context(folder()), model, "anthropic", probe=disk),
-        )
+        raw = await stack.enter_async_context(raw_sdk(model, "anthropic"))
+        home = stack.enter_context(folder())
+        channel = await stack.enter_async_context(hark(home, model, "anthropic", probe=disk))
         for sessions in (1, scale.sessions[1]):
             await at_once(channel.ask, sessions, sessions)
-            commits, rates, waits = [], [], []
-            ins: list[float] = []
-            outs: list[float] = []
+            commits: list[float] = []
+            samples: list[Sample] = []
+            beside: list[Sample] = []
             for _ in range(scale.rounds):
-                await model.take()
-                count, begun = disk.commits, time.monotonic()
-                asked = await at_once(channel.ask, sessions, max(sessions, scale.turns // 2))
-                rates.append(len(asked) / (time.monotonic() - begun))
-                commits.append((disk.commits - count) / len(asked))
-                taken = await model.take()
-                ins += before(asked, taken)
-                outs += after(asked, taken)
-                waits += [1000 * (one.done - one.sent) for one in asked]
+                turns = max(sessions, scale.turns // 2)
+                beside.append(await _sample(model, raw, sessions, turns))
+                count = disk.commits
+                samples.append(await _sample(model, channel.ask, sessions, turns))
+                commits.append((disk.commits - count) / turns)
             what = "1 session" if sessions == 1 else f"{sessions} sessions at once"
-            rows += [
-                Row(what=f"{what}: commits per turn", unit="", hark=median(commits)),
-                Row(what=f"{what}: in → model p50", unit="ms", hark=median(ins)),
-                Row(what=f"{what}: last token → send p50", unit="ms", hark=median(outs)),
-                Row(what=f"{what}: whole turn p50", unit="ms", hark=median(waits)),
-                Row(what=f"{what}: turns", unit="/s", hark=median(rates)),
-            ]
+            rows.append(Row(what=f"{what}: commits per turn", unit="", hark=median(commits)))
+            for name, unit in _UNITS.items():
+                hark_, raw_ = (median(getattr(one, name) for one in found) for found in (samples, beside))
+                rows.append(Row(what=f"{what}: {_NAMES[name]}", unit=unit, hark=hark_, raw=raw_))
         disk.seconds = 0.0
     return rows
+
+
+async def _sample(model: Model, ask: Ask, sessions: int, turns: int) -> Sample:
+    await model.take()
+    begun = time.monotonic()
+    asked = await at_once(ask, sessions, turns)
+    rate = len(asked) / (time.monotonic() - begun)
+    taken = await model.take()
+    whole = median(1000 * (one.done - one.sent) for one in asked)
+    return Sample(median(before(asked, taken)), median(after(asked, taken)), whole, rate)

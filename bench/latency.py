@@ -16,7 +16,7 @@ from bench.process import hark_over_http
 from bench.service import folder, hark
 
 TITLE = "Latency, model time zero, 20 tokens"
-RATE = 25.0
+RATE = 50.0
 """Turns per second."""
 
 

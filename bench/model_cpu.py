@@ -24,20 +24,20 @@ from bench.model import APIS, Model
 MESSAGES = 1_500
 EVENTS = 4_000
 _WORD = "a word or two of a conversation that has been going on for quite a while by now, "
-_TRIES = 5
-TITLE = "CPU of a model call, without a server (best of five)"
+TITLE = "CPU of a model call, without a server (best of several tries)"
 
 
 async def measure(model: Model, scale: Scale) -> list[Row]:
     """Take all figures; about ten seconds."""
+    tries = min(5, scale.turns)
     rows = []
     for api in APIS:
-        short = await _best(_hark(api, _sse(api, 1), _request(2)))
-        long = await _best(_hark(api, _sse(api, 1), _request(MESSAGES)))
-        stream = await _best(_hark(api, _sse(api, EVENTS), _request(2)))
-        sdk_short = await _best(_sdk(api, _sse(api, 1), 2))
-        sdk_long = await _best(_sdk(api, _sse(api, 1), MESSAGES))
-        sdk_stream = await _best(_sdk(api, _sse(api, EVENTS), 2))
+        short = await _best(_hark(api, _sse(api, 1), _request(2)), tries)
+        long = await _best(_hark(api, _sse(api, 1), _request(MESSAGES)), tries)
+        stream = await _best(_hark(api, _sse(api, EVENTS), _request(2)), tries)
+        sdk_short = await _best(_sdk(api, _sse(api, 1), 2), tries)
+        sdk_long = await _best(_sdk(api, _sse(api, 1), MESSAGES), tries)
+        sdk_stream = await _best(_sdk(api, _sse(api, EVENTS), 2), tries)
         event, sdk_event = (
             1e6 * (many - one) / (EVENTS - 1) for many, one in ((stream, short), (sdk_stream, sdk_short))
         )
@@ -53,11 +53,11 @@ def _row(what: str, hark: float, sdk: float, unit: str, target: str) -> Row:
     return Row(what=what, unit=unit, hark=hark, raw=sdk, target=target)
 
 
-async def _best(call: Callable[[], Awaitable[None]]) -> float:
+async def _best(call: Callable[[], Awaitable[None]], tries: int) -> float:
     """The least CPU of a few tries, in seconds; the first one warms up."""
     await call()
     taken = []
-    for _ in range(_TRIES):
+    for _ in range(tries):
         start = time.process_time()
         await call()
         taken.append(time.process_time() - start)

@@ -1,4 +1,4 @@
-"""Cold start and memory of `hark run`, from outside; the command line's help beside a bare interpreter."""
+"""Cold start and memory of `hark run`, from outside, beside the library alone; the help beside a bare interpreter."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from bench.figures import Row, Scale
-from bench.model import ROOT, Model, question
+from bench.model import KEY, ROOT, Model, question
 from bench.process import HarkProcess, hark_over_http
 from bench.service import folder
 
@@ -17,11 +17,15 @@ _SESSIONS = 50
 
 async def measure(model: Model, scale: Scale) -> list[Row]:
     """Several starts; memory in the last of them."""
-    bare, help_, ready, first = [], [], [], []
+    bare, help_, ready, first, raw = [], [], [], [], []
+    raw_memory = 0.0
     memory: list[float] = []
     for number in range(scale.rounds):
-        bare.append(await _run("-c", "pass"))
-        help_.append(await _run("-m", "bot", "--help"))
+        bare.append((await _run("-c", "pass"))[0])
+        help_.append((await _run("-m", "bot", "--help"))[0])
+        taken, resident = await _run("-m", "bench.raw_start", model.url, KEY)
+        raw.append(taken)
+        raw_memory = float(resident)
         with folder() as home:
             begun = time.monotonic()
             async with hark_over_http(home, model, "anthropic") as hark:
@@ -36,7 +40,6 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
             what="process start → /readyz says yes, a message is accepted",
             unit="s",
             hark=median(ready),
-            raw=median(bare),
             target="1.2",
             nanobot="1.53",
             openclaw="11.8",
@@ -45,6 +48,7 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
             what="process start → first answer complete",
             unit="s",
             hark=median(first),
+            raw=median(raw),
             target="2.5",
             nanobot="2.6–3.1",
             openclaw="17–20",
@@ -63,6 +67,7 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
             what="memory after the first turn, SDK imported",
             unit="MiB",
             hark=memory[1],
+            raw=raw_memory,
             target="110",
             nanobot="158 (50 turns)",
             openclaw="1,166",
@@ -85,29 +90,30 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
     ]
 
 
-async def _run(*arguments: str) -> float:
-    """Seconds that a process takes, the better of two."""
+async def _run(*arguments: str) -> tuple[float, bytes]:
+    """Seconds that a process takes, the better of two, and what it printed."""
     taken = []
     for _ in range(2):
         begun = time.monotonic()
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.DEVNULL
+            sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
         )
-        await process.wait()
+        printed, _ = await process.communicate()
         taken.append(time.monotonic() - begun)
-    return min(taken)
+    return min(taken), printed
 
 
 async def _many(model: Model, hark: HarkProcess, messages: int) -> Sequence[float]:
     """Post messages without waiting, then wait for the last of each session: memory then, and turns per second."""
     begun = time.monotonic()
+    each = max(1, messages // _SESSIONS)
 
     async def talk(session: int) -> None:
-        for _ in range(messages // _SESSIONS - 1):
+        for _ in range(each - 1):
             await hark.post(session, question()[1])
         await hark.ask(session)
 
     await model.answer_with(tokens=5)
     await asyncio.gather(*(talk(session) for session in range(_SESSIONS)))
     await model.answer_with()
-    return hark.memory(), messages / (time.monotonic() - begun)
+    return hark.memory(), each * _SESSIONS / (time.monotonic() - begun)
