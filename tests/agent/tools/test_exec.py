@@ -147,7 +147,9 @@ async def test_a_group_is_asked_to_end_before_it_is_killed(root: Path) -> None:
         process.open_gate()
         await ready.wait()
         assert await process.end(grace_seconds=10) == 7
-    assert said == b"ready\nbye\n"
+    # a shell may also say that its reading was interrupted
+    assert said.startswith(b"ready\n")
+    assert said.endswith(b"bye\n")
 
 
 async def test_the_time_limit_ends_also_those_who_do_not_listen(root: Path) -> None:
