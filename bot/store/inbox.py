@@ -74,7 +74,7 @@ class Inbox:
             found = db.execute(
                 "SELECT session_key, background, min(at) AS since FROM ("
                 " SELECT session_key, kind IN ('beat','job','child') AS background, created_at AS at FROM turn"
-                " WHERE state='queued' AND epoch > 0"
+                " WHERE state IN ('queued','running','parked') AND state='queued' AND epoch > 0"
                 " UNION ALL SELECT session_key, kind IN ('wake','job','child'), accepted_at FROM inbox"
                 " WHERE state='waiting' AND kind <> 'command') GROUP BY session_key, background ORDER BY since LIMIT ?",
                 (limit,),
@@ -88,7 +88,8 @@ class Inbox:
 
         def work(db: sqlite3.Connection) -> list[tuple[int, str, InboundMessage]]:
             found = db.execute(
-                "SELECT seq, session_key, payload FROM inbox WHERE state='waiting' AND kind='command' ORDER BY seq"
+                "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
+                " WHERE state='waiting' AND kind='command' ORDER BY seq"
             ).fetchall()
             return [(row[0], row[1], codec.load_inbound(row[2])) for row in found]
 
@@ -199,7 +200,11 @@ def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
             (moved.channel, moved.account, moved.new_chat, thread),
         ).fetchone()
         db.execute("UPDATE conversation SET moved_to=? WHERE conv_id=?", (new, old))
-        db.execute("UPDATE delivery SET conv_id=? WHERE conv_id=? AND state IN ('planned','unknown')", (new, old))
+        db.execute(
+            "UPDATE delivery SET conv_id=? WHERE conv_id=? AND state IN ('planned','sending','unknown')"
+            " AND state <> 'sending'",
+            (new, old),
+        )
         db.execute(
             "UPDATE turn SET reply_conv=? WHERE reply_conv=? AND state IN ('queued','running','parked')", (new, old)
         )

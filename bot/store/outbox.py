@@ -87,7 +87,7 @@ class Deliveries:
         def work(db: sqlite3.Connection) -> None:
             found = db.execute(
                 "SELECT delivery_id, channel FROM delivery JOIN conversation USING (conv_id)"
-                " WHERE state IN ('sending','unknown')"
+                " WHERE state IN ('planned','sending','unknown') AND state <> 'planned'"
             ).fetchall()
             for delivery_id, channel in found:
                 _settle(db, delivery_id, Unknown("the service ended during the call"), rule_of(channel), now)

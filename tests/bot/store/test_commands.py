@@ -14,7 +14,8 @@ async def test_a_turn_that_waits_is_ended_once_though_it_was_steered(tmp_path: P
         stop = await accept(store, "/stop", InboundKind.COMMAND)
         kept = await store.commands.stop(stop, KEY, lambda stopped: ())
         assert [end.run.turn_id for end in kept.stopped.ends] == ["t1"]
-        assert kept.stopped.dropped == 1 and not kept.stopped.running
+        assert kept.stopped.dropped == 1
+        assert not kept.stopped.running
         assert (await store.reads.totals()).waiting == 0
 
 
@@ -36,6 +37,7 @@ async def test_a_turn_of_a_later_message_goes_on(tmp_path: Path) -> None:
         claimed = await claim(store)
         assert (await store.commands.stop(early, KEY, lambda stopped: ())).stopped == Stopped()
         view = await store.reads.turn(claimed.run.turn_id)
-        assert view is not None and view.state is TurnState.RUNNING
+        assert view is not None
+        assert view.state is TurnState.RUNNING
         late = await accept(store, "/stop", InboundKind.COMMAND)
         assert (await store.commands.stop(late, KEY, lambda stopped: ())).stopped.running
