@@ -185,7 +185,10 @@ def _edited(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> Acce
 
 
 def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
-    """Let everything of a chat follow it to its new id: conversation, open deliveries, session keys, open turns."""
+    """Let what is open follow a chat to its new id: messages that wait, turns, deliveries.
+
+    Session keys stay: those of direct messages name a person and not a chat.
+    """
     olds = db.execute(
         "SELECT conv_id, thread, kind FROM conversation WHERE channel=? AND account=? AND chat=? AND moved_to IS NULL",
         (moved.channel, moved.account, moved.old_chat),
@@ -208,4 +211,5 @@ def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
         db.execute(
             "UPDATE turn SET reply_conv=? WHERE reply_conv=? AND state IN ('queued','running','parked')", (new, old)
         )
+        db.execute("UPDATE inbox SET conv_id=? WHERE conv_id=? AND state='waiting'", (new, old))
         db.execute("UPDATE session SET last_conv=? WHERE last_conv=?", (new, old))
