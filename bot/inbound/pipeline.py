@@ -141,6 +141,10 @@ def _well_formed(message: InboundMessage) -> InboundMessage:
         message,
         event_key=well_formed(message.event_key),
         text=well_formed(message.text),
+        attachments=tuple(
+            replace(found, ref=well_formed(found.ref), name=well_formed(found.name), mime=well_formed(found.mime))
+            for found in message.attachments
+        ),
         origin=replace(origin, sender_name=well_formed(origin.sender_name)),
     )
 
