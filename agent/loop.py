@@ -12,7 +12,7 @@ from agent.context import Context
 from agent.errors import ErrorKind, ModelError
 from agent.events import MessageEnd, MessageStart, MessageUpdate, Outcome
 from agent.journal import Cut, Journal
-from agent.message import Message, Part, Text, ToolCall
+from agent.message import Message, Part, Text, Thinking, ToolCall
 from agent.models.base import (
     Alive,
     Answer,
@@ -174,6 +174,8 @@ class Loop:
             elif isinstance(part, Text):
                 if not part.text:
                     continue
+                part = replace(part, text=well_formed(part.text))
+            elif isinstance(part, Thinking):
                 part = replace(part, text=well_formed(part.text))
             parts.append(part)
         message = replace(answer.message, parts=tuple(parts), model=self._spec.model.name)

@@ -15,7 +15,7 @@ from bot.store.store import Store
 from bot.store.values import Delivery
 from channels.base import Channel, UnknownOutcome
 from channels.message import ChatKind, Place
-from channels.outgoing import Moved, NotSent, Outgoing, Refused, SendResult, Unknown
+from channels.outgoing import NotSent, Outgoing, Refused, SendResult, Sent, Unknown
 
 log = structlog.get_logger()
 
@@ -52,6 +52,10 @@ class Outbox:
     async def start(self) -> None:
         """Settle what a crash left, then serve what is open."""
         await self._store.deliveries.recover(self._rule)
+        await self.serve_open()
+
+    async def serve_open(self) -> None:
+        """Serve every conversation with something to deliver, as the store knows them."""
         for conv_id, place in await self._store.deliveries.open_conversations():
             self._serve(conv_id, place)
 
@@ -75,7 +79,7 @@ class Outbox:
         if place.kind is ChatKind.API:
             return
         if deliveries:
-            self._serve(conv_id, place, deliveries[0] if deliveries[0].begun else None)
+            self._serve(deliveries[0].conv_id, place, deliveries[0] if deliveries[0].begun else None)
         elif reserved and conv_id in self._more:
             self._serve(conv_id, place)
 
@@ -130,9 +134,13 @@ class Outbox:
                 ready = self._ready[channel.name]  # before the call: what opens during it must not be missed
                 result = await self._send(channel, place, begun)
                 begun = None
-                if isinstance(result, Moved):
-                    conv_id, place = await self._store.deliveries.place(conv_id)
-                elif isinstance(result, NotSent) and result.retry_after is None:
+                if isinstance(result, Sent | Refused):
+                    continue
+                now_at, place = await self._store.deliveries.place(conv_id)
+                if now_at != conv_id:
+                    self._serve(now_at, place)
+                    return
+                if isinstance(result, NotSent) and result.retry_after is None:
                     if self._draining:
                         return
                     self._held.add(conv_id)

@@ -64,6 +64,10 @@ class Signals:
         """A command is to be carried out."""
         self._commands.begin(seq, session_key, message)
 
+    async def moved(self) -> None:
+        """A chat has another id, and what is to be said in it goes there."""
+        await self._outbox.serve_open()
+
     def can_send(self, channel: str) -> None:
         """A channel can send again."""
         self._outbox.can_send(channel)

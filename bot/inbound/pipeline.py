@@ -36,6 +36,9 @@ class Accepting(Protocol):
     def command(self, seq: int, session_key: str, message: InboundMessage) -> None:
         """A command is to be carried out."""
 
+    async def moved(self) -> None:
+        """A chat has another id, and what is to be said in it goes there."""
+
     def can_send(self, channel: str) -> None:
         """A channel can send again."""
 
@@ -75,6 +78,8 @@ class Pipeline:
             raise NotAccepted(str(error)) from None
         for item, answer in zip(items, answers, strict=True):
             self._tell(item, answer)
+        if any(isinstance(item, ChatMoved) for item in items):
+            await self._accepting.moved()
 
     async def accept_one(self, item: AcceptedMessage) -> Fresh | Duplicate:
         """Accept a message whose session is known (HTTP, console). Raises StoreUnavailable."""
@@ -136,6 +141,10 @@ def _well_formed(message: InboundMessage) -> InboundMessage:
         message,
         event_key=well_formed(message.event_key),
         text=well_formed(message.text),
+        attachments=tuple(
+            replace(found, ref=well_formed(found.ref), name=well_formed(found.name), mime=well_formed(found.mime))
+            for found in message.attachments
+        ),
         origin=replace(origin, sender_name=well_formed(origin.sender_name)),
     )
 

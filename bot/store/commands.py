@@ -89,19 +89,19 @@ class Commands:
 
 def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: str) -> Stopped:
     """Stop the turns of a session that began with a message before `before`, and drop what waited before it."""
-    turns = db.execute(
-        "SELECT turn_id FROM turn WHERE session_key=? AND state IN ('queued','running','parked') AND epoch > 0",
-        (session_key,),
-    ).fetchall()
-    ends = [_stop_turn(db, turn_id, now, reason) for (turn_id,) in turns]
     waiting = db.execute(
-        "UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND state IN ('waiting','steering')"
+        "UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND state='waiting'"
         " AND kind <> 'command' AND seq < ? RETURNING turn_id",
         (reason, session_key, before),
     ).fetchall()
-    made = (turn_id for (turn_id,) in waiting if turn_id is not None)  # at acceptance, for HTTP
-    dropped = [rows.end_turn(db, turn_id, Outcome.ABORTED, now) for turn_id in made]
-    return Stopped(running=bool(ends), dropped=len(waiting), ends=(*ends, *dropped))
+    begun = db.execute(
+        "SELECT turn_id FROM turn WHERE session_key=? AND state IN ('queued','running','parked') AND epoch > 0"
+        " AND (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) < ?",
+        (session_key, before),
+    ).fetchall()
+    made = [row for row in waiting if row[0] is not None]  # at acceptance, for HTTP
+    ends = tuple(_stop_turn(db, turn_id, now, reason) for (turn_id,) in (*begun, *made))
+    return Stopped(running=bool(begun), dropped=len(waiting), ends=ends)
 
 
 def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> AgentEnd:

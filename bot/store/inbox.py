@@ -74,7 +74,7 @@ class Inbox:
             found = db.execute(
                 "SELECT session_key, background, min(at) AS since FROM ("
                 " SELECT session_key, kind IN ('beat','job','child') AS background, created_at AS at FROM turn"
-                " WHERE state='queued' AND epoch > 0"
+                " WHERE state IN ('queued','running','parked') AND state='queued' AND epoch > 0"
                 " UNION ALL SELECT session_key, kind IN ('wake','job','child'), accepted_at FROM inbox"
                 " WHERE state='waiting' AND kind <> 'command') GROUP BY session_key, background ORDER BY since LIMIT ?",
                 (limit,),
@@ -88,7 +88,8 @@ class Inbox:
 
         def work(db: sqlite3.Connection) -> list[tuple[int, str, InboundMessage]]:
             found = db.execute(
-                "SELECT seq, session_key, payload FROM inbox WHERE state='waiting' AND kind='command' ORDER BY seq"
+                "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
+                " WHERE state='waiting' AND kind='command' ORDER BY seq"
             ).fetchall()
             return [(row[0], row[1], codec.load_inbound(row[2])) for row in found]
 
@@ -184,7 +185,10 @@ def _edited(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> Acce
 
 
 def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
-    """Let everything of a chat follow it to its new id: conversation, open deliveries, session keys, open turns."""
+    """Let what is open follow a chat to its new id: messages that wait, turns, deliveries.
+
+    Session keys stay: those of direct messages name a person and not a chat.
+    """
     olds = db.execute(
         "SELECT conv_id, thread, kind FROM conversation WHERE channel=? AND account=? AND chat=? AND moved_to IS NULL",
         (moved.channel, moved.account, moved.old_chat),
@@ -199,8 +203,13 @@ def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
             (moved.channel, moved.account, moved.new_chat, thread),
         ).fetchone()
         db.execute("UPDATE conversation SET moved_to=? WHERE conv_id=?", (new, old))
-        db.execute("UPDATE delivery SET conv_id=? WHERE conv_id=? AND state IN ('planned','unknown')", (new, old))
+        db.execute(
+            "UPDATE delivery SET conv_id=? WHERE conv_id=? AND state IN ('planned','sending','unknown')"
+            " AND state <> 'sending'",
+            (new, old),
+        )
         db.execute(
             "UPDATE turn SET reply_conv=? WHERE reply_conv=? AND state IN ('queued','running','parked')", (new, old)
         )
+        db.execute("UPDATE inbox SET conv_id=? WHERE conv_id=? AND state='waiting'", (new, old))
         db.execute("UPDATE session SET last_conv=? WHERE last_conv=?", (new, old))

@@ -87,7 +87,7 @@ class Deliveries:
         def work(db: sqlite3.Connection) -> None:
             found = db.execute(
                 "SELECT delivery_id, channel FROM delivery JOIN conversation USING (conv_id)"
-                " WHERE state IN ('sending','unknown')"
+                " WHERE state IN ('planned','sending','unknown') AND state <> 'planned'"
             ).fetchall()
             for delivery_id, channel in found:
                 _settle(db, delivery_id, Unknown("the service ended during the call"), rule_of(channel), now)
@@ -137,7 +137,9 @@ def _settle(db: sqlite3.Connection, delivery_id: int, result: SendResult, rule: 
     # a send that certainly did not happen does not count as an attempt: only doubtful ones are limited
     undo = int(isinstance(result, NotSent | Moved))
     db.execute(
-        "UPDATE delivery SET state=?, error=?, not_before=?, settled_at=?, platform_id=?, attempts=attempts-?"
+        "UPDATE delivery SET state=?, error=?, not_before=?, settled_at=?, platform_id=?, attempts=attempts-?,"
+        # it may have moved during the call, told by the answer or by an event
+        " conv_id=(SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=delivery.conv_id)"
         " WHERE delivery_id=?",
         (state, error or None, not_before, settled, platform_id, undo, delivery_id),
     )

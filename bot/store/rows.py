@@ -98,13 +98,15 @@ def plan(
 ) -> tuple[Delivery, ...]:
     """Put blocks into the ledger. A source that is there already is passed over.
 
-    Only the first can begin at once, and only if nothing older of the conversation is open: order is kept here.
+    Only the first can begin at once, and only if nothing older of the conversation is open: order is kept here. What
+    is for a conversation that has moved goes to where it is.
     """
-    (kind,) = db.execute("SELECT kind FROM conversation WHERE conv_id=?", (where.conv_id,)).fetchone()
+    kind, moved_to = db.execute("SELECT kind, moved_to FROM conversation WHERE conv_id=?", (where.conv_id,)).fetchone()
+    conv_id = moved_to or where.conv_id
     begin = "sent" if kind == ChatKind.API else "planned"
-    if where.sending and begin == "planned":
+    if where.sending and begin == "planned" and moved_to is None:
         older = "SELECT 1 FROM delivery WHERE conv_id=? AND state IN ('planned','sending','unknown') LIMIT 1"
-        begin = "planned" if db.execute(older, (where.conv_id,)).fetchone() else "sending"
+        begin = "planned" if db.execute(older, (conv_id,)).fetchone() else "sending"
     made = []
     for block in blocks:
         begun, settled = now if begin == "sending" else None, now if begin == "sent" else None
@@ -113,7 +115,7 @@ def plan(
             f" planned_at, begun_at, settled_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
             f" ON CONFLICT (source) DO NOTHING RETURNING {DELIVERY_COLUMNS}",
             (
-                *(block.source, where.conv_id, turn_id, block.step, block.action.value, block.body, block.said),
+                *(block.source, conv_id, turn_id, block.step, block.action.value, block.body, block.said),
                 *(block.nonce, begin, int(begin == "sending"), now, begun, settled),
             ),
         ).fetchone()

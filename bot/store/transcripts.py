@@ -144,8 +144,8 @@ class Reads:
                 return int(db.execute(sql).fetchone()[0])
 
             return Totals(
-                waiting=count("SELECT count(*) FROM inbox WHERE state IN ('waiting','steering') AND kind <> 'command'"),
-                running=count("SELECT count(*) FROM turn WHERE state='running'"),
+                waiting=count("SELECT count(*) FROM inbox WHERE state='waiting' AND kind <> 'command'"),
+                running=count("SELECT count(*) FROM turn WHERE state IN ('running','parked') AND state='running'"),
                 undelivered=count("SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"),
                 failed_deliveries=count("SELECT count(*) FROM delivery WHERE state='failed'"),
             )

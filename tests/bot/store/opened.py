@@ -1,0 +1,50 @@
+"""A store of a test, and messages for it."""
+
+import contextlib
+import itertools
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+from agent.message import Message, Text
+from bot.clock import Clock
+from bot.store.store import Store
+from bot.store.values import AcceptedMessage, Claimed, Duplicate
+from bot.store.writer import CommitProbe
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+
+KEY = "agent:main:telegram:direct:1"
+_numbers = itertools.count(1)
+
+
+@contextlib.asynccontextmanager
+async def opened(home: Path, clock: Clock | None = None, probe: CommitProbe | None = None) -> AsyncIterator[Store]:
+    """A store that is open while the context lasts."""
+    store = await Store.open(home, clock or Clock(), lambda message, _: Message("user", (Text(message.text),)), probe)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def message(text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, chat: str = "1") -> InboundMessage:
+    """A message of person 1 as an adapter makes it, with a key of its own."""
+    number = str(next(_numbers))
+    place = Place(channel="telegram", account="bot", chat=chat, kind=ChatKind.DIRECT)
+    origin = Origin(place=place, sender="1", message_id=number)
+    return InboundMessage(origin=origin, event_key=f"m:{number}", kind=kind, text=text, sent_at=0)
+
+
+async def accept(store: Store, text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, **fields: str) -> int:
+    """Let a message in; returns its place in the order of acceptance."""
+    item = AcceptedMessage(message=message(text, kind), session_key=KEY)
+    (answer,) = await store.inbox.accept([replace(item, **fields)])
+    assert not isinstance(answer, Duplicate)
+    return answer.seq
+
+
+async def claim(store: Store) -> Claimed:
+    """Take the next turn of the session."""
+    claimed = await store.turns.claim(KEY, "test/model")
+    assert claimed is not None
+    return claimed

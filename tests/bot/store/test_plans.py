@@ -1,0 +1,59 @@
+"""No statement of a running service reads through a table: the cost of a turn must not grow with what is kept."""
+
+import asyncio
+import contextlib
+import sqlite3
+from pathlib import Path
+
+from channels.message import ChatMoved
+from tests.service import Hark, running
+from tests.standins.script import Call
+
+_GROWING = {f"SCAN {table}" for table in ("inbox", "turn", "delivery", "entry", "tool_call", "event")}
+
+
+class Statements:
+    """Everything SQLite is asked while the context lasts, literal values included."""
+
+    def __init__(self, hark: Hark) -> None:
+        self._database = hark.service.parts.store._database
+        self.seen: set[str] = set()
+
+    async def __aenter__(self) -> "Statements":
+        for connection in (self._database._writer, *self._database._readers):
+            await connection.call(lambda db: db.set_trace_callback(self.seen.add))
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        for connection in (self._database._writer, *self._database._readers):
+            await connection.call(lambda db: db.set_trace_callback(None))
+
+    def that_scan(self, database: sqlite3.Connection) -> list[str]:
+        """Those that read a growing table from its beginning."""
+        asked = [sql for sql in self.seen if sql.startswith(("SELECT", "UPDATE", "DELETE"))]
+        return [sql for sql in asked if _GROWING & {row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}")}]
+
+
+async def test_no_statement_of_a_service_reads_through_a_table(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        parts = hark.service.parts
+        async with Statements(hark) as statements:
+            hark.model.add(Call("read", {"path": "USER.md"}))
+            hark.model.add("read")
+            await hark.say("read it")
+            for command in ("/status", "/stop", "/new"):
+                sent = len(hark.channel.texts())
+                await hark.write(command)
+                await hark.until_texts(sent + 1)
+            moved = ChatMoved(channel="telegram", account="bot", old_chat="1", new_chat="-100")
+            await parts.store.inbox.accept([moved])
+            await parts.store.prune()
+            # what a start asks
+            await parts.store.recovery.cut_turns()
+            await parts.outbox.start()
+            await parts.commands.recover()
+            await parts.lanes.start()
+            await asyncio.sleep(0)
+        assert len(statements.seen) > 40
+        with contextlib.closing(sqlite3.connect(hark.state / "hark.db")) as database:
+            assert statements.that_scan(database) == []

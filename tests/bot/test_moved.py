@@ -1,0 +1,49 @@
+"""A chat whose id changes (a group that becomes a supergroup) takes along what is to be said in it."""
+
+from pathlib import Path
+
+import pytest
+
+from channels.message import ChatMoved
+from channels.outgoing import Moved, NotSent, Outgoing, SendResult, Sent
+from tests.service import running, session_of
+from tests.standins.script import Gate, Say
+
+OLD, NEW = "1", "-100"
+EVENT = ChatMoved(channel="telegram", account="bot", old_chat=OLD, new_chat=NEW)
+
+
+@pytest.mark.parametrize("told_by_event", [True, False], ids=["an event tells it", "a refused send tells it"])
+async def test_words_of_a_run_follow_a_chat_that_moves_meanwhile(tmp_path: Path, told_by_event: bool) -> None:
+    async with running(tmp_path) as hark:
+        moved = False
+
+        async def send(outgoing: Outgoing) -> SendResult:
+            return Moved(NEW) if moved and outgoing.place.chat == OLD else Sent("1")
+
+        hark.channel.on_send = send
+        gate = Gate()
+        hark.model.add(Say("first\n\n" * 200), Say("last", gate=gate))
+        await hark.write("hello")
+        await hark.until_texts(1)
+        await hark.delivered()
+        moved = True
+        if told_by_event:
+            await hark.service.parts.pipeline.accept([EVENT], None)
+        gate.open()
+        await hark.until(lambda: any("last" in text for text in hark.channel.texts(NEW)), "the last words")
+        await hark.delivered()
+
+
+async def test_what_waits_to_be_sent_follows_a_chat_that_moved(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add("words")
+
+        async def send(outgoing: Outgoing) -> SendResult:
+            return NotSent(None, "not connected") if outgoing.place.chat == OLD else Sent("1")
+
+        hark.channel.on_send = send
+        await hark.write("hello")
+        await hark.until(lambda: hark.ends(session_of(OLD)), "the end")
+        await hark.service.parts.pipeline.accept([EVENT], None)
+        await hark.until_texts(1, NEW)
