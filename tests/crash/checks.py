@@ -61,13 +61,20 @@ def _once_and_in_order(world: World) -> list[str]:
 
 
 def visible_words(world: World, chat: str) -> dict[str, list[int]]:
-    """The words that can be seen in a chat, by token, copies of one delivery counted once."""
+    """The words that can be seen in a chat, by token, copies of one delivery counted once.
+
+    A send that was cut off twice counts as sent by the rule for Telegram, whether it can be seen or not.
+    """
     words: dict[str, list[int]] = defaultdict(list)
-    seen: set[int] = set()
-    for shown in world.platform.visible(chat):
-        if shown.nonce not in seen:
-            seen.add(shown.nonce)
-            for token, number in words_of(shown.body):
+    visible = {shown.nonce for shown in world.platform.visible(chat)}
+    for nonce, body, attempts in world.ask(
+        "SELECT nonce, body, attempts FROM delivery JOIN conversation USING (conv_id) WHERE chat=?"
+        " ORDER BY delivery_id",
+        chat,
+    ):
+        doubts = world.in_doubt[nonce] + world.platform.doubtful[nonce]
+        if nonce in visible or (attempts == 2 and doubts >= 2):
+            for token, number in words_of(body):
                 words[token].append(number)
     return words
 

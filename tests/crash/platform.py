@@ -101,7 +101,7 @@ class PlatformChannel:
     name = "telegram"
     account = ACCOUNT
     capabilities = Capabilities(
-        block_chars=4000, typing_seconds=4, unknown_outcome=UnknownOutcome.RESEND_ONCE, rules="Plain words."
+        block_chars=4000, typing_seconds=0.001, unknown_outcome=UnknownOutcome.RESEND_ONCE, rules="Plain words."
     )
 
     def __init__(

@@ -430,11 +430,25 @@ async def _answered(call: Awaitable[Any], life: _Process) -> Any:
     return found
 
 
+def watch_tasks() -> list[str]:
+    """What tasks of this loop failed with, and nobody asked: filled from here on."""
+    lost: list[str] = []
+
+    def note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not isinstance(context.get("exception"), Died):
+            lost.append(f"{context.get('message')}: {context.get('exception')!r}")
+
+    asyncio.get_running_loop().set_exception_handler(note)
+    return lost
+
+
 async def _drop_tasks() -> None:
     """End everything of a dead service; whoever clings to a store that never answers is told again."""
+    quiet = 0
     for _ in range(1000):
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task() and _of_service(task)]
-        if not tasks:
+        quiet = 0 if tasks else quiet + 1
+        if quiet > 2:  # the end of a task may begin another
             return
         for task in tasks:
             task.cancel()
