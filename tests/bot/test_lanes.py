@@ -1,14 +1,15 @@
-"""Order, places, fairness and memory of the lanes, in the real service; and what happens when the store cannot write."""
+"""Order, places, fairness and memory of the lanes, in the real service, also while the store cannot write."""
 
 import asyncio
+import contextlib
 import sqlite3
 import threading
 from pathlib import Path
 
 import pytest
 
-from agent.events import AgentStart, Outcome, ToolExecutionStart
-from bot import lanes
+from agent.events import Outcome, ToolExecutionStart
+from bot import lanes, wording
 from bot.service import PROBE_EVERY
 from channels.message import InboundKind
 from tests.scripted_model import ScriptedModel
@@ -180,7 +181,7 @@ async def test_a_drain_lets_runs_finish_and_cuts_the_rest(tmp_path: Path) -> Non
         await time.advance(31)
         await closing
         assert hark.channel.texts() == ["Just in time."]
-        assert hark.rows("SELECT state, crashes FROM turn ORDER BY created_at, turn_id") == [("done", 0), ("queued", 0)]
+        assert hark.rows("SELECT state, crashes FROM turn ORDER BY session_key") == [("done", 0), ("queued", 0)]
         assert len(hark.model.requests) == 2
 
 
@@ -255,10 +256,29 @@ async def test_a_store_that_cannot_write_during_a_run(tmp_path: Path) -> None:
 
 async def test_a_run_that_cannot_be_prepared_is_told_and_has_a_beginning_and_an_end(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
-        soul = tmp_path / "workspace" / "SOUL.md"
-        soul.unlink()
-        soul.symlink_to(soul)
+        await hark.say("hello")
+    with contextlib.closing(sqlite3.connect(tmp_path / "state" / "hark.db")) as database, database:
+        database.execute("UPDATE entry SET body='{' WHERE seq=1")
+    async with running(tmp_path) as hark:
         reply = await hark.say("hello")
-        soul.unlink()
-        assert reply.outcome in (Outcome.FAILED, Outcome.COMPLETED)
-        assert [type(event).__name__ for event in reply.events][0::1][:1] == [AgentStart.__name__]
+        assert reply.texts == [wording.failure("internal")]
+        assert [event.type for event in reply.events] == ["agent_start", "agent_end"]
+        assert reply.outcome is Outcome.FAILED
+        await hark.write("/new")
+        await hark.until_texts(2)
+        assert (await hark.say("hello")).outcome is Outcome.COMPLETED
+
+
+async def test_a_block_that_cannot_be_rendered_ends_the_run_with_a_sentence(tmp_path: Path) -> None:
+    def render(text: str) -> list[str]:
+        if "dragon" in text:
+            raise ValueError("here be dragons")
+        return [text]
+
+    async with running(tmp_path) as hark:
+        hark.channel.rendered = render
+        hark.model.add("A dragon.")
+        reply = await hark.say("hello")
+        assert reply.texts == [wording.failure("internal")]
+        assert [event.type for event in reply.events if event.type.startswith("agent")] == ["agent_start", "agent_end"]
+        assert (await hark.say("hello")).outcome is Outcome.COMPLETED
