@@ -83,7 +83,7 @@ class Lanes:
         self._places = places
         self._background_places = max(1, places // 2)
         self._ready: tuple[OrderedDict[str, None], OrderedDict[str, None]] = (OrderedDict(), OrderedDict())
-        self._overflow = False
+        self._overflow: set[bool] = set()  # of which row (in the background?) not all names are held
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._in_background = 0
         self._handles: dict[str, RunHandle] = {}
@@ -95,15 +95,11 @@ class Lanes:
         """Begin with what the store holds."""
         self._open = True
         await self._refill()
+        self._pump()
 
     def wake(self, session_key: str, *, background: bool = False) -> None:
         """Something may be there to run in this session. Cheap, and right to call too often."""
-        ready = self._ready[background]
-        if session_key not in ready:
-            if len(ready) >= READY:
-                self._overflow = True
-                return
-            ready[session_key] = None
+        self._line_up(session_key, background)
         self._pump()
 
     def handle(self, session_key: str) -> RunHandle | None:
@@ -128,9 +124,19 @@ class Lanes:
 
     async def wait_idle(self) -> None:
         """Return once nothing runs and nothing is known to wait."""
-        while self._tasks or any(self._ready) or self._overflow:
+        while self._tasks or any(self._ready) or self._overflow or self._refilling:
             self._idle.clear()
             await self._idle.wait()
+
+    def _line_up(self, session_key: str, background: bool) -> None:
+        """Put a session at the end of its row, or leave it to the store when others stand there alone already."""
+        ready = self._ready[background]
+        if session_key in ready:
+            return
+        if self._refilling is None and background not in self._overflow and len(ready) < READY:
+            ready[session_key] = None
+        else:
+            self._overflow.add(background)
 
     def _pump(self) -> None:
         """Give free places to sessions, those that were woken first before others, people before the background."""
@@ -144,8 +150,11 @@ class Lanes:
                     continue  # stays ready: looked at again when its run has ended
                 del ready[session_key]
                 self._start(session_key, background)
-        if self._overflow and not any(self._ready) and self._refilling is None:
+        if self._refilling is None and any(not self._ready[row] for row in self._overflow):
             self._refilling = asyncio.create_task(self._refill(), name="lanes-refill")
+            self._refilling.add_done_callback(self._refilled)
+        if not self._tasks:
+            self._idle.set()
 
     def _start(self, session_key: str, background: bool) -> None:
         task = asyncio.create_task(self._work(session_key, background), name=f"lane-{session_key}")
@@ -159,18 +168,27 @@ class Lanes:
         del self._tasks[session_key]
         self._in_background -= background
         self._pump()
-        if not self._tasks:
-            self._idle.set()
 
     async def _refill(self) -> None:
-        self._overflow = False
+        """Take the names of those who wait longest from the store. Who is woken meanwhile may not be among them."""
+        missing, self._overflow = self._overflow, set()
         try:
             found = await self._store.inbox.waiting_sessions(READY)
-        finally:
-            self._refilling = None
-        self._overflow = len(found) >= READY
+        except BaseException:
+            self._overflow |= missing
+            raise
+        if len(found) >= READY:
+            self._overflow |= {background for _, background in found}
         for session_key, background in found:
             self._ready[background].setdefault(session_key)
+
+    def _refilled(self, task: "asyncio.Task[None]") -> None:
+        self._refilling = None
+        if task.cancelled():
+            return
+        if error := task.exception():
+            log.error("sessions that wait could not be read", exc_info=error)
+            return
         self._pump()
 
     async def _work(self, session_key: str, background: bool) -> None:
@@ -179,7 +197,7 @@ class Lanes:
             claimed = await self._store.turns.claim(session_key, self._running.model, background=background)
         except StoreUnavailable:
             await self._clock.sleep(_PAUSE)
-            self._ready[background].setdefault(session_key)
+            self._line_up(session_key, background)
             return
         if claimed is None:
             return
@@ -201,7 +219,7 @@ class Lanes:
         finally:
             del self._handles[session_key]
             if again:
-                self._ready[background].setdefault(session_key)
+                self._line_up(session_key, background)
 
     async def _run(self, handle: RunHandle) -> bool:
         """Run a turn; returns whether something of it may be left to run (steering texts that nobody read)."""

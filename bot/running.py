@@ -50,7 +50,9 @@ class Preparing:
         return self._run(claimed, await self._prompt(claimed), context)
 
     def bare(self, claimed: Claimed) -> TurnRun:
-        """A run that can only be failed."""
+        """A run that can only be failed. Nobody has been told of its beginning."""
+        if claimed.start is not None:
+            self._shop.bus.publish(claimed.start)
         return self._run(claimed, "", Context())
 
     def ended(self, claimed: Claimed, run: TurnRun, result: RunResult) -> None:

@@ -12,6 +12,7 @@ made no request that a strict provider would refuse.
 
 import asyncio
 import contextlib
+import itertools
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from tests.scripted_model import ScriptedModel
 from tests.watch import PATIENCE, ManualTime, Watch
 
 E = TypeVar("E")
+_seeds = itertools.count(20)
 Json = dict[str, Any]
 
 
@@ -291,7 +293,7 @@ async def running(
             loop.call_soon_threadsafe(watch.changed)
 
     recording = RecordingChannel(watch, **channel or {})
-    clock = Clock(time.now, time.monotonic, time.sleep, Random(20), UTC)
+    clock = Clock(time.now, time.monotonic, time.sleep, Random(next(_seeds)), UTC)
     around = Surroundings(
         environ=environ or {},
         clock=clock,

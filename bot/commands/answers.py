@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
+from bot import wording
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.registry import Call, Registry
@@ -83,15 +84,21 @@ class CommandRunner:
         self._follow(call, await self._store.commands.reset(call.seq, call.session_key, fresh, reply))
 
     async def _carry_out(self, call: Call) -> None:
+        failed = False
         while True:
             try:
-                await self._registry.carry_out(call, self)
+                if failed:
+                    await self.say(call, wording.INTERNAL_ERROR)
+                else:
+                    await self._registry.carry_out(call, self)
                 return
             except StoreUnavailable:
                 await self._clock.sleep(_PAUSE)
             except Exception:
                 log.exception("command failed", seq=call.seq)
-                return
+                if failed:
+                    return
+                failed = True
 
     def _reply(self, call: Call, text: Callable[[bool, int], str]) -> Callable[[Stopped], tuple[Planned, ...]]:
         return lambda stopped: self._blocks(call, text(stopped.running, stopped.dropped))

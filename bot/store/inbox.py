@@ -72,10 +72,11 @@ class Inbox:
 
         def work(db: sqlite3.Connection) -> list[tuple[str, bool]]:
             found = db.execute(
-                "SELECT session_key, background, min(at) AS since FROM ("
-                " SELECT session_key, kind IN ('beat','job','child') AS background, created_at AS at FROM turn"
+                "SELECT session_key, background, min(seq) AS since FROM ("
+                " SELECT session_key, kind IN ('beat','job','child') AS background,"
+                " (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) AS seq FROM turn"
                 " WHERE state IN ('queued','running','parked') AND state='queued' AND epoch > 0"
-                " UNION ALL SELECT session_key, kind IN ('wake','job','child'), accepted_at FROM inbox"
+                " UNION ALL SELECT session_key, kind IN ('wake','job','child'), seq FROM inbox"
                 " WHERE state='waiting' AND kind <> 'command') GROUP BY session_key, background ORDER BY since LIMIT ?",
                 (limit,),
             ).fetchall()

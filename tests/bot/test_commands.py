@@ -1,0 +1,231 @@
+"""Commands from the chat and from programs, in the real service: what they do, say, and leave readable."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from agent.events import AgentEnd, Outcome, ToolExecutionStart
+from agent.message import Entry
+from bot import wording
+from bot.agent_api import Submission
+from bot.store.values import TurnState, TurnView
+from channels.message import ChatKind, Place
+from channels.outgoing import Outgoing, SendResult, Sent
+from channels.session_key import http_key
+from tests.scripted_model import texts
+from tests.service import Hark, ScriptedTool, running, session_of
+from tests.standins.script import Call, Gate, Hang, Say
+
+
+async def command(hark: Hark, text: str, sender: str = "1") -> str:
+    """What a command is answered."""
+    sent = len(hark.channel.texts(sender))
+    await hark.write(text, sender=sender)
+    return (await hark.until_texts(sent + 1, sender))[sent]
+
+
+async def ask(hark: Hark, text: str, name: str = "x") -> TurnView:
+    """The same over the interface for programs."""
+    place = Place(channel="http", account="", chat=name, kind=ChatKind.API)
+    submission = Submission(text=text, session_key=http_key(name), place=place, sender="program")
+    view = await hark.service.parts.api.wait((await hark.service.parts.api.submit(submission)).turn_id, 10)
+    assert view is not None
+    return view
+
+
+async def test_help(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        listed = await command(hark, "/help")
+        for name in ("/help [command]", "/status", "/stop", "/new", "/reset"):
+            assert f"`{name}`" in listed
+        assert await command(hark, "/commands") == listed
+        assert await command(hark, " /HELP@hark_bot ") == listed
+        assert await command(hark, "/help stop") == "`/stop` Stop the run, and drop what waits. Also: /abort."
+        assert await command(hark, "/help /new") == "`/new` Begin a new conversation; the old one is kept."
+        assert await command(hark, "/help dance") == "There is no command 'dance'. /help lists all."
+        assert hark.model.requests == []
+        assert (await ask(hark, "/help")).text == listed
+        assert hark.rows("SELECT count(*) FROM transcript JOIN entry USING (transcript_id)") == [(0,)]
+
+
+async def test_wrong_arguments_are_explained(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        answer = await command(hark, "/stop it now")
+        assert answer.startswith("I did not understand 'it now'")
+        assert answer.endswith("Usage: /stop")
+        assert hark.model.requests == []
+
+
+@pytest.mark.parametrize("text", ["/dance", "/usr/bin/python is missing", "/ stop", "say /stop", "/stopping", "//stop"])
+async def test_what_is_no_command_goes_to_the_model(tmp_path: Path, text: str) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add("I see.")
+        assert (await hark.say(text)).texts == ["I see."]
+        assert texts(hark.model.requests[0], "user")[0].endswith(f"\n{text}")
+
+
+async def test_status_is_answered_during_a_run(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hang = Hang()
+        hark.model.add(hang)
+        await hark.write("hello")
+        await hang.entered()
+        await hark.write("and more")
+        shown = await command(hark, "/status")
+        assert "test/scripted" in shown
+        assert "**This conversation** answering, 1 waiting" in shown
+        assert "**Service** 1 running, 1 waiting" in shown
+        for_others = await command(hark, "/status", sender="2")
+        assert "idle, 0 waiting" in for_others
+        assert "Service" not in for_others
+        hang.release()
+
+
+async def test_stop_ends_a_tool_that_would_run_for_ever_and_drops_what_waits(tmp_path: Path) -> None:
+    stopped = asyncio.Event()
+
+    async def forever(label: str) -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return label
+
+    async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", forever, watch)]) as hark:
+        hark.model.add("I begin.", Call("act"))
+        await hark.write("do it")
+        await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
+        assert await hark.until_texts(1) == ["I begin."]
+        await hark.write("first", "second", "third")
+        await hark.write("somebody else", sender="2")
+        assert await command(hark, "/stop") == "Stopped. 3 waiting messages dropped."
+        await asyncio.wait_for(stopped.wait(), 5)
+        (end,) = hark.ends(session_of("1"))
+        assert end.outcome is Outcome.ABORTED
+        assert await command(hark, "/stop") == "Nothing was running."
+        await hark.until_texts(1, "2")
+        dropped = hark.rows("SELECT json_extract(payload, '$.text') FROM inbox WHERE state='dropped' AND reason='stop'")
+        assert dropped == [("first",), ("second",), ("third",)]
+        hark.model.add("Hello again.")
+        assert (await hark.say("hello")).texts == ["Hello again."]
+
+
+async def test_stop_takes_back_what_was_not_sent_yet(tmp_path: Path) -> None:
+    """What is under way arrives, what waits behind it does not, and the answer to /stop is the last word."""
+    config = {"channels": {"telegram": {"streaming": {"min_chars": 1, "max_chars": 64}}}}
+    async with running(tmp_path, config=config) as hark:
+        gate, may_send = Gate(), asyncio.Event()
+
+        async def slow(outgoing: Outgoing) -> SendResult:
+            await may_send.wait()
+            return Sent()
+
+        hark.channel.on_send = slow
+        hark.model.add(Say("One paragraph.\n\nTwo paragraphs.\n\nThree paragraphs.\n\n"), Say("Four.", gate=gate))
+        await hark.write("talk")
+        await gate.reached()
+        await hark.until(lambda: hark.rows("SELECT count(*) FROM delivery") == [(2,)])
+        await hark.write("/stop")
+        await hark.until(lambda: hark.ends(session_of("1")))
+        may_send.set()
+        assert await hark.until_texts(2) == ["One paragraph.", "Stopped."]
+        await hark.delivered()
+        hark.channel.on_send = None
+        await hark.say("go on")
+        assert texts(hark.model.requests[1], "assistant") == ["One paragraph.\n\n"]
+
+
+async def test_two_stops_at_once_stop_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hang = Hang()
+        hark.model.add(hang)
+        await hark.write("hello")
+        await hang.entered()
+        await hark.write("/stop", "/stop")
+        assert sorted(await hark.until_texts(2)) == ["Nothing was running.", "Stopped."]
+        assert len(hark.ends(session_of("1"))) == 1
+
+
+async def test_a_command_that_comes_twice_is_carried_out_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        message = hark.message("/new")
+        await hark.accept(message, message)
+        await hark.accept(message)
+        await hark.write("/status")
+        assert (await hark.until_texts(2))[0] == "New conversation."
+        assert "scripted" in hark.channel.texts()[1]
+
+
+@pytest.mark.parametrize("name", ["/new", "/reset"])
+async def test_a_new_conversation_keeps_the_old_one_readable(tmp_path: Path, name: str) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("remember the blue door")
+        hang = Hang()
+        hark.model.add(hang)
+        await hark.write("what was it?")
+        await hang.entered()
+        await hark.write("please")
+        assert await command(hark, name) == "New conversation. What was running is stopped. 1 waiting message dropped."
+        await hark.say("hello")
+        request = hark.model.requests[-1]
+        assert [message.text.rpartition("\n")[2] for message in request.messages] == ["hello"]
+        old, new = await hark.service.parts.store.reads.transcripts(session_of("1"))
+        lines: tuple[Entry, ...] = await hark.service.parts.store.reads.transcript(old, 0, 100)
+        assert [line.kind for line in lines] == ["user", "assistant", "user", "note"]
+        assert "blue door" in lines[0].message.text
+        assert len(await hark.service.parts.store.reads.transcript(new, 0, 100)) == 2
+
+
+async def test_commands_of_programs(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hang = Hang()
+        hark.model.add(hang)
+        running_turn = asyncio.create_task(ask(hark, "hello"))
+        await hang.entered()
+        stop = await ask(hark, "/stop")
+        assert (stop.state, stop.text, stop.outcome) == (TurnState.DONE, "Stopped.", "completed")
+        view = await running_turn
+        assert (view.state, view.outcome) == (TurnState.STOPPED, "aborted")
+        assert (await ask(hark, "/new")).text == "New conversation."
+        assert (await ask(hark, "what is this?")).state is TurnState.DONE
+
+
+async def test_a_command_that_fails_inside_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(tmp_path) as hark:
+
+        async def fail(session_key: str) -> int:
+            raise ValueError("a fault of ours")
+
+        monkeypatch.setattr(hark.service.parts.store.inbox, "count_waiting", fail)
+        assert await command(hark, "/status") == wording.INTERNAL_ERROR
+        assert hark.rows("SELECT state FROM inbox") == [("done",)]
+
+
+async def test_a_command_that_was_accepted_before_the_end_is_carried_out_after_the_start(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("remember the blue door")
+        hark.service.parts.commands.begin = lambda *_: None  # type: ignore[method-assign]  # the process ends first
+        await hark.write("/new")
+    async with running(tmp_path) as hark:
+        assert await hark.until_texts(1) == ["New conversation."]
+        await hark.say("hello")
+        assert len(hark.model.requests[0].messages) == 1
+
+
+async def test_stop_of_one_session_leaves_the_others(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        first, second = Hang(), Hang()
+        hark.model.on("first", first, "done one")
+        hark.model.on("second", second, "done two")
+        await hark.write("first", sender="1")
+        await hark.write("second", sender="2")
+        await first.entered()
+        await second.entered()
+        assert await command(hark, "/stop", sender="1") == "Stopped."
+        second.release()
+        assert await hark.until_texts(1, "2") == ["done two"]
+        assert [event.outcome for event in hark.events if isinstance(event, AgentEnd)] == [
+            Outcome.ABORTED,
+            Outcome.COMPLETED,
+        ]

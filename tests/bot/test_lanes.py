@@ -1,0 +1,284 @@
+"""Order, places, fairness and memory of the lanes, in the real service, also while the store cannot write."""
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from agent.events import Outcome, ToolExecutionStart
+from bot import lanes, wording
+from bot.service import PROBE_EVERY
+from channels.message import InboundKind
+from tests.scripted_model import ScriptedModel
+from tests.service import Hark, ScriptedTool, running, session_of, starts
+from tests.standins.script import Call, Gate, Hang, Say
+from tests.watch import LoopTime
+
+BEAT = InboundKind.WAKE
+
+
+def questions(hark: Hark) -> list[str]:
+    """What was begun to be answered, in the order in which it got a place."""
+    begun = (
+        "SELECT json_extract(payload, '$.text') FROM event JOIN inbox USING (turn_id)"
+        " WHERE json_extract(body, '$.type')='agent_start' ORDER BY event.seq"
+    )
+    return [text for (text,) in hark.rows(begun)]
+
+
+class Crowd:
+    """A model that answers when it is let, and counts how many wait."""
+
+    def __init__(self, model: ScriptedModel) -> None:
+        self._model = model
+        self.most = 0
+        self.gate = Gate()
+        model.default = lambda request: self._answer(request.last_user_text)
+
+    def _answer(self, text: str) -> list[Say]:
+        self.most = max(self.most, self._model.active)
+        return [Say(f"re: {text.rpartition(chr(10))[2]}", chunks=1, gate=self.gate)]
+
+
+async def test_messages_of_a_session_are_answered_in_order_and_one_at_a_time(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        most = 0
+
+        def answer(request: object) -> str:
+            nonlocal most
+            most = max(most, hark.model.active + 1)
+            return "ok"
+
+        hark.model.default = answer
+        await hark.write("a", "b", "c")
+        await hark.write("d")
+        await hark.until(lambda: len(hark.ends(session_of("1"))) == 4)
+        assert questions(hark) == ["a", "b", "c", "d"]
+        assert most == 1
+        assert [request.messages[-2].text for request in hark.model.requests[1:]] == ["ok"] * 3
+
+
+async def test_many_sessions_share_the_places_and_take_turns(tmp_path: Path) -> None:
+    async with running(tmp_path, config={"agent": {"max_concurrent": 3}}) as hark:
+        crowd = Crowd(hark.model)
+        people = [str(n) for n in range(1, 9)]
+        await hark.accept(*(hark.message(f"{person}.{n}", person) for n in range(2) for person in people))
+        await hark.until(lambda: hark.model.active == 3)
+        assert questions(hark) == ["1.0", "2.0", "3.0"]
+        crowd.gate.open()
+        await hark.until(lambda: len(hark.model.requests) == 16 and hark.service.parts.lanes.active == 0)
+        asked_for = questions(hark)
+        assert crowd.most <= 3
+        assert sorted(asked_for) == sorted(f"{person}.{n}" for n in range(2) for person in people)
+        for person in people:
+            assert asked_for.index(f"{person}.0") < asked_for.index(f"{person}.1")
+        assert max(asked_for.index(f"{person}.0") for person in people) <= 9  # nobody twice before all were once
+
+
+async def test_the_background_has_half_of_the_places(tmp_path: Path) -> None:
+    async with running(tmp_path, config={"agent": {"max_concurrent": 4}}) as hark:
+        crowd = Crowd(hark.model)
+        beats = [hark.message(f"beat {n}", f"b{n}", kind=BEAT) for n in range(5)]
+        await hark.accept(*beats)
+        for n in range(5):
+            hark.service.parts.lanes.wake(session_of(f"b{n}"), background=True)
+        await hark.until(lambda: hark.model.active == 2)
+        await hark.write("a person", sender="1")
+        await hark.write("another", sender="2")
+        await hark.until(lambda: hark.model.active == 4)
+        assert sorted(questions(hark)) == ["a person", "another", "beat 0", "beat 1"]
+        assert hark.service.parts.lanes.active == 4
+        crowd.gate.open()
+        await hark.until(lambda: len(hark.model.requests) == 7)
+
+
+async def test_more_sessions_than_memory_holds_are_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "READY", 3)
+    async with running(tmp_path, config={"agent": {"max_concurrent": 2}}) as hark:
+        crowd = Crowd(hark.model)
+        people = [str(n) for n in range(1, 21)]
+        await hark.accept(*(hark.message(f"from {person}", person) for person in people))
+        beats = [hark.message(f"beat {n}", f"b{n}", kind=BEAT) for n in range(6)]
+        await hark.accept(*beats)
+        for n in range(6):
+            hark.service.parts.lanes.wake(session_of(f"b{n}"), background=True)
+        await hark.until(lambda: hark.model.active == 2)
+        crowd.gate.open()
+        await hark.until(lambda: len(hark.model.requests) == 26)
+        assert [text for text in questions(hark) if "from" in text] == [f"from {person}" for person in people]
+        assert [text for text in questions(hark) if "beat" in text] == [f"beat {n}" for n in range(6)]
+        await hark.service.parts.lanes.wait_idle()
+        assert hark.rows("SELECT count(*) FROM inbox WHERE state='waiting'") == [(0,)]
+
+
+async def test_those_who_wait_in_the_store_are_not_overtaken_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While memory is full, those who write later stand behind those who were not remembered."""
+    monkeypatch.setattr(lanes, "READY", 2)
+    async with running(tmp_path, config={"agent": {"max_concurrent": 1}}) as hark:
+        crowd = Crowd(hark.model)
+        await hark.accept(*(hark.message(f"{n}", f"p{n}") for n in range(1, 7)))
+        await hark.until(lambda: hark.model.active == 1)
+        for n in range(7, 15):
+            crowd.gate.let()
+            before = len(hark.model.requests)
+            await hark.until(lambda before=before: len(hark.model.requests) > before)
+            await hark.write(f"{n}", sender=f"p{n}")
+        crowd.gate.open()
+        await hark.until(lambda: len(hark.model.requests) == 14)
+        assert questions(hark) == [f"{n}" for n in range(1, 15)]
+
+
+async def test_a_background_that_waits_does_not_hold_up_people_in_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "READY", 2)
+    async with running(tmp_path, config={"agent": {"max_concurrent": 2}}) as hark:
+        hang = Hang()
+        hark.model.on("beat 0", hang)
+        await hark.accept(hark.message("beat 0", "b0", kind=BEAT), hark.message("beat 1", "b1", kind=BEAT))
+        for n in range(2):
+            hark.service.parts.lanes.wake(session_of(f"b{n}"), background=True)
+        await hang.entered()
+        await hark.accept(*(hark.message(f"{n}", f"p{n}") for n in range(6)))
+        await hark.until(lambda: len(hark.model.requests) == 7)
+        assert questions(hark)[1:] == [f"{n}" for n in range(6)]
+        hang.release()
+        await hark.until(lambda: len(hark.model.requests) == 8)
+
+
+async def test_what_was_accepted_before_the_end_is_answered_after_the_start(tmp_path: Path) -> None:
+    async with running(tmp_path, config={"agent": {"max_concurrent": 2}}) as hark:
+        Crowd(hark.model)
+        await hark.accept(*(hark.message(f"{n}.{p}", p) for n in range(2) for p in ("1", "2", "3")))
+        await hark.until(lambda: hark.model.active == 2)
+    async with running(tmp_path) as hark:
+        hark.model.default = lambda request: f"re: {request.last_user_text.rpartition(chr(10))[2]}"
+        await hark.until(lambda: len(hark.channel.sent) == 6)
+        assert [hark.channel.texts(person) for person in "123"] == [[f"re: 0.{p}", f"re: 1.{p}"] for p in "123"]
+        assert hark.rows("SELECT DISTINCT state, crashes FROM turn") == [("done", 0)]
+
+
+async def test_a_drain_lets_runs_finish_and_cuts_the_rest(tmp_path: Path) -> None:
+    async with running(tmp_path, config={"agent": {"drain_seconds": 30}}) as hark:
+        time = LoopTime()
+        gate, hang = Gate(), Hang()
+        hark.model.on("quick", Say("Just in time.", gate=gate))
+        hark.model.on("slow", hang)
+        await hark.write("quick", sender="1")
+        await hark.write("slow", sender="2")
+        await gate.reached()
+        await hang.entered()
+        closing = asyncio.create_task(hark.service.parts.lanes.drain(30))
+        await asyncio.sleep(0)
+        await hark.write("too late", sender="3")
+        gate.open()
+        await hark.until_texts(1)
+        await time.advance(31)
+        await closing
+        assert hark.channel.texts() == ["Just in time."]
+        assert hark.rows("SELECT state, crashes FROM turn ORDER BY session_key") == [("done", 0), ("queued", 0)]
+        assert len(hark.model.requests) == 2
+
+
+async def test_a_drain_during_a_claim_counts_no_crash(tmp_path: Path) -> None:
+    held = threading.Event()
+    reached = threading.Event()
+
+    def hold(at: str) -> None:
+        if at == "before" and held.is_set():
+            reached.set()
+            while held.wait(0) and not released.is_set():
+                released.wait(0.01)
+
+    released = threading.Event()
+    async with running(tmp_path, probe=hold) as hark:
+        await hark.write("one")
+        await hark.until(lambda: hark.ends(session_of("1")))
+        await hark.delivered()
+        await hark.service.parts.lanes.wait_idle()
+        hark.service.parts.lanes.wake(session_of("2"))
+        await hark.service.parts.lanes.wait_idle()
+        writing = asyncio.create_task(hark.write("two", sender="2"))
+        await writing
+        held.set()  # the claim hangs in its commit
+        draining = asyncio.create_task(hark.service.parts.lanes.drain(0))
+        await asyncio.sleep(0)
+        released.set()
+        await draining
+        held.clear()
+        states = hark.rows("SELECT state, crashes FROM turn WHERE session_key=?", session_of("2"))
+        assert states in ([], [("queued", 0)])
+    async with running(tmp_path) as hark:
+        await hark.until_texts(1, "2")
+        assert hark.rows("SELECT DISTINCT state, crashes FROM turn") == [("done", 0)]
+
+
+async def test_a_store_that_cannot_write_during_a_run(tmp_path: Path) -> None:
+    """The run waits without a word, and goes on as soon as the store can write again."""
+    full = threading.Event()
+
+    def fail(at: str) -> None:
+        if at == "before" and full.is_set():
+            raise sqlite3.OperationalError("database or disk is full")
+
+    async def fill(label: str) -> str:
+        full.set()
+        return "filled"
+
+    async with running(tmp_path, probe=fail, tools=lambda watch: [ScriptedTool("act", fill, watch)]) as hark:
+        hark.model.add("I try.", Call("act"))
+        hark.model.add("It is unknown.")
+        await hark.write("do it")
+        await hark.until(lambda: full.is_set() and hark.service.parts.store.failure)
+        assert not hark.service.health().ready
+        for _ in range(3):
+            await hark.time.until_pause(PROBE_EVERY, 2)
+            hark.time.advance(PROBE_EVERY)
+        full.clear()
+        while not hark.ends(session_of("1")):
+            await hark.until(lambda: hark.time.pauses(PROBE_EVERY) or hark.ends(session_of("1")))
+            hark.time.advance(PROBE_EVERY)
+            await asyncio.sleep(0)
+        await hark.delivered()
+        assert hark.service.health().ready
+        assert hark.channel.texts() == ["I try.", "It is unknown."]
+        (end,) = hark.ends(session_of("1"))
+        assert (end.outcome, end.run.attempt) == (Outcome.COMPLETED, 2)
+        assert len([event for event in hark.events if isinstance(event, ToolExecutionStart)]) == 1
+        assert len(starts(hark.events)) == 1
+        assert hark.rows("SELECT crashes, state FROM turn") == [(0, "done")]
+
+
+async def test_a_run_that_cannot_be_prepared_is_told_and_has_a_beginning_and_an_end(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("hello")
+    with contextlib.closing(sqlite3.connect(tmp_path / "state" / "hark.db")) as database, database:
+        database.execute("UPDATE entry SET body='{' WHERE seq=1")
+    async with running(tmp_path) as hark:
+        reply = await hark.say("hello")
+        assert reply.texts == [wording.failure("internal")]
+        assert [event.type for event in reply.events] == ["agent_start", "agent_end"]
+        assert reply.outcome is Outcome.FAILED
+        await hark.write("/new")
+        await hark.until_texts(2)
+        assert (await hark.say("hello")).outcome is Outcome.COMPLETED
+
+
+async def test_a_block_that_cannot_be_rendered_ends_the_run_with_a_sentence(tmp_path: Path) -> None:
+    def render(text: str) -> list[str]:
+        if "dragon" in text:
+            raise ValueError("here be dragons")
+        return [text]
+
+    async with running(tmp_path) as hark:
+        hark.channel.rendered = render
+        hark.model.add("A dragon.")
+        reply = await hark.say("hello")
+        assert reply.texts == [wording.failure("internal")]
+        assert [event.type for event in reply.events if event.type.startswith("agent")] == ["agent_start", "agent_end"]
+        assert (await hark.say("hello")).outcome is Outcome.COMPLETED
