@@ -74,9 +74,9 @@ class Inbox:
             found = db.execute(
                 "SELECT session_key, background, min(at) AS since FROM ("
                 " SELECT session_key, kind IN ('beat','job','child') AS background, created_at AS at FROM turn"
-                " WHERE state='queued' AND epoch > 0"
+                f" WHERE {rows.QUEUED} AND epoch > 0"
                 " UNION ALL SELECT session_key, kind IN ('wake','job','child'), accepted_at FROM inbox"
-                " WHERE state='waiting' AND kind <> 'command') GROUP BY session_key, background ORDER BY since LIMIT ?",
+                f" WHERE {rows.WAITING} AND kind <> 'command') GROUP BY session_key, background ORDER BY since LIMIT ?",
                 (limit,),
             ).fetchall()
             return [(row[0], bool(row[1])) for row in found]
@@ -88,7 +88,8 @@ class Inbox:
 
         def work(db: sqlite3.Connection) -> list[tuple[int, str, InboundMessage]]:
             found = db.execute(
-                "SELECT seq, session_key, payload FROM inbox WHERE state='waiting' AND kind='command' ORDER BY seq"
+                "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_open"
+                f" WHERE {rows.WAITING} AND kind='command' ORDER BY seq"
             ).fetchall()
             return [(row[0], row[1], codec.load_inbound(row[2])) for row in found]
 
@@ -99,7 +100,7 @@ class Inbox:
 
         def work(db: sqlite3.Connection) -> int:
             found = db.execute(
-                "SELECT count(*) FROM inbox WHERE session_key=? AND state='waiting' AND kind <> 'command'",
+                f"SELECT count(*) FROM inbox WHERE session_key=? AND {rows.WAITING} AND kind <> 'command'",
                 (session_key,),
             ).fetchone()
             return int(found[0])

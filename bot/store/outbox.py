@@ -86,8 +86,7 @@ class Deliveries:
 
         def work(db: sqlite3.Connection) -> None:
             found = db.execute(
-                "SELECT delivery_id, channel FROM delivery JOIN conversation USING (conv_id)"
-                " WHERE state IN ('sending','unknown')"
+                f"SELECT delivery_id, channel FROM delivery JOIN conversation USING (conv_id) WHERE {rows.DOUBTFUL}"
             ).fetchall()
             for delivery_id, channel in found:
                 _settle(db, delivery_id, Unknown("the service ended during the call"), rule_of(channel), now)

@@ -39,7 +39,7 @@ class Recovery:
         def work(db: sqlite3.Connection) -> list[CutTurn]:
             found = db.execute(
                 "SELECT turn_id, channel FROM turn JOIN conversation ON conv_id = reply_conv"
-                " WHERE state='running' ORDER BY created_at"
+                f" WHERE {rows.RUNNING} ORDER BY created_at"
             ).fetchall()
             return [CutTurn(turn_id, channel, repair.leftovers(db, turn_id)) for turn_id, channel in found]
 

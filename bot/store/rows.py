@@ -16,6 +16,16 @@ DELIVERY_COLUMNS = (
     "delivery_id, conv_id, source, action, body, said, nonce, attempts, not_before, planned_at, state='sending'"
 )
 
+# SQLite takes a partial index only where the index's own condition stands in the statement, word for word.
+WAITING = "state IN ('waiting','steering') AND state='waiting'"
+"""Of the inbox: by inbox_open."""
+QUEUED = "state IN ('queued','running','parked') AND state='queued'"
+"""Of turns: by turn_open."""
+RUNNING = "state IN ('running','parked') AND state='running'"
+"""Of turns: by turn_one_per_session."""
+DOUBTFUL = "state IN ('planned','sending','unknown') AND state IN ('sending','unknown')"
+"""Of deliveries: by delivery_open."""
+
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
     Outcome.LIMIT: TurnState.DONE,

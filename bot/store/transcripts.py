@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.message import Entry
-from bot.store import codec
+from bot.store import codec, rows
 from bot.store.database import Database
 from bot.store.values import StoredEvent, TurnState, TurnView
 
@@ -145,7 +145,7 @@ class Reads:
 
             return Totals(
                 waiting=count("SELECT count(*) FROM inbox WHERE state IN ('waiting','steering') AND kind <> 'command'"),
-                running=count("SELECT count(*) FROM turn WHERE state='running'"),
+                running=count(f"SELECT count(*) FROM turn WHERE {rows.RUNNING}"),
                 undelivered=count("SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"),
                 failed_deliveries=count("SELECT count(*) FROM delivery WHERE state='failed'"),
             )

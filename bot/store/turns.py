@@ -248,7 +248,7 @@ def _begin(
     """Make the oldest waiting message a turn (or take the one made with it) and write its user line."""
     found = db.execute(
         "SELECT seq, turn_id, conv_id, payload, accepted_at, kind FROM inbox"
-        " WHERE session_key=? AND state='waiting' AND kind <> 'command' AND (kind IN ('wake','job','child')) = ?"
+        f" WHERE session_key=? AND {rows.WAITING} AND kind <> 'command' AND (kind IN ('wake','job','child')) = ?"
         " ORDER BY seq LIMIT 1",
         (session_key, background),
     ).fetchone()
@@ -292,7 +292,7 @@ def _take(
         start = AgentStart(run=rows.run_ref(turn_id, session_key, epoch), at=now, id=f"{turn_id}/start", model=model)
         rows.keep_events(db, (start,))
     more = db.execute(
-        "SELECT 1 FROM inbox WHERE session_key=? AND state='waiting' AND kind <> 'command' LIMIT 1", (session_key,)
+        f"SELECT 1 FROM inbox WHERE session_key=? AND {rows.WAITING} AND kind <> 'command' LIMIT 1", (session_key,)
     ).fetchone()
     return Claimed(
         run=RunKey(turn_id, epoch),
