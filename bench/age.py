@@ -62,6 +62,8 @@ async def _open(stack: contextlib.AsyncExitStack, model: Model, lines: int, wind
     async with hark(home, model, "anthropic") as channel:
         await channel.ask(0)
     age(home / "state", lines)
+    async with hark(home, model, "anthropic", window=window) as channel:
+        await channel.ask(0)  # moves the beginning of the context, as would have happened on the way
     return Old(lines, await stack.enter_async_context(hark(home, model, "anthropic", window=window)))
 
 

@@ -48,8 +48,10 @@ class HarkProcess:
         number, text = question()
         sent = time.monotonic()
         run_id = await self.post(session, text)
-        async with self._session.get(f"{self._url}/v1/agent/{run_id}?wait=60") as response:
-            answer = await response.json()
+        status = 202
+        while status == 202:  # the wait has ended, the run goes on
+            async with self._session.get(f"{self._url}/v1/agent/{run_id}?wait=60") as response:
+                status, answer = response.status, await response.json()
         done = time.monotonic()
         if answer["status"] != "ok":
             raise RuntimeError(f"the run ended as {answer}")
