@@ -55,7 +55,7 @@ class Reads:
 
         def work(db: sqlite3.Connection) -> tuple[str, ...]:
             found = db.execute(
-                "SELECT transcript_id FROM transcript WHERE session_key=? ORDER BY created_at, transcript_id",
+                "SELECT transcript_id FROM transcript WHERE session_key=? ORDER BY rowid",
                 (session_key,),
             ).fetchall()
             return tuple(row[0] for row in found)

@@ -15,7 +15,7 @@ CREATE TABLE transcript (                   -- what the model is shown; a new on
   prompt        TEXT,                       -- the system prompt, fixed for the transcript
   fingerprint   TEXT,                       -- of the configuration the prompt was made from
   context_start INTEGER NOT NULL DEFAULT 1  -- first entry that still goes to the model
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX transcript_session ON transcript (session_key);
 
 CREATE TABLE session (
