@@ -45,7 +45,12 @@ class Preparing:
         """Runs that have ended since the start."""
 
     async def prepare(self, claimed: Claimed) -> TurnRun:
-        """Everything a turn needs. Raises StoreUnavailable, or OSError when the workspace cannot be read."""
+        """Tell that the turn begins, and make everything it needs.
+
+        Raises StoreUnavailable, or OSError when the workspace cannot be read.
+        """
+        if claimed.start is not None:
+            self._shop.bus.publish(claimed.start)
         context = await self._contexts.take(claimed)
         return self._run(claimed, await self._prompt(claimed), context)
 

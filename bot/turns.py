@@ -107,8 +107,6 @@ class TurnRun:
 
     async def execute(self) -> RunResult:
         """Run the turn to its end. Raises RunLost, StoreUnavailable, or CancelledError; then nothing was decided."""
-        if self._claimed.start is not None:
-            self._shop.bus.publish(self._claimed.start)
         with self._typing:
             await self.runner.run()
         end = self._end
