@@ -41,8 +41,6 @@ class Preparing:
         self._contexts = Contexts(shop.store)
         self._fingerprint = _fingerprint(parts, shop.tool_specs)
         self.model = shop.model.name
-        self.results = 0
-        """Runs that have ended since the start."""
 
     async def prepare(self, claimed: Claimed) -> TurnRun:
         """Tell that the turn begins, and make everything it needs.
@@ -62,7 +60,6 @@ class Preparing:
 
     def ended(self, claimed: Claimed, run: TurnRun, result: RunResult) -> None:
         """Keep the context for the next turn."""
-        self.results += 1
         self._contexts.give_back(claimed.transcript_id, run.context)
         log.info(
             "turn",
