@@ -127,14 +127,12 @@ class Outbox:
         """Deliver until nothing is open."""
         while True:
             try:
-                if begun is None:
-                    begun = await self._begin(channel, conv_id, place)
-                if begun is None:
+                delivery, begun = begun or await self._next(channel, conv_id, place), None
+                if delivery is None:
                     return
                 ready = self._ready[channel.name]  # before the call: what opens during it must not be missed
-                result = await self._send(channel, place, begun)
-                begun = None
-                if isinstance(result, Sent | Refused):
+                result = await self._deliver(channel, conv_id, place, delivery)
+                if result is None or isinstance(result, Sent | Refused):
                     continue
                 now_at, place = await self._store.deliveries.place(conv_id)
                 if now_at != conv_id:
@@ -149,8 +147,8 @@ class Outbox:
             except StoreUnavailable:
                 await self._clock.sleep(_PAUSE)
 
-    async def _begin(self, channel: Channel, conv_id: int, place: Place) -> Delivery | None:
-        """The next delivery, stored as `sending`, once its time and the rate limit allow it; None when none is open."""
+    async def _next(self, channel: Channel, conv_id: int, place: Place) -> Delivery | None:
+        """What is to be delivered next, once its time and the rate limit allow it; None when nothing is open."""
         while not self._closing:
             self._more.discard(conv_id)
             following = await self._store.deliveries.next(conv_id)
@@ -161,15 +159,29 @@ class Outbox:
             wait = (following.not_before - self._clock.now()) / 1000
             if wait <= 0:
                 wait = channel.pass_limit(place)
-            if wait > 0:
-                await self._clock.sleep(wait)
-                continue
-            begun = await self._store.deliveries.begin(following.delivery_id, self._max_age)
-            if begun is not None:
-                return begun
+            if wait <= 0:
+                return following
+            await self._clock.sleep(wait)
         return None
 
-    async def _send(self, channel: Channel, place: Place, delivery: Delivery) -> SendResult:
+    async def _deliver(self, channel: Channel, conv_id: int, place: Place, delivery: Delivery) -> SendResult | None:
+        """Store it as `sending` unless it is, make the call, store what became of it; not to be interrupted between.
+
+        None when it was not to be sent any more.
+        """
+        self._calling.add(conv_id)
+        try:
+            begin = self._store.deliveries.begin
+            begun = delivery if delivery.begun else await begin(delivery.delivery_id, self._max_age)
+            if begun is None:
+                return None
+            result = await self._call(channel, place, begun)
+            await self._settle(channel, place, begun, result)
+            return result
+        finally:
+            self._calling.discard(conv_id)
+
+    async def _call(self, channel: Channel, place: Place, delivery: Delivery) -> SendResult:
         outgoing = Outgoing(
             delivery_id=delivery.delivery_id,
             place=place,
@@ -180,15 +192,6 @@ class Outbox:
             said=delivery.said,
             planned_at=delivery.planned_at,
         )
-        self._ready[channel.name].clear()  # before the call: what the channel says during it must not be missed
-        self._calling.add(delivery.conv_id)
-        try:
-            return await self._call(channel, place, delivery, outgoing)
-        finally:
-            self._calling.discard(delivery.conv_id)
-
-    async def _call(self, channel: Channel, place: Place, delivery: Delivery, outgoing: Outgoing) -> SendResult:
-        """Make the call and store what became of it; not to be interrupted in between."""
         try:
             result = await channel.send(outgoing)
         except Exception as error:  # a fault of the adapter: nobody knows how far it came
@@ -196,10 +199,17 @@ class Outbox:
             result = Unknown(str(error))
         if isinstance(result, Refused | Unknown):
             log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
+        return result
+
+    async def _settle(self, channel: Channel, place: Place, delivery: Delivery, result: SendResult) -> None:
+        """What became of a call is known: keep it until it can be written, or until the service ends."""
         while True:
             try:
-                rule = channel.capabilities.unknown_outcome
-                await self._store.deliveries.settle(delivery, place, result, rule)
-                return result
-            except StoreUnavailable:  # what became of the call is known: keep it until it can be written
+                return await self._store.deliveries.settle(
+                    delivery, place, result, channel.capabilities.unknown_outcome
+                )
+            except StoreUnavailable:
+                if self._closing:
+                    log.error("the end of a call could not be stored", source=delivery.source)
+                    return
                 await self._clock.sleep(_PAUSE)

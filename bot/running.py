@@ -41,11 +41,14 @@ class Preparing:
         self._contexts = Contexts(shop.store)
         self._fingerprint = _fingerprint(parts, shop.tool_specs)
         self.model = shop.model.name
-        self.results = 0
-        """Runs that have ended since the start."""
 
     async def prepare(self, claimed: Claimed) -> TurnRun:
-        """Everything a turn needs. Raises StoreUnavailable, or OSError when the workspace cannot be read."""
+        """Tell that the turn begins, and make everything it needs.
+
+        Raises StoreUnavailable, or OSError when the workspace cannot be read.
+        """
+        if claimed.start is not None:
+            self._shop.bus.publish(claimed.start)
         context = await self._contexts.take(claimed)
         return self._run(claimed, await self._prompt(claimed), context)
 
@@ -57,7 +60,6 @@ class Preparing:
 
     def ended(self, claimed: Claimed, run: TurnRun, result: RunResult) -> None:
         """Keep the context for the next turn."""
-        self.results += 1
         self._contexts.give_back(claimed.transcript_id, run.context)
         log.info(
             "turn",

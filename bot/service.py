@@ -44,6 +44,9 @@ class Part(Protocol):
     async def start(self) -> None:
         """Begin."""
 
+    def stop_intake(self) -> None:
+        """Accept nothing more."""
+
     async def close(self) -> None:
         """End."""
 
@@ -131,6 +134,8 @@ class Service:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""
         parts = self.parts
         self._draining = True
+        if self.gateway is not None:
+            self.gateway.stop_intake()
         for channel in parts.channels:
             await channel.stop_intake()
         parts.pipeline.close()

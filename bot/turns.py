@@ -107,8 +107,6 @@ class TurnRun:
 
     async def execute(self) -> RunResult:
         """Run the turn to its end. Raises RunLost, StoreUnavailable, or CancelledError; then nothing was decided."""
-        if self._claimed.start is not None:
-            self._shop.bus.publish(self._claimed.start)
         with self._typing:
             await self.runner.run()
         end = self._end
@@ -201,7 +199,10 @@ class TurnRun:
 
     async def cut(self) -> Cut:
         """See Journal."""
-        entries, step = await self._follow_through(self._shop.store.turns.cut(self._claimed.run, self._take_unkept()))
+        cut = self._shop.store.turns.cut(self._claimed.run, self._take_unkept())
+        entries, step, ended = await self._follow_through(cut)
+        if ended is not None:
+            self._publish([ended])
         return Cut(entries, step)
 
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> None:

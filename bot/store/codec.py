@@ -2,15 +2,14 @@
 
 from pydantic import TypeAdapter
 
-from agent.events import AgentEvent, KeptEvent
+from agent.events import AgentEvent
 from agent.message import Message, Usage
 from channels.message import InboundMessage
 
 _inbound: TypeAdapter[InboundMessage] = TypeAdapter(InboundMessage)
 _message: TypeAdapter[Message] = TypeAdapter(Message)
 _usage: TypeAdapter[Usage] = TypeAdapter(Usage)
-_event: TypeAdapter[KeptEvent] = TypeAdapter(KeptEvent)
-_any_event: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
+_event: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 
 
 def dump_inbound(message: InboundMessage) -> str:
@@ -45,9 +44,4 @@ def load_usage(text: str | None) -> Usage:
 
 def dump_event(event: AgentEvent) -> str:
     """An agent event as the JSON that every surface reads."""
-    return _any_event.dump_json(event).decode()
-
-
-def load_event(text: str) -> KeptEvent:
-    """A kept event from its JSON."""
-    return _event.validate_json(text)
+    return _event.dump_json(event).decode()

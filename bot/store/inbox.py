@@ -133,7 +133,7 @@ class Inbox:
         if found:
             return Duplicate(*found)
         conv_id = rows.conversation(db, place)
-        if message.kind is InboundKind.EDIT:
+        if message.kind is InboundKind.EDIT and item.state == "waiting":
             item = _edited(db, item, conv_id)
         if item.session_key is not None:
             transcript = rows.transcript_of(db, item.session_key, conv_id, now, self._new_id())

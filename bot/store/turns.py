@@ -7,7 +7,7 @@ are those of durability.md parts 2 to 4.
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from agent.events import AgentEnd, AgentStart, KeptEvent, Outcome
+from agent.events import AgentEnd, AgentStart, KeptEvent, MessageEnd, Outcome
 from agent.journal import CallResult
 from agent.message import Entry, Message, ToolCall, Usage
 from bot.store import codec, repair, rows
@@ -187,17 +187,33 @@ class Turns:
 
         return await self._writer.write(work)
 
-    async def cut(self, run: RunKey, events: Sequence[KeptEvent]) -> tuple[tuple[Entry, ...], int]:
+    async def cut(self, run: RunKey, events: Sequence[KeptEvent]) -> tuple[tuple[Entry, ...], int, MessageEnd | None]:
         """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
 
-        Returns the lines written, none when nothing had been planned, and the turn's step after it.
+        Returns the lines written, none when nothing had been planned; the turn's step after it; and the answer's end.
         """
+        now = self._now()
 
-        def work(db: sqlite3.Connection) -> tuple[tuple[Entry, ...], int]:
-            _, transcript_id, _, step = rows.check_epoch(db, run)
+        def work(db: sqlite3.Connection) -> tuple[tuple[Entry, ...], int, MessageEnd | None]:
+            session_key, transcript_id, _, step = rows.check_epoch(db, run)
             rows.keep_events(db, events)
             lines = repair.close_cut_answer(db, run.turn_id, transcript_id, step, go_on=True)
-            return lines, rows.check_epoch(db, run)[3]
+            step = rows.check_epoch(db, run)[3]
+            if not lines:
+                return lines, step, None
+            ended = MessageEnd(
+                run=rows.run_ref(run.turn_id, session_key, run.epoch),
+                at=now,
+                id=f"{run.turn_id}/{step}/1",
+                step=step,
+                text=lines[0].message.text,
+                calls=(),
+                stop_reason="other",
+                usage=Usage(),
+                cut=True,
+            )
+            rows.keep_events(db, [ended])
+            return lines, step, ended
 
         return await self._writer.write(work)
 

@@ -137,6 +137,8 @@ class Api:
 
     def _refused(self, refusal: _Refusal) -> ApiError:
         """What an error answer means. One that is not Telegram's own came from something in between."""
+        if refusal.status == 504:  # something in between has passed the call on, and knows as little as we
+            return ApiError(Trouble.UNKNOWN, "status 504")
         try:
             answer = json.loads(refusal.payload)
             reason = self._plain(answer["description"])

@@ -495,6 +495,16 @@ async def test_a_connection_that_breaks_leaves_the_outcome_unknown(
     assert telegram.texts() == (["answer"] if after_apply else [])
 
 
+async def test_a_gateway_that_got_no_answer_in_time_leaves_the_outcome_unknown(
+    telegram: TelegramServer, channel: TelegramChannel
+) -> None:
+    telegram.write("hello")
+    telegram.fail_next("sendMessage", status=504, after_apply=True)
+    (result,) = await say(channel, "answer")
+    assert isinstance(result, Unknown)
+    assert telegram.texts() == ["answer"]
+
+
 @pytest.mark.parametrize("after", [0, 30])
 @pytest.mark.parametrize("part", ["request", "answer"])
 async def test_a_wire_that_is_cut_leaves_the_outcome_unknown(

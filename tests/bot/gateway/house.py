@@ -163,6 +163,7 @@ class House:
         self.folder = folder
         assert isinstance(service.gateway, Server)
         self.gateway = service.gateway
+        self.closing: asyncio.Task[None] | None = None
         headers = {"authorization": f"Bearer {token}"} if token else {}
         base = f"http://127.0.0.1:{self.gateway.port}"
         self.http = httpx2.AsyncClient(base_url=base, headers=headers, timeout=PATIENCE, trust_env=False)
@@ -170,6 +171,10 @@ class House:
     @property
     def socket(self) -> Path:
         return self.folder / "state" / SOCKET
+
+    def begin_close(self) -> None:
+        """Let the service drain and stop."""
+        self.closing = asyncio.create_task(self.service.close())
 
     def unix(self) -> httpx2.AsyncClient:
         """A client on the Unix socket."""
@@ -244,4 +249,4 @@ async def house(
     finally:
         disk.full = False
         await found.http.aclose()
-        await service.close()
+        await (found.closing or service.close())

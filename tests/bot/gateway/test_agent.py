@@ -11,7 +11,7 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
 from bot import wording
-from tests.bot.gateway.house import house
+from tests.bot.gateway.house import PATIENCE, house
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -184,15 +184,17 @@ async def test_a_store_that_cannot_write_accepts_nothing(tmp_path: Path) -> None
 
 
 async def test_nothing_is_accepted_when_the_service_stops(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
+    async with house(tmp_path, drain_seconds=PATIENCE) as at:
         run = await at.submit("before")
         call = await at.model.called()
-        at.gateway.stop_intake()
+        at.begin_close()
+        await asyncio.sleep(0)
         refused = await at.http.post("/v1/agent", json={"message": "hi"})
         assert (refused.status_code, error_of(refused)["code"]) == (503, "stopping")
         assert "retry-after" in refused.headers
+        waiting = asyncio.create_task(at.show(run, wait="20"))
         call.answer("Still here.")
-        assert (await at.show(run, wait="20"))["text"] == "Still here."
+        assert (await waiting)["text"] == "Still here."
 
 
 async def test_a_wait_that_ends_first_answers_202_with_the_present_status(tmp_path: Path) -> None:

@@ -1,0 +1,83 @@
+"""The end of the outbox: what it has begun is settled, and nothing keeps it from ending."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bot.clock import Clock
+from bot.delivery import Outbox
+from bot.store.store import Store
+from bot.store.values import Planned
+from channels.message import InboundKind
+from channels.outgoing import Outgoing, SendResult, Sent
+from tests.bot.store.opened import accept, message, opened
+from tests.service import RecordingChannel
+from tests.watch import PATIENCE, ManualTime, Watch
+
+
+async def plan(store: Store, outbox: Outbox, text: str) -> None:
+    """Something to deliver."""
+    seq = await accept(store, "/help", InboundKind.COMMAND)
+    kept = await store.commands.answer(seq, [Planned(source=text, body=text, nonce=1)])
+    outbox.planned(kept.conv_id, message().origin.place, kept.deliveries, reserved=False)
+
+
+async def states(store: Store) -> Sequence[Any]:
+    """States of all deliveries."""
+    return await store._database.read(lambda db: db.execute("SELECT state FROM delivery").fetchall())
+
+
+async def test_what_is_just_being_begun_is_sent(tmp_path: Path) -> None:
+    """Else it would stand as `sending` in the store, and count as a call of unknown outcome at the next start."""
+    held, reached, let_go, loop = threading.Event(), asyncio.Event(), threading.Event(), asyncio.get_running_loop()
+
+    def probe(at: str) -> None:
+        if at == "before" and held.is_set():
+            loop.call_soon_threadsafe(reached.set)
+            assert let_go.wait(PATIENCE)
+
+    async with opened(tmp_path, probe=probe) as store:
+        channel = RecordingChannel(Watch())
+        outbox = Outbox(store, Clock(), 60_000)
+        outbox.add_channel(channel)
+        await plan(store, outbox, "words")
+        held.set()
+        await reached.wait()
+        closing = asyncio.create_task(outbox.close(0))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        let_go.set()
+        await closing
+        assert await states(store) == [("sent",)]
+        assert channel.texts() == ["words"]
+
+
+async def test_it_ends_while_the_store_cannot_write(tmp_path: Path) -> None:
+    full = threading.Event()
+
+    def probe(at: str) -> None:
+        if at == "before" and full.is_set():
+            raise sqlite3.OperationalError("database or disk is full")
+
+    async def send(outgoing: Outgoing) -> SendResult:
+        full.set()
+        return Sent("1")
+
+    watch = Watch()
+    time = ManualTime(watch)
+    async with opened(tmp_path, probe=probe) as store:
+        channel = RecordingChannel(watch)
+        channel.on_send = send
+        outbox = Outbox(store, Clock(time.now, time.monotonic, time.sleep), 60_000)
+        outbox.add_channel(channel)
+        await plan(store, outbox, "words")
+        await time.until_pause(1)
+        closing = asyncio.create_task(outbox.close(0))
+        await asyncio.sleep(0)
+        time.advance(1)
+        async with asyncio.timeout(PATIENCE):
+            await closing
+        assert channel.texts() == ["words"]
