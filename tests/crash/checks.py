@@ -168,7 +168,7 @@ def _calls(world: World) -> list[str]:
         if text == NOT_EXECUTED and (ran or turn == "done"):
             wrong.append(f"call {call_id} of a {turn} turn is told as not executed, and ran {ran} times")
         elif text == INTERRUPTED and (
-            state != "cut" or not (world.died or world.drained > 1 or world.failed_commits or turn == "stopped")
+            state != "cut" or not (world.died or world.drained or world.failed_commits or turn == "stopped")
         ):
             wrong.append(f"call {call_id} is told as interrupted without a reason ({state})")
         elif text.startswith("counted") and (state != "done" or ran != 1):
@@ -235,7 +235,7 @@ def _tries(world: World) -> list[str]:
     """Two crashes of a turn and it is given up, once; a drain is no crash."""
     wrong = []
     for token, lives in world.tries.items():
-        if len(lives) > 2 + world.drained - 1:
+        if len(lives) > 2 + world.drained:
             wrong.append(f"{token} was tried in {len(lives)} lives")
     for turn_id, state, crashes in world.ask("SELECT turn_id, state, crashes FROM turn"):
         notices = world.ask("SELECT count(*) FROM delivery WHERE source=?", f"turn:{turn_id}:error")[0][0]

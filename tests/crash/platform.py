@@ -61,6 +61,7 @@ class Platform:
         self.doubtful: Counter[int] = Counter()
         self.early: list[str] = []
         self.wrote = asyncio.Event()
+        self.again = 0
         self._changed = changed
 
     def write(self, chat: str, *texts: str) -> None:
@@ -69,6 +70,11 @@ class Platform:
             self.updates.append(Update(len(self.updates) + 1, chat, text))
         self.wrote.set()
         self._changed()
+
+    def redeliver(self, count: int) -> None:
+        """The newest updates are delivered once more."""
+        self.again = count
+        self.wrote.set()
 
     def fail_next(self, chat: str, *faults: Fault) -> None:
         """The next sends into a chat fail so."""
@@ -95,7 +101,8 @@ class Platform:
 class PlatformChannel:
     """The adapter. It is called telegram, so that the service's rules for that channel hold.
 
-    again: how many confirmed updates every start delivers once more. pace: seconds between visible calls in a chat.
+    now: the platform's own clock, in milliseconds. again: how many confirmed updates every start delivers once more.
+    pace: seconds between visible calls in a chat.
     """
 
     name = "telegram"
@@ -136,17 +143,19 @@ class PlatformChannel:
             if not self._life.dead:
                 platform.confirmed = max(platform.confirmed, offset)
             batch = [update for update in platform.updates if update.update_id > min(first, offset)]
+            if platform.again and not batch:
+                batch, platform.again = platform.updates[-platform.again :], 0
             if not batch:
                 platform.wrote.clear()
                 await platform.wrote.wait()
                 continue
             last = batch[-1].update_id
             try:
-                await sink.accept([_message(update) for update in batch], Mark(SCOPE, str(last)))
+                await sink.accept([_message(update) for update in batch], Mark(SCOPE, str(max(offset, last))))
             except NotAccepted:
                 await asyncio.sleep(0.001)
                 continue
-            first = offset = last
+            first = offset = max(offset, last)
 
     async def stop_intake(self) -> None:
         """See Channel."""

@@ -29,7 +29,7 @@ from tests.crash.model import FaithfulModel
 from tests.crash.platform import Platform, PlatformChannel
 
 SPEED = 2000
-"""How much faster than the real one the clock of a life runs: a second of waiting takes half a millisecond."""
+"""How much faster than the real one the clocks run: a second of waiting takes half a millisecond."""
 PATIENCE = 6.0
 """Real seconds after which a world that does not come to rest is stuck."""
 When = Literal["before", "after", "effect", "drain", "full"]
@@ -62,6 +62,7 @@ class _Process:
         self.dead = False
         self.ended = asyncio.Event()
         self.gone = asyncio.Event()
+        self.up = asyncio.Event()
         self.commits = 0
         self._doomed = False
         self._failures = 0
@@ -105,6 +106,10 @@ class _Process:
         self._world.reached += 1
         self._loop.call_soon_threadsafe(self.ended.set)
         self._loop.call_soon_threadsafe(self.gone.set)
+
+    def fill(self, commits: int) -> None:
+        """The next commits fail, as on a full disk."""
+        self._failures = commits
 
     async def effect(self) -> None:
         """Something outside has happened: a doomed process never learns of it."""
@@ -158,6 +163,7 @@ class World:
     places: int = 4
     drain_seconds: float = 0.0
     seed: int = 0
+    speed: int = SPEED
     violations: list[str] = field(default_factory=list)
     prefixes: dict[str, tuple[Message, ...]] = field(default_factory=dict)
     tries: dict[str, set[int]] = field(default_factory=dict)
@@ -184,6 +190,7 @@ class World:
         self._db: sqlite3.Connection | None = None
         self.service: Service | None = None
         self.process: _Process | None = None
+        self._run: asyncio.Task[None] | None = None
         self.api: AgentApi | None = None
         self.config = _config(self.root, self.places, self.drain_seconds)
 
@@ -207,9 +214,13 @@ class World:
         """Let a held answer go on, for good."""
         self._gates.setdefault(token, asyncio.Event()).set()
 
+    def steady(self) -> int:
+        """Milliseconds of the fast clock, as everybody else has it."""
+        return 1_700_000_000_000 + int((time.monotonic() - self._began) * 1000 * self.speed)
+
     def now(self) -> int:
-        """Milliseconds of the fast clock, which people may set wrong."""
-        return 1_700_000_000_000 + int((time.monotonic() - self._began) * 1000 * SPEED) + self.skew
+        """The clock of the machine, which may be set wrong."""
+        return self.steady() + self.skew
 
     async def submit(self, name: str, key: str, text: str) -> TurnView:
         """A program posts a message, again and again until it is answered, always under the same key."""
@@ -261,21 +272,27 @@ class World:
         finally:
             person.cancel()
             await asyncio.gather(person, return_exceptions=True)
-            await self._bury()
+            await self.bury()
 
     async def _act(self) -> None:
         await self.person(self)
+        self.person_done()
+
+    def person_done(self) -> None:
+        """Nobody waits for anything any more."""
         self._person_done = True
         self.changed()
 
+    async def up(self) -> None:
+        """Wait until the service runs."""
+        assert self.process is not None
+        await self.process.up.wait()
+
     async def _one_life(self, end: End | None) -> bool:
         """Returns whether it ended as planned, else everything came to rest before."""
-        process = self.process = _Process(self, self.lives, end)
-        self.lives += 1
-        self.active.clear()
-        run = asyncio.create_task(self._serve(process), name="life")
+        process, run = self.begin(end)
         ended = asyncio.create_task(process.ended.wait(), name="ended")
-        rest = asyncio.create_task(self._rest(process), name="rest")
+        rest = asyncio.create_task(self.rest(), name="rest")
         try:
             await asyncio.wait((run, ended, rest), return_when=asyncio.FIRST_COMPLETED)
             if run.done() and not process.dead:
@@ -284,20 +301,49 @@ class World:
             for task in (ended, rest):
                 task.cancel()
             await asyncio.gather(ended, rest, return_exceptions=True)
+        await self.finish()
+        return process.ended.is_set()
+
+    def begin(self, end: End | None = None) -> "tuple[_Process, asyncio.Task[None]]":
+        """Start a service; it is up some time later."""
+        process = self.process = _Process(self, self.lives, end)
+        self.lives += 1
+        self.active.clear()
+        run = self._run = asyncio.create_task(self._serve(process), name="life")
+        return process, run
+
+    async def finish(self) -> None:
+        """Stop the service in order, unless it dies or is dead; then bury it."""
+        process, run = self.process, self._run
+        assert process is not None
+        assert run is not None
         if not process.dead:
             await self._stop(run, process)
         if process.dead:
             await self._kill(run)
-        return process.ended.is_set()
+
+    async def rest(self) -> None:
+        """Wait until everything is at rest."""
+        while not self.at_rest():
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def moves(self, count: int) -> None:
+        """Wait until something has happened so many times, or everything is at rest."""
+        for _ in range(count):
+            if self.at_rest(person=False):
+                return
+            self._moved.clear()
+            await self._moved.wait()
 
     async def _serve(self, process: _Process) -> None:
         clock = Clock(
             now=self.now,
-            monotonic=lambda: (time.monotonic() - self._began) * SPEED,
-            sleep=lambda seconds: asyncio.sleep(seconds / SPEED),
+            monotonic=lambda: (time.monotonic() - self._began) * self.speed,
+            sleep=lambda seconds: asyncio.sleep(seconds / self.speed),
             random=Random(self.seed * 1000 + process.number),
         )
-        channel = PlatformChannel(self.platform, process, self.now, self.again, self.pace)
+        channel = PlatformChannel(self.platform, process, self.steady, self.again, self.pace)
         service = self.service = await build(
             self.config,
             Surroundings(
@@ -313,26 +359,22 @@ class World:
         )
         self.api = service.parts.api
         await service.start()
+        process.up.set()
         self.changed()
         await process.ended.wait()
-
-    async def _rest(self, process: _Process) -> None:
-        while not self.at_rest():
-            self._moved.clear()
-            await self._moved.wait()
 
     async def _stop(self, run: asyncio.Task[None], process: _Process) -> None:
         """SIGTERM, or the end of the test; it may die over it."""
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
         assert self.service is not None
+        self.drained += not self.at_rest()
         closing = asyncio.create_task(self.service.close(), name="closing")
         ended = asyncio.create_task(process.gone.wait(), name="ended")
         await asyncio.wait((closing, ended), return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
         if not process.dead:
             closing.result()
-            self.drained += 1
             self.service = self.api = None
         else:
             closing.cancel()
@@ -356,8 +398,9 @@ class World:
         if lost:
             self.violations.append(f"acknowledged and not stored: {lost}")
 
-    async def _bury(self) -> None:
-        if self.service is not None:  # stuck or failed: leave nothing running
+    async def bury(self) -> None:
+        """Leave nothing running after a failure."""
+        if self.service is not None:
             self.process.dead = True  # type: ignore[union-attr]
             await _drop_tasks()
             await self.service.parts.store._database.close()
