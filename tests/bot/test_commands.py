@@ -166,6 +166,7 @@ async def test_a_new_conversation_keeps_the_old_one_readable(tmp_path: Path, nam
         await hark.write("what was it?")
         await hang.entered()
         await hark.write("please")
+        hark.time.advance(1)
         assert await command(hark, name) == "New conversation. What was running is stopped. 1 waiting message dropped."
         await hark.say("hello")
         request = hark.model.requests[-1]

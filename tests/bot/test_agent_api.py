@@ -1,0 +1,114 @@
+"""What programs may ask of the service: once per key, waiting, aborting; a run belongs to its session."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bot.agent_api import IdempotencyConflict, Submission
+from bot.store.values import TurnState, TurnView
+from channels.message import ChatKind, Place
+from channels.session_key import http_key
+from tests.service import Hark, running, session_of
+from tests.standins.script import Fail, Hang
+
+PLACE = Place(channel="http", account="", chat="x", kind=ChatKind.API)
+
+
+async def submit(hark: Hark, text: str, key: str | None = None, session: str = http_key("x")) -> TurnView:
+    submission = Submission(text=text, session_key=session, place=PLACE, sender="program", idempotency_key=key)
+    return await hark.service.parts.api.submit(submission)
+
+
+async def finished(hark: Hark, turn_id: str) -> TurnView:
+    view = await hark.service.parts.api.wait(turn_id, 10)
+    assert view is not None
+    return view
+
+
+async def test_the_same_key_and_body_is_the_same_run_also_after_a_restart(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hang = Hang()
+        hark.model.add(hang, "Done.")
+        first = await submit(hark, "hello", "k")
+        again = await submit(hark, "hello", "k")
+        assert again.turn_id == first.turn_id
+        with pytest.raises(IdempotencyConflict):
+            await submit(hark, "hello!", "k")
+        with pytest.raises(IdempotencyConflict):
+            await submit(hark, "hello", "k", session=http_key("y"))
+        hang.release()
+        assert (await finished(hark, first.turn_id)).text == "Done."
+        assert (await submit(hark, "hello", "k")).state is TurnState.DONE
+        assert (await submit(hark, "hello", "other")).turn_id != first.turn_id
+        assert (await submit(hark, "hello")).turn_id != first.turn_id
+        await hark.service.parts.lanes.wait_idle()
+    async with running(tmp_path) as hark:
+        found = await submit(hark, "hello", "k")
+        assert (found.turn_id, found.state, found.text) == (first.turn_id, TurnState.DONE, "Done.")
+        assert hark.model.requests == []
+
+
+async def test_many_at_once_under_one_key_are_one_run(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        views = await asyncio.gather(*(submit(hark, "hello", "k") for _ in range(20)))
+        assert len({view.turn_id for view in views}) == 1
+        await finished(hark, views[0].turn_id)
+        assert len(hark.model.requests) == 1
+
+
+async def test_waiting_ends_and_the_run_does_not(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hang = Hang()
+        hark.model.add(hang, "Done.")
+        turn = (await submit(hark, "hello")).turn_id
+        await hang.entered()
+        view = await hark.service.parts.api.wait(turn, 0)
+        assert view is not None
+        assert view.state is TurnState.RUNNING
+        waiting = asyncio.create_task(hark.service.parts.api.wait(turn, 100))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        hang.release()
+        view = await finished(hark, turn)
+        assert (view.state, view.outcome, view.text) == (TurnState.DONE, "completed", "Done.")
+        assert await finished(hark, turn) == view
+        assert await hark.service.parts.api.wait("nothing", 10) is None
+
+
+async def test_aborting_a_run_and_one_that_waits(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hang = Hang()
+        hark.model.add(hang)
+        turns = [(await submit(hark, text)).turn_id for text in ("one", "two", "three")]
+        await hang.entered()
+        assert await hark.service.parts.api.abort(turns[1])
+        assert await hark.service.parts.api.abort(turns[0])
+        views = [await finished(hark, turn) for turn in turns]
+        assert [(view.state, view.outcome) for view in views] == [
+            (TurnState.STOPPED, "aborted"),
+            (TurnState.STOPPED, "aborted"),
+            (TurnState.DONE, "completed"),
+        ]
+        assert not await hark.service.parts.api.abort(turns[0])
+        assert not await hark.service.parts.api.abort(turns[2])
+        assert not await hark.service.parts.api.abort("nothing")
+        assert [request.messages[-1].text.rpartition("\n")[2] for request in hark.model.requests] == ["one", "three"]
+
+
+async def test_a_program_in_the_session_of_a_person_answers_the_program(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("my name is Ada")
+        hark.model.add("Ada.")
+        turn = (await submit(hark, "what is my name?", session=session_of("1"))).turn_id
+        assert (await finished(hark, turn)).text == "Ada."
+        assert len(hark.model.requests[1].messages) == 3
+        assert len(hark.channel.texts()) == 1
+
+
+async def test_a_failed_run_says_why(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add(Fail(402))
+        view = await finished(hark, (await submit(hark, "hello")).turn_id)
+        assert (view.state, view.outcome, view.error_kind) == (TurnState.FAILED, "failed", "billing")
+        assert "credit" in view.text
