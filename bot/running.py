@@ -53,9 +53,7 @@ class Preparing:
         return self._run(claimed, await self._prompt(claimed), context)
 
     def bare(self, claimed: Claimed) -> TurnRun:
-        """A run that can only be failed. Nobody has been told of its beginning."""
-        if claimed.start is not None:
-            self._shop.bus.publish(claimed.start)
+        """A run that can only be failed."""
         return self._run(claimed, "", Context())
 
     def ended(self, claimed: Claimed, run: TurnRun, result: RunResult) -> None:
