@@ -23,7 +23,7 @@ from agent.models.base import (
     ThinkingDelta,
 )
 from agent.spec import RunSpec
-from agent.text import PairJoiner, well_formed
+from agent.text import PairJoiner, visible, well_formed
 from agent.tokens import estimate_text
 from agent.tool_batch import run_batch
 
@@ -108,7 +108,7 @@ class Loop:
         )
         self.step = step
         self.answers += 1
-        self.said = self.said or bool(message.text.strip())
+        self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
         return kept.finished
 
@@ -179,7 +179,7 @@ class Loop:
                 part = replace(part, text=well_formed(part.text))
             parts.append(part)
         message = replace(answer.message, parts=tuple(parts), model=self._spec.model.name)
-        if message.tool_calls or message.text.strip():
+        if message.tool_calls or visible(message.text):
             return message
         if answer.stop_reason == "refusal":
             raise ModelError(ErrorKind.CONTENT_FILTER, "the model declined to answer")

@@ -1,5 +1,7 @@
 """Well-formed text: what comes in over JSON can hold half a surrogate pair, which no UTF-8 store takes."""
 
+import unicodedata
+
 
 def well_formed(text: str) -> str:
     """The text with surrogate pairs joined and lone halves replaced; most texts come back as they are."""
@@ -8,6 +10,11 @@ def well_formed(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def visible(text: str) -> bool:
+    """Whether a person would see anything of it: more than white space, controls and invisible format characters."""
+    return any(not char.isspace() and unicodedata.category(char) not in ("Cc", "Cf") for char in text)
 
 
 class PairJoiner:

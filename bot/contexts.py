@@ -7,7 +7,7 @@ from collections import OrderedDict
 
 from agent.context import Context
 from bot.store.store import Store
-from bot.store.values import Claimed
+from bot.store.values import Turn
 
 MAX_TOKENS = 2_000_000
 """Estimated tokens of all cached contexts, about 8 MB of text."""
@@ -22,15 +22,15 @@ class Contexts:
         self._cached: OrderedDict[str, Context] = OrderedDict()
         self._tokens = 0
 
-    async def take(self, claimed: Claimed) -> Context:
+    async def take(self, turn: Turn) -> Context:
         """The context of a claimed turn, its own new lines included."""
-        context = self._cached.pop(claimed.transcript_id, None)
+        context = self._cached.pop(turn.transcript_id, None)
         if context is not None:
             self._tokens -= context.tokens
-            if claimed.entries and claimed.entries[0].seq == context.end + 1:
-                context.append(claimed.entries)
+            if turn.entries and turn.entries[0].seq == context.end + 1:
+                context.append(turn.entries)
                 return context
-        return Context(await self._store.reads.context(claimed.transcript_id))
+        return Context(await self._store.reads.context(turn.transcript_id))
 
     def give_back(self, transcript_id: str, context: Context) -> None:
         """Keep a context for the next turn of its transcript; the least recently used go when there are too many."""

@@ -17,7 +17,7 @@ from agent.events import Outcome
 from bot.clock import Clock
 from bot.store.errors import StaleRun, StoreUnavailable
 from bot.store.store import Store
-from bot.store.values import Claimed
+from bot.store.values import Turn
 from bot.turns import RunResult, TurnRun
 
 log = structlog.get_logger()
@@ -32,13 +32,13 @@ class Running(Protocol):
 
     model: str
 
-    async def prepare(self, claimed: Claimed) -> TurnRun:
+    async def prepare(self, turn: Turn) -> TurnRun:
         """Everything the turn needs."""
 
-    def bare(self, claimed: Claimed) -> TurnRun:
+    def bare(self, turn: Turn) -> TurnRun:
         """A run that can only be failed, for a turn that could not be prepared."""
 
-    def ended(self, claimed: Claimed, run: TurnRun, result: RunResult) -> None:
+    def ended(self, turn: Turn, run: TurnRun, result: RunResult) -> None:
         """The turn is over."""
 
 
@@ -46,7 +46,7 @@ class Running(Protocol):
 class RunHandle:
     """A run that is under way."""
 
-    claimed: Claimed
+    turn: Turn
     background: bool
     task: "asyncio.Task[None]"
     run: TurnRun | None = None
@@ -54,7 +54,7 @@ class RunHandle:
     @property
     def turn_id(self) -> str:
         """Whose run it is."""
-        return self.claimed.run.turn_id
+        return self.turn.turn_id
 
     @property
     def is_streaming(self) -> bool:
@@ -110,6 +110,11 @@ class Lanes:
     def active(self) -> int:
         """Runs under way."""
         return len(self._handles)
+
+    async def sweep(self) -> None:
+        """Look into the store for what waits: a signal that was lost costs no more than the time between sweeps."""
+        if self._open and self._refilling is None:
+            await self._refill()
 
     async def drain(self, seconds: float) -> None:
         """Start nothing more, let runs finish, then cut the rest: they stay queued, no crash counted."""
@@ -194,28 +199,28 @@ class Lanes:
     async def _work(self, session_key: str, background: bool) -> None:
         """One turn of a session; when there is another, the session goes to the end of the row."""
         try:
-            claimed = await self._store.turns.claim(session_key, self._running.model, background=background)
+            turn = await self._store.turns.claim(session_key, self._running.model, background=background)
         except StoreUnavailable:
             await self._clock.sleep(_PAUSE)
             self._line_up(session_key, background)
             return
-        if claimed is None:
+        if turn is None:
             return
         if not self._open:
-            await self._give_back(claimed)
+            await self._give_back(turn)
             return
         task = asyncio.current_task()
         assert task is not None
-        handle = RunHandle(claimed, background, task)
+        handle = RunHandle(turn, background, task)
         self._handles[session_key] = handle
         again = True
         try:
-            again = await self._run(handle) or claimed.more
+            again = await self._run(handle) or turn.more
         except asyncio.CancelledError:
-            await self._give_back(claimed)
+            await self._give_back(turn)
             raise
         except StoreUnavailable:
-            await self._wait_for_store(claimed)
+            await self._wait_for_store(turn)
         finally:
             del self._handles[session_key]
             if again:
@@ -223,12 +228,12 @@ class Lanes:
 
     async def _run(self, handle: RunHandle) -> bool:
         """Run a turn; returns whether something of it may be left to run (steering texts that nobody read)."""
-        claimed = handle.claimed
+        turn = handle.turn
         try:
-            run = await self._running.prepare(claimed)
+            run = await self._running.prepare(turn)
             handle.run = run
             result = await run.execute()
-            self._running.ended(claimed, run, result)
+            self._running.ended(turn, run, result)
             return result.outcome is not Outcome.COMPLETED
         except (RunLost, StaleRun):
             log.info("run ended by a stop", turn=handle.turn_id)
@@ -236,26 +241,26 @@ class Lanes:
             raise
         except Exception:
             log.exception("run failed", turn=handle.turn_id)
-            run = handle.run or self._running.bare(claimed)
+            run = handle.run or self._running.bare(turn)
             with contextlib.suppress(RunLost):
                 await run.fail(Outcome.FAILED, "internal", "an error inside the service; the log has it")
         return True
 
-    async def _give_back(self, claimed: Claimed) -> None:
+    async def _give_back(self, turn: Turn) -> None:
         """A cancelled run: back into the queue, unless a stop has settled it."""
         with contextlib.suppress(StoreUnavailable):  # repaired at the next start
-            await asyncio.shield(self._store.turns.release(claimed.run))
+            await asyncio.shield(self._store.turns.release(turn.run))
 
-    async def _wait_for_store(self, claimed: Claimed) -> None:
+    async def _wait_for_store(self, turn: Turn) -> None:
         """The store could not write during a run: as soon as it can, the turn goes back into the queue."""
-        log.error("the store cannot write; the run waits", turn=claimed.run.turn_id)
+        log.error("the store cannot write; the run waits", turn=turn.turn_id)
         try:
             while True:
                 await self._clock.sleep(_PAUSE)
                 try:
-                    return await self._store.turns.release(claimed.run)
+                    return await self._store.turns.release(turn.run)
                 except StoreUnavailable:
                     continue
         except asyncio.CancelledError:
-            await self._give_back(claimed)
+            await self._give_back(turn)
             raise

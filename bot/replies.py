@@ -42,6 +42,7 @@ class Replies:
         self._chunker = Chunker(self._min, self._max)
         self._held: list[ReplyBlock] = []
         self._unseen = ""
+        self._shown = False
         self._step = 0
         self._count = 0
 
@@ -51,6 +52,7 @@ class Replies:
         self._count = 0
         self._held.clear()
         self._unseen = ""
+        self._shown = False
         self._chunker = Chunker(self._min, self._max, after)
 
     def feed(self, delta: str) -> Sequence[Planned]:
@@ -62,10 +64,14 @@ class Replies:
         return self._named(blocks)
 
     def end(self) -> Sequence[Planned]:
-        """The answer is whole; returns its last blocks."""
+        """The answer is whole; returns its last blocks. One that would show nothing is shown as it was written."""
         blocks = [*self._held, *self._chunker.end()]
         self._held.clear()
-        return self._named(blocks)
+        planned = self._named(blocks)
+        if self._unseen.strip() and not planned and not self._shown:
+            literal = self._unseen[: self._max // 2].strip()
+            planned = self._named([ReplyBlock(f"````\n{literal}\n````", "")])
+        return planned
 
     def _named(self, blocks: Sequence[ReplyBlock]) -> Sequence[Planned]:
         planned: list[Planned] = []
@@ -75,6 +81,7 @@ class Replies:
             pieces = _planned(source, whole, self._channel, self._nonce, self._step)
             # a block that shows nothing (a link definition alone): the next one carries its words
             self._unseen = "" if pieces else whole.said
+            self._shown = self._shown or bool(pieces)
             self._count += 1
             planned.extend(pieces)
         return planned

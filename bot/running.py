@@ -15,7 +15,7 @@ from agent.prompt.build import build as build_prompt
 from agent.workspace_files import load as load_files
 from bot.contexts import Contexts
 from bot.replies import Cutting, Replies
-from bot.store.values import Claimed
+from bot.store.values import Turn
 from bot.turns import RunResult, TurnRun, Workshop
 from bot.typing import Typing
 
@@ -42,27 +42,27 @@ class Preparing:
         self._fingerprint = _fingerprint(parts, shop.tool_specs)
         self.model = shop.model.name
 
-    async def prepare(self, claimed: Claimed) -> TurnRun:
+    async def prepare(self, turn: Turn) -> TurnRun:
         """Tell that the turn begins, and make everything it needs.
 
         Raises StoreUnavailable, or OSError when the workspace cannot be read.
         """
-        if claimed.start is not None:
-            self._shop.bus.publish(claimed.start)
-        context = await self._contexts.take(claimed)
-        return self._run(claimed, await self._prompt(claimed), context)
+        if turn.start is not None:
+            self._shop.bus.publish(turn.start)
+        context = await self._contexts.take(turn)
+        return self._run(turn, await self._prompt(turn), context)
 
-    def bare(self, claimed: Claimed) -> TurnRun:
+    def bare(self, turn: Turn) -> TurnRun:
         """A run that can only be failed."""
-        return self._run(claimed, "", Context())
+        return self._run(turn, "", Context())
 
-    def ended(self, claimed: Claimed, run: TurnRun, result: RunResult) -> None:
+    def ended(self, turn: Turn, run: TurnRun, result: RunResult) -> None:
         """Keep the context for the next turn."""
-        self._contexts.give_back(claimed.transcript_id, run.context)
+        self._contexts.give_back(turn.transcript_id, run.context)
         log.info(
             "turn",
-            turn=claimed.run.turn_id,
-            session=claimed.session_key,
+            turn=turn.turn_id,
+            session=turn.session_key,
             outcome=result.outcome.value,
             seconds=round(result.duration, 3),
             blocks=len(result.blocks),
@@ -70,29 +70,29 @@ class Preparing:
             tokens_out=result.usage.output,
         )
 
-    def _run(self, claimed: Claimed, system: str, context: Context) -> TurnRun:
+    def _run(self, turn: Turn, system: str, context: Context) -> TurnRun:
         shop = self._shop
-        channel = shop.outbox.channel(claimed.place.channel)
-        cutting = self._cutting.get(claimed.place.channel, Cutting())
-        replies = Replies(claimed.run.turn_id, channel, cutting, shop.clock.nonce)
-        typing = Typing(channel, claimed.place, lambda error: log.info("typing failed", reason=str(error)))
-        return TurnRun(shop, claimed, system, context, replies, typing)
+        channel = shop.outbox.channel(turn.place.channel)
+        cutting = self._cutting.get(turn.place.channel, Cutting())
+        replies = Replies(turn.turn_id, channel, cutting, shop.clock.nonce)
+        typing = Typing(channel, turn.place, lambda error: log.info("typing failed", reason=str(error)))
+        return TurnRun(shop, turn, system, context, replies, typing)
 
-    async def _prompt(self, claimed: Claimed) -> str:
+    async def _prompt(self, turn: Turn) -> str:
         """The transcript's own prompt; made anew when there is none or the configuration has changed since.
 
         It is that of the channel the transcript began on: a message over another one changes no prefix.
         """
-        if claimed.prompt is not None and claimed.fingerprint == self._fingerprint:
-            return claimed.prompt
+        if turn.prompt is not None and turn.fingerprint == self._fingerprint:
+            return turn.prompt
         files = await asyncio.to_thread(load_files, self._parts.workspace)
         prompt = build_prompt(
             name=self._parts.name,
             tools=self._shop.tool_specs,
-            channel=self._parts.rules.get(claimed.place.channel, ""),
+            channel=self._parts.rules.get(turn.place.channel, ""),
             files=files,
         )
-        await self._shop.store.turns.set_prompt(claimed.transcript_id, prompt, self._fingerprint)
+        await self._shop.store.turns.set_prompt(turn.transcript_id, prompt, self._fingerprint)
         return prompt
 
 

@@ -1,6 +1,7 @@
 """The service: starts its parts in the order that keeps the promises, and stops them in the opposite one.
 
-Start: what a crash left is repaired, then the outbox, open commands, lanes, gateway, and intake last. Stop (SIGTERM):
+Start: what a crash left is repaired, then the outbox, open commands, gateway, intake, and the lanes once the model is
+ready. Stop (SIGTERM):
 intake first, then runs may finish for a while, what was said is delivered, and the rest stays queued.
 """
 
@@ -34,6 +35,8 @@ log = structlog.get_logger()
 
 PRUNE_EVERY = 3600.0
 PROBE_EVERY = 1.0
+SWEEP_EVERY = 30.0
+"""Seconds that a lost signal costs at most (durability.md part 7)."""
 OUTBOX_GRACE = 5.0
 """Seconds that deliveries have at the end."""
 
@@ -114,14 +117,14 @@ class Service:
         await self._once_written(self._recover)
         await self._once_written(parts.outbox.start)
         await parts.commands.recover()
-        await parts.lanes.start()
         if self.gateway is not None:
             await self.gateway.start()
         for channel in parts.channels:
             await channel.start(parts.pipeline)
         self._background = [
-            asyncio.create_task(self._warm(), name="warm-model"),
+            asyncio.create_task(self._begin_runs(), name="begin-runs"),
             asyncio.create_task(self._prune(), name="prune"),
+            asyncio.create_task(self._sweep(), name="sweep"),
             asyncio.create_task(self._probe_store(), name="probe-store"),
         ]
 
@@ -133,6 +136,7 @@ class Service:
     async def close(self) -> None:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""
         parts = self.parts
+        log.info("stopping", running=parts.lanes.active)
         self._draining = True
         if self.gateway is not None:
             self.gateway.stop_intake()
@@ -177,19 +181,37 @@ class Service:
         nonce = self.parts.clock.nonce
         return lambda turn_id: notice(f"turn:{turn_id}:error", wording.CRASHED_TWICE, found, nonce)
 
-    async def _warm(self) -> None:
-        """Import the model's library before the first message needs it, without stalling the others."""
+    async def _begin_runs(self) -> None:
+        """Start the lanes once the model's library is imported: seconds during which the other parts already work.
+
+        A turn is claimed only when its model can really be asked, because the death of the process counts as a crash
+        of every claimed turn.
+        """
         try:
             await self.parts.model.warm()
         except Exception as error:
             log.warning("the model client is not ready yet", reason=str(error))
         self.parts.on_warm()
+        while True:
+            try:
+                return await self.parts.lanes.start()
+            except StoreUnavailable:
+                await self.parts.clock.sleep(PROBE_EVERY)
 
     async def _prune(self) -> None:
         while True:
             with contextlib.suppress(Exception):  # the store says by itself when it cannot write
                 await self.parts.store.prune()
             await self.parts.clock.sleep(PRUNE_EVERY)
+
+    async def _sweep(self) -> None:
+        while True:
+            await self.parts.clock.sleep(SWEEP_EVERY)
+            try:
+                await self.parts.lanes.sweep()
+                await self.parts.outbox.serve_open()
+            except Exception:
+                log.exception("sweep failed")
 
     async def _probe_store(self) -> None:
         """While the store cannot write, try: nobody else may, and `/readyz` has to turn green again by itself."""

@@ -37,7 +37,7 @@ from bot.delivery import Outbox
 from bot.replies import Replies, notice
 from bot.store.errors import StaleRun
 from bot.store.store import Store
-from bot.store.values import Claimed, Delivery, PlanIn, Planned
+from bot.store.values import Delivery, PlanIn, Planned, Turn
 from bot.typing import Typing
 
 T = TypeVar("T")
@@ -73,10 +73,10 @@ class TurnRun:
     """One claimed turn; implements `agent.journal.Journal`."""
 
     def __init__(
-        self, shop: Workshop, claimed: Claimed, system: str, context: Context, replies: Replies, typing: Typing
+        self, shop: Workshop, turn: Turn, system: str, context: Context, replies: Replies, typing: Typing
     ) -> None:
         self._shop = shop
-        self._claimed = claimed
+        self._turn = turn
         self.context = context
         self._replies = replies
         self._typing = typing
@@ -86,10 +86,10 @@ class TurnRun:
         self._sends: list[ToolSend] = []
         self._end: AgentEnd | None = None
         self.ref = RunRef(
-            run_id=claimed.run.turn_id,
-            turn_id=claimed.run.turn_id,
-            session_key=claimed.session_key,
-            attempt=claimed.run.epoch,
+            run_id=turn.turn_id,
+            turn_id=turn.turn_id,
+            session_key=turn.session_key,
+            attempt=turn.attempt,
         )
         spec = RunSpec(
             ref=self.ref,
@@ -98,8 +98,8 @@ class TurnRun:
             tools=shop.tools,
             tool_specs=shop.tool_specs,
             limits=shop.limits,
-            step=claimed.step,
-            usage=claimed.usage,
+            step=turn.step,
+            usage=turn.usage,
             now=shop.clock.now,
             sleep=shop.clock.sleep,
         )
@@ -144,7 +144,7 @@ class TurnRun:
 
     async def note(self, message: Message) -> Entry:
         """See Journal."""
-        return await self._follow_through(self._shop.store.turns.note(self._claimed.run, message))
+        return await self._follow_through(self._shop.store.turns.note(self._turn.run, message))
 
     async def start_calls(self, call_ids: Sequence[str]) -> None:
         """See Journal."""
@@ -164,12 +164,12 @@ class TurnRun:
                 )
             )
         kept = self._take_unkept()
-        await self._follow_through(self._shop.store.turns.start_calls(self._claimed.run, call_ids, (*kept, *events)))
+        await self._follow_through(self._shop.store.turns.start_calls(self._turn.run, call_ids, (*kept, *events)))
         self._publish(events)
 
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
         """See Journal."""
-        await self._follow_through(self._shop.store.turns.process_started(self._claimed.run, call_id, pid, started))
+        await self._follow_through(self._shop.store.turns.process_started(self._turn.run, call_id, pid, started))
 
     async def results(self, results: Sequence[CallResult], *, batch_done: bool) -> tuple[Entry, ...]:
         """See Journal."""
@@ -192,14 +192,14 @@ class TurnRun:
             self._sends.extend(call.sends)
         kept = (*self._take_unkept(), *events)
         lines = await self._follow_through(
-            self._shop.store.turns.results(self._claimed.run, results, batch_done=batch_done, events=kept)
+            self._shop.store.turns.results(self._turn.run, results, batch_done=batch_done, events=kept)
         )
         self._publish(events)
         return lines
 
     async def cut(self) -> Cut:
         """See Journal."""
-        cut = self._shop.store.turns.cut(self._claimed.run, self._take_unkept())
+        cut = self._shop.store.turns.cut(self._turn.run, self._take_unkept())
         entries, step, ended = await self._follow_through(cut)
         if ended is not None:
             self._publish([ended])
@@ -213,7 +213,7 @@ class TurnRun:
         where = self._where()
         deliveries: Sequence[Delivery] = ()
         try:
-            deliveries = await self._shop.store.turns.plan(self._claimed.run, where, blocks)
+            deliveries = await self._shop.store.turns.plan(self._turn.run, where, blocks)
             self._blocks.extend(blocks)
         finally:
             self._hand_over(where, deliveries)
@@ -222,11 +222,11 @@ class TurnRun:
         self, message: Message, usage: Usage, context_start: int, outcome: Outcome, ended: MessageEnd
     ) -> Kept:
         blocks = self._replies.end()
-        where = self._where() if blocks else PlanIn(self._claimed.conv_id)
+        where = self._where() if blocks else PlanIn(self._turn.conv_id)
         deliveries: Sequence[Delivery] = ()
         try:
             kept = await self._shop.store.turns.step(
-                self._claimed.run,
+                self._turn.run,
                 message,
                 where=where,
                 blocks=blocks,
@@ -247,13 +247,13 @@ class TurnRun:
 
     async def _fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> None:
         source = f"turn:{self.ref.turn_id}:error"
-        channel = self._shop.outbox.channel(self._claimed.place.channel)
+        channel = self._shop.outbox.channel(self._turn.place.channel)
         blocks = notice(source, wording.failure(error_kind), channel, self._shop.clock.nonce)
         where = self._where()
         deliveries: Sequence[Delivery] = ()
         try:
             deliveries, end = await self._shop.store.turns.finish(
-                self._claimed.run,
+                self._turn.run,
                 outcome,
                 error_kind=error_kind,
                 error_message=error_message,
@@ -268,11 +268,11 @@ class TurnRun:
         self._ended(end)
 
     def _where(self) -> PlanIn:
-        place = self._claimed.place
-        return PlanIn(self._claimed.conv_id, self._shop.outbox.reserve(self._claimed.conv_id, place))
+        place = self._turn.place
+        return PlanIn(self._turn.conv_id, self._shop.outbox.reserve(self._turn.conv_id, place))
 
     def _hand_over(self, where: PlanIn, deliveries: Sequence[Delivery]) -> None:
-        self._shop.outbox.planned(where.conv_id, self._claimed.place, deliveries, reserved=where.sending)
+        self._shop.outbox.planned(where.conv_id, self._turn.place, deliveries, reserved=where.sending)
 
     def _ended(self, end: AgentEnd | None) -> None:
         if end is not None:

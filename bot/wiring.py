@@ -71,6 +71,16 @@ async def build(config: Config, around: Surroundings) -> Service:
     model = around.model or models.build(_model_spec(chosen, config.agent.thinking))
     await asyncio.to_thread(create_workspace, config.workspace)
     store = await Store.open(config.state, clock, composer(clock.stamp), around.commit_probe)
+    try:
+        return _assemble(config, around, chosen, model, store)
+    except BaseException:
+        await store.close()
+        raise
+
+
+def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: ModelClient, store: Store) -> Service:
+    """Make the parts and tell them of each other."""
+    clock = around.clock
     outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000))
     channels = _channels(config, around)
     for channel in channels:

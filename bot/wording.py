@@ -18,7 +18,8 @@ _MODEL_ERRORS = {
 
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
 CRASHED_TWICE = (
-    "I was interrupted twice while working on your last message, so I am not trying again. Please rephrase it."
+    "I was interrupted twice while working on your last message, so I have stopped trying. "
+    "Send it again if you still need it."
 )
 
 

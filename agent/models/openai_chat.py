@@ -221,6 +221,8 @@ class AnswerReader:
             self._usage = _usage(chunk["usage"])
         parts: list[StreamPart] = []
         for choice in chunk.get("choices") or ():
+            if choice.get("index"):  # one answer was asked for; a server that gives more has its first one
+                continue
             parts += self._delta(choice.get("delta") or {})
             self._finish = choice.get("finish_reason") or self._finish
         if self._finish == "error":

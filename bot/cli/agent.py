@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from uuid import uuid4
 
+from agent.text import well_formed
 from bot.cli.local import FAILED, USAGE, carry_out, service
 from bot.cli.terminal.client import Client, Rejected, Run, Unreachable
 from bot.cli.terminal.safe_text import clean
@@ -22,6 +23,7 @@ _POLL = 60.0
 def main(config_path: Path | None, message: str, session: str | None, as_json: bool, timeout: float | None) -> int:
     """One turn in a session (a name or a key), waiting so many seconds at most. Returns the exit code:
     0 answered, 1 failed, 2 usage, 3 timed out; the run goes on then. Raises ConfigError."""
+    message = well_formed(message)  # an argument need not be UTF-8
     if not message.strip():
         print("There is nothing to say: -m is empty.", file=sys.stderr)  # noqa: T201
         return USAGE

@@ -33,11 +33,11 @@ def main(config_path: Path | None) -> int:
     """
     config = load(config_path, os.environ, Path.cwd())
     interactive = config.channels.console.enabled and sys.stdin.isatty()
-    config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    set_up(Redactor(secrets(config)), config.state / LOG_FILE if interactive else None)
     from bot.gateway.server import GatewayError
 
     try:
+        config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        set_up(Redactor(secrets(config)), config.state / LOG_FILE if interactive else None)
         return asyncio.run(_run(config, interactive))
     except (StateLocked, StoreTooNew, GatewayError) as error:
         print(error, file=sys.stderr)  # noqa: T201

@@ -42,10 +42,20 @@ def build(status: Callable[[Call], Awaitable[str]]) -> Registry:
     registry = Registry(
         (
             Command(
-                name="help", help="What you can type.", run=show_help, aliases=("commands",), arguments=HelpArguments
+                name="help",
+                help="What you can type.",
+                run=show_help,
+                aliases=("commands", "start"),
+                arguments=HelpArguments,
             ),
             Command(name="status", help="What is running, and which model answers.", run=show_status),
-            Command(name="stop", help="Stop the run, and drop what waits.", run=stop, aliases=("abort",)),
+            Command(
+                name="stop",
+                help="Stop the run, and drop what waits.",
+                run=stop,
+                aliases=("abort",),
+                lenient=True,
+            ),
             Command(name="new", help="Begin a new conversation; the old one is kept.", run=reset),
             Command(name="reset", help="The same as /new.", run=reset),
         )

@@ -46,7 +46,7 @@ class Answering(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command. run: takes the call, its arguments and how to answer."""
+    """One command. run: takes the call, its arguments and how to answer. lenient: words behind it are ignored."""
 
     name: str
     help: str
@@ -54,6 +54,7 @@ class Command:
     aliases: tuple[str, ...] = ()
     arguments: type[Arguments] = Arguments
     owners_only: bool = False
+    lenient: bool = False
 
     @property
     def usage(self) -> str:
@@ -99,10 +100,9 @@ class Registry:
             await answering.say(call, f"/{command.name} is for the owners of this bot.")
             return
         try:
-            arguments = _parse(command.arguments, words)
+            arguments = _parse(command.arguments, "" if command.lenient else words)
         except ValidationError as error:
-            first = error.errors()[0]
-            await answering.say(call, f"{_mistake(words, first['msg'])} Usage: {command.usage}")
+            await answering.say(call, f"{_mistake(command, words, error)} Usage: {command.usage}")
             return
         await command.run(call, arguments, answering)
 
@@ -117,7 +117,8 @@ def _parse(model: type[Arguments], words: str) -> Arguments:
     return model.model_validate(dict(zip(names, pieces, strict=False)))
 
 
-def _mistake(words: str, reason: str) -> str:
-    return (
-        f"I did not understand {words!r} ({reason.lower()})." if words else f"Something is missing ({reason.lower()})."
-    )
+def _mistake(command: Command, words: str, error: ValidationError) -> str:
+    if not command.arguments.model_fields:
+        return f"/{command.name} takes nothing behind it, and {words!r} was there."
+    reason = error.errors()[0]["msg"].lower()
+    return f"I did not understand {words!r} ({reason})." if words else f"Something is missing ({reason})."

@@ -17,6 +17,9 @@ from bot.config.model import Config
 
 DEFAULT_NAME = "config.yaml"
 
+_LARGEST = 200_000
+"""Bytes of a configuration file: the reader of YAML is slow, and a wrong file should be told at once."""
+
 
 def load(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Config:
     """The configuration in `path`, in the file HARK_CONFIG names, in `cwd`/config.yaml, or the defaults.
@@ -88,7 +91,12 @@ def _line(document: Document, line: int | None, key: KeyPath) -> int | None:
 
 def _read(file: Path, label: str) -> str:
     try:
-        return file.read_text(encoding="utf-8-sig")
+        if file.exists() and not file.is_file() and not file.is_dir():
+            problem = "not an ordinary file"
+        elif file.is_file() and file.stat().st_size > _LARGEST:
+            problem = f"larger than {_LARGEST // 1000} kB, which no configuration is"
+        else:
+            return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         problem = "not a text in UTF-8"
     except FileNotFoundError:

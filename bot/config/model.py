@@ -32,7 +32,9 @@ class Agent(Section):
     thinking: Thinking = Field(default="auto", description="How long the model may think; auto leaves it to the model.")
     max_concurrent: Whole = Field(default=16, ge=1, le=10_000, description="How many runs may go on at the same time.")
     timeout_seconds: Seconds = Field(default=600, gt=0, description="Running time of one run, waiting not counted.")
-    idle_timeout_seconds: Seconds = Field(default=60, description="Silence of the model that ends a run; 0 is off.")
+    idle_timeout_seconds: Seconds = Field(
+        default=60, description="Silence of the model before it is asked once more, then given up; 0 is off."
+    )
     max_steps: Whole = Field(default=60, ge=1, description="Model calls in one run; then it sums up and stops.")
     drain_seconds: Seconds = Field(default=30, description="How long runs may finish when the service is stopped.")
 

@@ -12,7 +12,7 @@ from agent.journal import CallResult
 from agent.message import Entry, Message, ToolCall, Usage
 from bot.store import codec, repair, rows
 from bot.store.errors import StaleRun
-from bot.store.values import Claimed, Delivery, PlanIn, Planned, RunKey, StepKept
+from bot.store.values import Delivery, PlanIn, Planned, RunKey, StepKept, Turn
 from bot.store.writer import Writer
 from channels.message import InboundMessage
 
@@ -29,7 +29,7 @@ class Turns:
         self._new_id = new_id
         self._compose = compose
 
-    async def claim(self, session_key: str, model: str, *, background: bool = False) -> Claimed | None:
+    async def claim(self, session_key: str, model: str, *, background: bool = False) -> Turn | None:
         """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
 
         model: which one will answer, for the event. background: take beats, jobs and children's results instead of what
@@ -37,7 +37,7 @@ class Turns:
         """
         now, new_id = self._now(), self._new_id()
 
-        def work(db: sqlite3.Connection) -> Claimed | None:
+        def work(db: sqlite3.Connection) -> Turn | None:
             turns = db.execute(
                 "SELECT turn_id, state, epoch, kind IN ('beat','job','child') FROM turn"
                 " WHERE session_key=? AND state IN ('queued','running','parked')"
@@ -290,7 +290,7 @@ def _begin(
 
 def _take(
     db: sqlite3.Connection, turn_id: str, entries: tuple[Entry, ...], compose: Compose, now: int, model: str
-) -> Claimed:
+) -> Turn:
     """Put a queued turn to running under a new epoch."""
     epoch, session_key, transcript_id, conv_id, step, usage = db.execute(
         "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?) WHERE turn_id=?"
@@ -310,7 +310,7 @@ def _take(
     more = db.execute(
         "SELECT 1 FROM inbox WHERE session_key=? AND state='waiting' AND kind <> 'command' LIMIT 1", (session_key,)
     ).fetchone()
-    return Claimed(
+    return Turn(
         run=RunKey(turn_id, epoch),
         session_key=session_key,
         transcript_id=transcript_id,

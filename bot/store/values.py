@@ -6,7 +6,7 @@ from typing import Literal
 
 from agent.events import AgentEnd, AgentStart
 from agent.message import Entry, Usage
-from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
+from channels.message import ChatMoved, InboundMessage, Origin, Place, UnreadEvent
 from channels.outgoing import Action
 
 
@@ -65,13 +65,14 @@ class RunKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
-    """A turn that is this worker's now.
+class Turn:
+    """The work that a message causes, claimed by this worker: what everything about it is tied together by.
 
-    message: what the turn answers. entries: user lines written by this claim: the message, unless the turn is
-    resumed, and steering texts that came before its next answer.
-    step: answers of the model so far. prompt and fingerprint: of the transcript, None before its first turn.
-    start: the event of the turn's beginning, None when a turn is resumed. more: something else of the session waits.
+    run: turn id and epoch, named by every write. message: what the turn answers, with its origin.
+    entries: user lines written by this claim: the message, unless the turn is resumed, and steering texts that came
+    before its next answer. step: answers of the model so far. prompt and fingerprint: of the transcript, None before
+    its first turn. start: the event of the turn's beginning, None when a turn is resumed. more: something else of the
+    session waits.
     """
 
     run: RunKey
@@ -87,6 +88,21 @@ class Claimed:
     fingerprint: str | None
     start: AgentStart | None
     more: bool
+
+    @property
+    def turn_id(self) -> str:
+        """Its id, for good."""
+        return self.run.turn_id
+
+    @property
+    def attempt(self) -> int:
+        """From 1; raised at each claim."""
+        return self.run.epoch
+
+    @property
+    def origin(self) -> Origin:
+        """Where the message came from."""
+        return self.message.origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

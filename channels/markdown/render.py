@@ -153,7 +153,9 @@ class _Renderer:
         for number, token in enumerate(tokens):
             match token.type:
                 case "text":
-                    self._out.write(token.content[len(task) :] if number == 0 else token.content, self._active())
+                    text = token.content[len(task) :] if number == 0 else token.content
+                    if text or task:  # before emphasis the parser puts an empty one, which begins no line
+                        self._out.write(text, self._active())
                 case "code_inline":
                     self._out.write(token.content, self._code())
                 case "softbreak" | "hardbreak":

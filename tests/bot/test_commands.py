@@ -51,10 +51,14 @@ async def test_help(tmp_path: Path) -> None:
 
 async def test_wrong_arguments_are_explained(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
-        answer = await command(hark, "/stop it now")
-        assert answer.startswith("I did not understand 'it now'")
-        assert answer.endswith("Usage: /stop")
+        answer = await command(hark, "/new day")
+        assert answer == "/new takes nothing behind it, and 'day' was there. Usage: /new"
         assert hark.model.requests == []
+
+
+async def test_stop_stops_whatever_is_written_behind_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        assert await command(hark, "/stop it now") == "Nothing was running."
 
 
 @pytest.mark.parametrize("text", ["/dance", "/usr/bin/python is missing", "/ stop", "say /stop", "/stopping", "//stop"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from agent.message import Message, Text
 from bot.clock import Clock
 from bot.store.store import Store
-from bot.store.values import AcceptedMessage, Claimed, Duplicate
+from bot.store.values import AcceptedMessage, Duplicate, Turn
 from bot.store.writer import CommitProbe
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 
@@ -43,7 +43,7 @@ async def accept(store: Store, text: str = "hello", kind: InboundKind = InboundK
     return answer.seq
 
 
-async def claim(store: Store) -> Claimed:
+async def claim(store: Store) -> Turn:
     """Take the next turn of the session."""
     claimed = await store.turns.claim(KEY, "test/model")
     assert claimed is not None

@@ -224,3 +224,8 @@ def test_code_that_is_cut_stays_code_and_keeps_its_indentation() -> None:
 def test_more_entities_than_one_message_takes_make_two() -> None:
     pieces = split(render(" ".join(f"*{number}*" for number in range(150))), 4096, 100)
     assert [len(piece.entities) for piece in pieces] == [100, 50]
+
+
+def test_an_item_that_begins_with_emphasis_keeps_the_space_behind_its_marker() -> None:
+    assert render("- **Model** x").text == "• Model x"
+    assert render("1. *a* b").text == "1. a b"
