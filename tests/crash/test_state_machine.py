@@ -150,4 +150,5 @@ class Bot(RuleBasedStateMachine):
 
 
 TestBot = Bot.TestCase
-TestBot.settings = settings(max_examples=60, stateful_step_count=20, phases=[Phase.generate])
+# Not shrunk: an example that is stuck takes seconds to fail, and shrinking tries hundreds.
+TestBot.settings = settings(stateful_step_count=20, phases=[Phase.generate])
