@@ -149,6 +149,7 @@ class Outbox:
 
     async def _next(self, channel: Channel, conv_id: int, place: Place) -> Delivery | None:
         """What is to be delivered next, once its time and the rate limit allow it; None when nothing is open."""
+        waited = 0
         while not self._closing:
             self._more.discard(conv_id)
             following = await self._store.deliveries.next(conv_id)
@@ -156,7 +157,10 @@ class Outbox:
                 if conv_id in self._more:
                     continue
                 return None
-            wait = (following.not_before - self._clock.now()) / 1000
+            wait = 0.0
+            if following.delivery_id != waited:  # once: the clock may have been set back meanwhile
+                waited = following.delivery_id
+                wait = min(following.not_before - self._clock.now(), following.longest) / 1000
             if wait <= 0:
                 wait = channel.pass_limit(place)
             if wait <= 0:

@@ -13,7 +13,8 @@ from channels.message import ChatKind, Place
 from channels.outgoing import Action
 
 DELIVERY_COLUMNS = (
-    "delivery_id, conv_id, source, action, body, said, nonce, attempts, not_before, planned_at, state='sending'"
+    "delivery_id, conv_id, source, action, body, said, nonce, attempts, not_before, planned_at, state='sending',"
+    " not_before - coalesce(begun_at, not_before)"
 )
 
 STATE_OF: dict[Outcome, TurnState] = {
@@ -126,7 +127,7 @@ def plan(
     return tuple(made)
 
 
-def delivery(row: tuple[int, int, str, str, str, str, int, int, int, int, int]) -> Delivery:
+def delivery(row: tuple[int, int, str, str, str, str, int, int, int, int, int, int]) -> Delivery:
     """A row of DELIVERY_COLUMNS as a value."""
     return Delivery(
         delivery_id=row[0],
@@ -140,6 +141,7 @@ def delivery(row: tuple[int, int, str, str, str, str, int, int, int, int, int]) 
         not_before=row[8],
         planned_at=row[9],
         begun=bool(row[10]),
+        longest=row[11],
     )
 
 
@@ -173,7 +175,7 @@ def end_turn(
         outcome=outcome,
         model=model or "",
         usage=codec.load_usage(usage),
-        duration=(now - (started_at or now)) / 1000,
+        duration=max(0, now - (started_at or now)) / 1000,
         error_kind=error_kind,
         error_message=error_message,
     )

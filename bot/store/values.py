@@ -119,7 +119,11 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """One row of the ledger, as the outbox needs it. begun: it is `sending` already. Times in milliseconds."""
+    """One row of the ledger, as the outbox needs it. Times in milliseconds.
+
+    begun: it is `sending` already. longest: how long the wait until not_before was when it was asked for, so that a
+    clock that is set back makes nobody wait longer.
+    """
 
     delivery_id: int
     conv_id: int
@@ -132,6 +136,7 @@ class Delivery:
     not_before: int
     planned_at: int
     begun: bool
+    longest: int
 
 
 @dataclass(frozen=True, slots=True)

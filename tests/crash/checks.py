@@ -237,8 +237,9 @@ def _tries(world: World) -> list[str]:
     for token, lives in world.tries.items():
         if len(lives) > 2 + world.drained:
             wrong.append(f"{token} was tried in {len(lives)} lives")
-    for turn_id, state, crashes in world.ask("SELECT turn_id, state, crashes FROM turn"):
+    unwritten = world.drained if world.failed_commits else 0  # runs that could not be given back
+    for turn_id, state, crashes, kind in world.ask("SELECT turn_id, state, crashes, error_kind FROM turn"):
         notices = world.ask("SELECT count(*) FROM delivery WHERE source=?", f"turn:{turn_id}:error")[0][0]
-        if crashes > world.died or (crashes >= 2) != (state == "failed" and bool(notices) and crashes > 0):
-            wrong.append(f"turn {turn_id}: {crashes} crashes, {world.died} deaths, {state}, {notices} notices")
+        if crashes > world.died + unwritten or (crashes >= 2) != (kind == "crash") or notices != (state == "failed"):
+            wrong.append(f"turn {turn_id}: {crashes} crashes, {world.died} deaths, {state} ({kind}), {notices} notices")
     return wrong

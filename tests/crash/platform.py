@@ -59,6 +59,7 @@ class Platform:
         self.faults: deque[tuple[str, Fault]] = deque()
         self.faulted: Counter[str] = Counter()
         self.doubtful: Counter[int] = Counter()
+        self.floods: dict[int, int] = {}
         self.early: list[str] = []
         self.wrote = asyncio.Event()
         self.again = 0
@@ -172,7 +173,7 @@ class PlatformChannel:
 
     def pass_limit(self, place: Place) -> float:
         """See Channel."""
-        wait = self._next_at.get(place.chat, 0) - self._now()
+        wait = max(self._next_at.get(place.chat, 0), self._not_before.get(place.chat, 0)) - self._now()
         if wait > 0:
             return wait / 1000
         self._next_at[place.chat] = self._now() + int(self._pace * 1000)
@@ -183,11 +184,11 @@ class PlatformChannel:
         chat, platform = outgoing.place.chat, self._platform
         async with self._typing.setdefault(chat, asyncio.Lock()):
             await _travel(self._life)
-            if self._now() < self._not_before.get(chat, 0):
+            if self._now() < platform.floods.get(outgoing.nonce, 0):
                 platform.early.append(outgoing.body)
             fault = platform.take_fault(chat)
             if fault == "429":
-                self._not_before[chat] = self._now() + 2000
+                self._not_before[chat] = platform.floods[outgoing.nonce] = self._now() + 2000
                 await asyncio.sleep(0)
                 return NotSent(2.0, "too many requests")
             if fault == "not_ready":

@@ -1,0 +1,67 @@
+"""The whole service in a process of its own, to be killed: what `hark run` starts, against servers of the test.
+
+Imported by the fork server, so that a child costs milliseconds: everything heavy is imported here.
+"""
+
+import asyncio
+import logging
+import signal
+from pathlib import Path
+
+import openai  # noqa: F401
+import structlog
+import telegram  # noqa: F401
+
+import channels.telegram.poll  # noqa: F401
+from agent.models.connection import Connection  # noqa: F401
+from bot.clock import Clock
+from bot.config.model import Config
+from bot.wiring import Surroundings, build
+from channels.telegram.adapter import TelegramChannel
+from channels.telegram.poll import Times
+from channels.telegram.settings import Limits, TelegramSettings
+
+
+def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str, people: tuple[str, ...]) -> None:
+    """Serve until SIGTERM (or SIGKILL)."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    config = Config.model_validate(
+        {
+            "agent": {"model": "test/gpt-test", "drain_seconds": 0},
+            "providers": {"test": {"api": "openai-chat", "base_url": model_url, "api_keys": ["sk-test-key"]}},
+            "channels": {
+                "console": {"enabled": False},
+                "telegram": {
+                    "enabled": False,
+                    "dm": {"allow_from": list(people)},
+                    "streaming": {"min_chars": 40, "max_chars": 90},
+                },
+            },
+            "tools": {"exec": {"security": "full"}},
+            "workspace": Path(home) / "workspace",
+            "state": Path(home) / "state",
+        }
+    )
+    settings = TelegramSettings(
+        token=token,
+        base_url=telegram_url,
+        base_file_url=file_url,
+        poll_timeout=1,
+        retry_first=0.01,
+        retry_most=0.05,
+        slow_retry=0.05,
+        limits=Limits(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
+    )
+    asyncio.run(_serve(config, settings))
+
+
+async def _serve(config: Config, settings: TelegramSettings) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    clock = Clock()
+    channel = TelegramChannel(settings, Times(now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep))
+    around = Surroundings(environ={}, clock=clock, channels=(channel,), gateway=False, ollama=lambda _: None)
+    service = await build(config, around)
+    await service.start()
+    await stop.wait()
+    await service.close()
