@@ -4,22 +4,31 @@ Imported by the fork server, so that a child costs milliseconds: everything heav
 """
 
 import asyncio
+import importlib
 import logging
 import signal
+import traceback
 from pathlib import Path
 
-import openai  # noqa: F401
 import structlog
-import telegram  # noqa: F401
 
-import channels.telegram.poll  # noqa: F401
-from agent.models.connection import Connection  # noqa: F401
 from bot.clock import Clock
 from bot.config.model import Config
 from bot.wiring import Surroundings, build
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
 from channels.telegram.settings import Limits, TelegramSettings
+
+for _module in (
+    *("openai", "telegram", "agent.models.openai_chat", "agent.models.anthropic"),
+    # what the libraries import with their first connection
+    *("anyio._backends._asyncio", "certifi", "h11", "httpcore", "httpcore2", "truststore"),
+):
+    importlib.import_module(_module)
+
+
+FAILURE = "failure.txt"
+"""What ended a child that was not killed."""
 
 
 def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str, people: tuple[str, ...]) -> None:
@@ -52,7 +61,11 @@ def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str
         slow_retry=0.05,
         limits=Limits(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
     )
-    asyncio.run(_serve(config, settings))
+    try:
+        asyncio.run(_serve(config, settings))
+    except Exception:
+        (Path(home) / FAILURE).write_text(traceback.format_exc())
+        raise
 
 
 async def _serve(config: Config, settings: TelegramSettings) -> None:
