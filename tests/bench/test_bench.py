@@ -5,6 +5,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 from bench.__main__ import PARTS
 
 ROOT = Path(__file__).parents[2]
@@ -23,11 +25,18 @@ async def _bench(*arguments: str) -> tuple[int | None, str, str]:
     return process.returncode, out.decode(), error.decode()
 
 
-async def test_every_part_gives_figures() -> None:
-    code, out, error = await _bench("--smallest", *PARTS, "profile")
+QUICK = ("latency", "commits")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [QUICK, pytest.param(tuple(part for part in (*PARTS, "profile") if part not in QUICK), marks=pytest.mark.soak)],
+)
+async def test_every_part_gives_figures(parts: tuple[str, ...]) -> None:
+    code, out, error = await _bench("--smallest", *parts)
     assert code == 0, error
     assert not error
-    for part in (*PARTS, "profile"):
+    for part in parts:
         _, found, table = out.partition(import_module(f"bench.{part}").TITLE)
         assert found, f"no table of {part} in {out}"
         assert any(character.isdigit() for character in table), out

@@ -36,7 +36,7 @@ from tests.standins.telegram_updates import ALICE, BOB, private
 
 CAMPAIGNS = 8
 KILLS = 25
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Real seconds until a campaign that does not come to rest is stuck."""
 SCRIPTS = ("1p", "3p", "2p+count | 1p", "count | 1p", "6p", "count+count | 2p", "/status")
 PEOPLE = {"A": ALICE, "B": BOB}
@@ -132,15 +132,19 @@ class Campaign:
 
     async def run(self, kills: int) -> None:
         """Kill, then let one come to rest and stop it in order."""
-        async with asyncio.timeout(PATIENCE), self.telegram, self.model:
-            for _ in range(kills):
-                await self._one_kill()
-            process = self.start()
-            while process.is_alive() and not self._at_rest():
-                await self._moved()
-            process.terminate()
-            await _ended(process)
-            assert process.exitcode == 0, "SIGTERM ends a service in order"
+        try:
+            async with asyncio.timeout(PATIENCE), self.telegram, self.model:
+                for _ in range(kills):
+                    await self._one_kill()
+                process = self.start()
+                while process.is_alive() and not self._at_rest():
+                    await self._moved()
+                process.terminate()
+                await _ended(process)
+                assert process.exitcode == 0, "SIGTERM ends a service in order"
+        finally:
+            for left in multiprocessing.active_children():
+                left.kill()
         self.model.check()
 
     async def _one_kill(self) -> None:

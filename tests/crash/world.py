@@ -30,7 +30,7 @@ from tests.crash.platform import Platform, PlatformChannel
 
 SPEED = 2000
 """How much faster than the real one the clocks run: a second of waiting takes half a millisecond."""
-PATIENCE = 6.0
+PATIENCE = 30.0
 """Real seconds after which a world that does not come to rest is stuck."""
 When = Literal["before", "after", "effect", "drain", "full"]
 
