@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from bot.store.salvage import Salvage
 from channels.base import Channel, Health, HealthState
 
 
@@ -14,10 +15,19 @@ class Report:
     channels: dict[str, Health]
 
 
-def report(channels: Sequence[Channel], store_failure: str | None, now: Callable[[], int], draining: bool) -> Report:
-    """How the service stands at this moment."""
+def report(
+    channels: Sequence[Channel],
+    store_failure: str | None,
+    salvage: Salvage | None,
+    now: Callable[[], int],
+    draining: bool,
+) -> Report:
+    """How the service stands at this moment; also that the store was found damaged at the start, until the next."""
     found = {channel.name: channel.health() for channel in channels}
     if store_failure is not None:
         found["store"] = Health(HealthState.DOWN, now(), f"the store cannot write: {store_failure}")
+    elif salvage is not None:
+        kept = f"kept as {salvage.kept_as}, {sum(salvage.rows.values())} rows recovered"
+        found["store"] = Health(HealthState.READY, salvage.at, f"the store was damaged: {kept}")
     ready = not draining and all(health.state is HealthState.READY for health in found.values())
     return Report(ready, found)

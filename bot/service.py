@@ -129,9 +129,10 @@ class Service:
         ]
 
     def health(self) -> Report:
-        """Whether every channel receives and the store can write."""
+        """Whether every channel receives and the store can write; and that it was damaged, if it was."""
         parts = self.parts
-        return report(parts.channels, parts.store.failure, parts.clock.now, self._draining)
+        store = parts.store
+        return report(parts.channels, store.failure, store.salvage, parts.clock.now, self._draining)
 
     async def close(self) -> None:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""

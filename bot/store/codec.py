@@ -1,10 +1,13 @@
 """Stored JSON to values and back, by pydantic in one place. Stored once, never rewritten: fields are only added."""
 
-from pydantic import TypeAdapter
+import structlog
+from pydantic import TypeAdapter, ValidationError
 
 from agent.events import AgentEvent
 from agent.message import Message, Usage
 from channels.message import InboundMessage
+
+log = structlog.get_logger()
 
 _inbound: TypeAdapter[InboundMessage] = TypeAdapter(InboundMessage)
 _message: TypeAdapter[Message] = TypeAdapter(Message)
@@ -20,6 +23,15 @@ def dump_inbound(message: InboundMessage) -> str:
 def load_inbound(text: str) -> InboundMessage:
     """Raises pydantic.ValidationError when the text is not one."""
     return _inbound.validate_json(text)
+
+
+def read_inbound(text: str, seq: int) -> InboundMessage | None:
+    """An inbound message; None, and a line in the log, where what is stored at `seq` is damaged."""
+    try:
+        return load_inbound(text)
+    except ValidationError:
+        log.error("an accepted message cannot be read", seq=seq)
+        return None
 
 
 def dump_message(message: Message) -> str:
@@ -38,8 +50,11 @@ def dump_usage(usage: Usage) -> str:
 
 
 def load_usage(text: str | None) -> Usage:
-    """Token counts; none are zero."""
-    return _usage.validate_json(text) if text else Usage()
+    """Token counts; none, or damaged ones, are zero."""
+    try:
+        return _usage.validate_json(text) if text else Usage()
+    except ValidationError:
+        return Usage()
 
 
 def dump_event(event: AgentEvent) -> str:

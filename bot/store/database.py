@@ -6,6 +6,7 @@ cursor would keep the write-ahead log growing.
 
 import fcntl
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from importlib import resources
@@ -19,9 +20,10 @@ from bot.store.errors import StateLocked, StoreTooNew
 P = ParamSpec("P")
 T = TypeVar("T")
 
+PAGE_SIZE = 1024
+"""A commit writes whole pages of every table and index it touches: small ones are a third of the bytes per turn."""
 _PRAGMAS = (
-    # A commit writes whole pages of every table and index it touches: small ones are a third of the bytes per turn.
-    "PRAGMA page_size=1024",
+    f"PRAGMA page_size={PAGE_SIZE}",
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
     "PRAGMA foreign_keys=ON",
@@ -29,6 +31,11 @@ _PRAGMAS = (
     "PRAGMA temp_store=MEMORY",
 )
 FILE = "hark.db"
+
+
+def forgiving(text: bytes) -> str:
+    """Stored text, also where its bytes are damaged: one of them must not hide its row, nor fail a statement."""
+    return text.decode(errors="replace")
 
 
 class _Connection(aiosqlite.Connection):
@@ -43,7 +50,9 @@ class _Connection(aiosqlite.Connection):
 
 def _connect(path: Path) -> _Connection:
     def connector() -> sqlite3.Connection:
-        return sqlite3.connect(path, isolation_level=None, cached_statements=256)
+        connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
+        connection.text_factory = forgiving
+        return connection
 
     return _Connection(connector, 64)
 
@@ -62,7 +71,8 @@ class Database:
         """Open `directory`/hark.db, making it where it is missing (0600).
 
         lock: from lock_directory; closed with the database, or when it cannot be opened. The caller checks for damage
-        first (`bot/store/salvage.py`). Raises StoreTooNew, or sqlite3.Error when the file cannot be opened.
+        first (`bot/store/salvage.py`). Raises StoreTooNew, or OSError or sqlite3.Error when the file cannot be
+        opened.
         """
         path = directory / FILE
         connections: list[_Connection] = []
@@ -75,10 +85,15 @@ class Database:
                 await connection.call(_prepare)
                 if len(connections) == 1:
                     await connection.call(migrate)
-        except BaseException:
+        except BaseException as error:
             for connection in connections:
                 await connection.close()
             os.close(lock)
+            if isinstance(error, sqlite3.OperationalError):
+                free = shutil.disk_usage(directory).free // 1024
+                raise OSError(
+                    f"the store {path} cannot be opened: {error} ({free} KB are free on its disk)."
+                ) from error
             raise
         return cls(lock, connections[0], tuple(connections[1:]))
 

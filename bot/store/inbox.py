@@ -85,14 +85,18 @@ class Inbox:
         return await self._database.read(work)
 
     async def open_commands(self) -> Sequence[tuple[int, str, InboundMessage]]:
-        """Commands that were accepted and not carried out, oldest first: seq, session key, message."""
+        """Commands that were accepted and not carried out, oldest first: seq, session key, message.
+
+        A damaged one is passed over.
+        """
 
         def work(db: sqlite3.Connection) -> list[tuple[int, str, InboundMessage]]:
             found = db.execute(
                 "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
                 " WHERE state='waiting' AND kind='command' ORDER BY seq"
             ).fetchall()
-            return [(row[0], row[1], codec.load_inbound(row[2])) for row in found]
+            read = ((seq, session_key, codec.read_inbound(payload, seq)) for seq, session_key, payload in found)
+            return [(seq, session_key, message) for seq, session_key, message in read if message is not None]
 
         return await self._database.read(work)
 
@@ -180,7 +184,8 @@ def _edited(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> Acce
     ).fetchone()
     if found is None:
         return replace(item, state="dropped", reason="edited too late")
-    words = replace(codec.load_inbound(found[1]), text=message.text, attachments=message.attachments)
+    original = codec.read_inbound(found[1], found[0]) or replace(message, kind=InboundKind.MESSAGE)
+    words = replace(original, text=message.text, attachments=message.attachments)
     db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.dump_inbound(words), found[0]))
     return replace(item, state="dropped", reason="replaced the message")
 

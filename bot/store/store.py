@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.clock import Clock
@@ -44,9 +43,8 @@ class Store:
         Raises StateLocked, StoreTooNew, OSError or sqlite3.Error.
         """
         lock = lock_directory(directory)
-        stamp = datetime.fromtimestamp(clock.now() / 1000, UTC).strftime("%Y%m%dT%H%M%S")
         try:
-            found = await asyncio.to_thread(check, directory, stamp)
+            found = await asyncio.to_thread(check, directory, clock.now())
         except BaseException:
             os.close(lock)
             raise

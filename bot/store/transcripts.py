@@ -4,10 +4,20 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.message import Entry
+import structlog
+from pydantic import ValidationError
+
+from agent.message import Entry, Message, ToolCall, ToolResult
 from bot.store import codec
 from bot.store.database import Database
 from bot.store.values import StoredEvent, TurnState, TurnView
+
+log = structlog.get_logger()
+
+UNREADABLE = "(The result was damaged in the store and cannot be read.)"
+
+_Line = tuple[int, str, str, int, str | None, int]
+"""seq, kind, body, tokens, turn, step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,26 +39,26 @@ class Reads:
     async def context(self, transcript_id: str) -> tuple[Entry, ...]:
         """The lines of a transcript that still go to the model, in order."""
 
-        def work(db: sqlite3.Connection) -> list[tuple[int, str, str, int, str | None, int]]:
+        def work(db: sqlite3.Connection) -> list[_Line]:
             return db.execute(
                 "SELECT seq, kind, body, tokens, turn_id, step FROM entry WHERE transcript_id=?"
                 " AND seq >= (SELECT context_start FROM transcript WHERE transcript_id=?) ORDER BY seq",
                 (transcript_id, transcript_id),
             ).fetchall()
 
-        return tuple(_entry(row) for row in await self._database.read(work))
+        return _entries(transcript_id, await self._database.read(work))
 
     async def transcript(self, transcript_id: str, after: int, limit: int) -> tuple[Entry, ...]:
         """Lines of any transcript, old ones too: those after a seq, at most limit."""
 
-        def work(db: sqlite3.Connection) -> list[tuple[int, str, str, int, str | None, int]]:
+        def work(db: sqlite3.Connection) -> list[_Line]:
             return db.execute(
                 "SELECT seq, kind, body, tokens, turn_id, step FROM entry WHERE transcript_id=? AND seq>?"
                 " ORDER BY seq LIMIT ?",
                 (transcript_id, after, limit),
             ).fetchall()
 
-        return tuple(_entry(row) for row in await self._database.read(work))
+        return _entries(transcript_id, await self._database.read(work))
 
     async def transcripts(self, session_key: str) -> tuple[str, ...]:
         """The transcripts of a session, oldest first; the last is the present one."""
@@ -102,7 +112,8 @@ class Reads:
         def work(db: sqlite3.Connection) -> list[StoredEvent]:
             found = db.execute(
                 "SELECT seq, event_id, json_extract(body, '$.type'), body FROM event WHERE seq > ?1"
-                " AND (?2 IS NULL OR session_key = ?2) AND (?3 IS NULL OR turn_id = ?3) ORDER BY seq LIMIT ?4",
+                " AND json_valid(body) AND (?2 IS NULL OR session_key = ?2) AND (?3 IS NULL OR turn_id = ?3)"
+                " ORDER BY seq LIMIT ?4",
                 (seq, session_key, run_id, limit),
             ).fetchall()
             return [StoredEvent(seq=row[0], event_id=row[1], type=row[2], body=row[3]) for row in found]
@@ -153,16 +164,34 @@ class Reads:
         return await self._database.read(work)
 
 
-def _entry(row: tuple[int, str, str, int, str | None, int]) -> Entry:
-    seq, kind, body, tokens, turn_id, step = row
-    return Entry(
-        seq=seq,
-        kind=kind,  # type: ignore[arg-type]
-        message=codec.load_message(body),
-        tokens=tokens,
-        turn_id=turn_id,
-        step=step,
-    )
+def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
+    """Lines as values. Damaged ones are left out; but a result gets a stand-in, so that its call is not run again."""
+    messages = [_message(row[2]) for row in found]
+    lost = [row[0] for row, message in zip(found, messages, strict=True) if message is None]
+    if lost:
+        log.error("lines of a transcript cannot be read", transcript=transcript_id, lines=lost)
+    results = {part.call_id for m in messages if m for part in m.parts if isinstance(part, ToolResult)}
+    unanswered: list[ToolCall] = []
+    entries = []
+    for (seq, kind, _, tokens, turn_id, step), read in zip(found, messages, strict=True):
+        message = read
+        if read is not None and read.tool_calls:
+            unanswered = [call for call in read.tool_calls if call.call_id not in results]
+        elif read is None and kind == "tool_result" and unanswered:  # results are written in call order
+            call = unanswered.pop(0)
+            message = Message("tool", (ToolResult(call.call_id, call.name, UNREADABLE, is_error=True),))
+        if message is not None:
+            entries.append(
+                Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step)  # type: ignore[arg-type]
+            )
+    return tuple(entries)
+
+
+def _message(body: str) -> Message | None:
+    try:
+        return codec.load_message(body)
+    except ValidationError:
+        return None
 
 
 def _said(pieces: Sequence[tuple[int | None, str]]) -> str:

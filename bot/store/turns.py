@@ -46,14 +46,11 @@ class Turns:
             ).fetchall()
             if any(state != "queued" for _, state, _, _ in turns):
                 return None
-            turn_id = next((turn for turn, _, epoch, kind in turns if epoch > 0 and bool(kind) == background), None)
-            entries: tuple[Entry, ...] = ()
-            if turn_id is None:
-                begun = _begin(db, session_key, self._compose, now, new_id, background)
-                if begun is None:
-                    return None
-                turn_id, entries = begun
-            return _take(db, turn_id, entries, self._compose, now, model)
+            for turn_id in [turn for turn, _, epoch, kind in turns if epoch > 0 and bool(kind) == background]:
+                if (message := _answered(db, turn_id, now)) is not None:
+                    return _take(db, turn_id, message, (), self._compose, now, model)
+            begun = _begin(db, session_key, self._compose, now, new_id, background)
+            return None if begun is None else _take(db, *begun, self._compose, now, model)
 
         return await self._writer.write(work)
 
@@ -260,17 +257,22 @@ class Turns:
 
 def _begin(
     db: sqlite3.Connection, session_key: str, compose: Compose, now: int, new_id: str, background: bool
-) -> tuple[str, tuple[Entry, ...]] | None:
+) -> tuple[str, InboundMessage, tuple[Entry, ...]] | None:
     """Make the oldest waiting message a turn (or take the one made with it) and write its user line."""
-    found = db.execute(
-        "SELECT seq, turn_id, conv_id, payload, accepted_at, kind FROM inbox"
-        " WHERE session_key=? AND state='waiting' AND kind <> 'command' AND (kind IN ('wake','job','child')) = ?"
-        " ORDER BY seq LIMIT 1",
-        (session_key, background),
-    ).fetchone()
-    if found is None:
-        return None
-    seq, turn_id, conv_id, payload, accepted_at, kind = found
+    while True:
+        found = db.execute(
+            "SELECT seq, turn_id, conv_id, payload, accepted_at, kind FROM inbox"
+            " WHERE session_key=? AND state='waiting' AND kind <> 'command' AND (kind IN ('wake','job','child')) = ?"
+            " ORDER BY seq LIMIT 1",
+            (session_key, background),
+        ).fetchone()
+        if found is None:
+            return None
+        seq, turn_id, conv_id, payload, accepted_at, kind = found
+        inbound = codec.read_inbound(payload, seq)
+        if inbound is not None:
+            break
+        _drop_unreadable(db, seq, turn_id, now)
     transcript_id = rows.transcript_of(db, session_key, None, now, new_id)
     if turn_id is None:
         turn_id = new_id
@@ -284,12 +286,38 @@ def _begin(
         # a /new between acceptance and claim began another transcript: the turn belongs to the present one
         db.execute("UPDATE turn SET transcript_id=? WHERE turn_id=?", (transcript_id, turn_id))
     db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
-    message = compose(codec.load_inbound(payload), accepted_at)
-    return turn_id, (rows.append_entry(db, transcript_id, "user", message, turn_id, 0),)
+    line = rows.append_entry(db, transcript_id, "user", compose(inbound, accepted_at), turn_id, 0)
+    return turn_id, inbound, (line,)
+
+
+def _answered(db: sqlite3.Connection, turn_id: str, now: int) -> InboundMessage | None:
+    """The message that a turn answers; when that is damaged, the turn is ended."""
+    seq, payload = db.execute(
+        "SELECT seq, payload FROM inbox WHERE turn_id=? ORDER BY seq LIMIT 1", (turn_id,)
+    ).fetchone()
+    message = codec.read_inbound(payload, seq)
+    if message is None:
+        _drop_unreadable(db, seq, turn_id, now)
+    return message
+
+
+def _drop_unreadable(db: sqlite3.Connection, seq: int, turn_id: str | None, now: int) -> None:
+    """A damaged message must not keep others waiting. A turn of it that was begun, or is asked for, ends."""
+    db.execute("UPDATE inbox SET state='dropped', reason='unreadable' WHERE seq=?", (seq,))
+    if turn_id is not None:
+        transcript_id, step = db.execute("SELECT transcript_id, step FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
+        repair.close_run(db, turn_id, transcript_id, step)
+        rows.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
 
 
 def _take(
-    db: sqlite3.Connection, turn_id: str, entries: tuple[Entry, ...], compose: Compose, now: int, model: str
+    db: sqlite3.Connection,
+    turn_id: str,
+    message: InboundMessage,
+    entries: tuple[Entry, ...],
+    compose: Compose,
+    now: int,
+    model: str,
 ) -> Turn:
     """Put a queued turn to running under a new epoch."""
     epoch, session_key, transcript_id, conv_id, step, usage = db.execute(
@@ -299,7 +327,6 @@ def _take(
     ).fetchone()
     if _before_an_answer(db, turn_id, transcript_id):
         entries += _take_steering(db, turn_id, transcript_id, compose)
-    (payload,) = db.execute("SELECT payload FROM inbox WHERE turn_id=? ORDER BY seq LIMIT 1", (turn_id,)).fetchone()
     prompt, fingerprint = db.execute(
         "SELECT prompt, fingerprint FROM transcript WHERE transcript_id=?", (transcript_id,)
     ).fetchone()
@@ -314,7 +341,7 @@ def _take(
         run=RunKey(turn_id, epoch),
         session_key=session_key,
         transcript_id=transcript_id,
-        message=codec.load_inbound(payload),
+        message=message,
         conv_id=conv_id,
         place=rows.place_of(db, conv_id),
         step=step,
@@ -349,7 +376,11 @@ def _take_steering(db: sqlite3.Connection, turn_id: str, transcript_id: str, com
     ).fetchall()
     lines = []
     for seq, payload, accepted_at in found:
-        message = compose(codec.load_inbound(payload), accepted_at)
+        inbound = codec.read_inbound(payload, seq)
+        if inbound is None:
+            _drop_unreadable(db, seq, None, 0)
+            continue
+        message = compose(inbound, accepted_at)
         lines.append(rows.append_entry(db, transcript_id, "user", message, turn_id, 0))
         db.execute("UPDATE inbox SET state='taken' WHERE seq=?", (seq,))
     return tuple(lines)

@@ -1,0 +1,186 @@
+"""A damaged file: the service starts, what is readable comes over, and the file is kept."""
+
+import random
+import resource
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from agent.message import Message, Text
+from bot.store import codec
+from bot.store.database import migrate
+from bot.store.salvage import Salvage, check
+from tests.bot.store.opened import KEY, message, opened
+
+NOW = 1_700_000_000_000
+PAGE = 1024
+ENTRIES = 600
+LEAF = 10
+"""First byte of a page that holds rows and nothing is below."""
+
+
+def filled(home: Path) -> Path:
+    """A healthy store with a long transcript and many messages; returns its file."""
+    path = home / "hark.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"PRAGMA page_size={PAGE}")
+        db.execute("PRAGMA journal_mode=WAL")
+        migrate(db)
+        db.execute("BEGIN")
+        db.execute("INSERT INTO conversation (channel, account, chat, kind) VALUES ('telegram', 'bot', '1', 'direct')")
+        for name in ("old", "new"):
+            db.execute("INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,0)", (name, KEY))
+        db.execute("INSERT INTO session (session_key, transcript_id, used_at) VALUES (?,'new',0)", (KEY,))
+        for number in range(1, ENTRIES + 1):
+            body = codec.dump_message(Message("user", (Text(f"line {number} " + "words " * 20),)))
+            db.execute("INSERT INTO entry VALUES ('new',?,NULL,0,'user',?,1)", (number, body))
+        for number in range(1, 301):
+            payload = codec.dump_inbound(message(f"message {number}"))
+            db.execute(
+                "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, accepted_at, payload,"
+                " state) VALUES ('telegram','bot',?,1,?,'message',0,?,'done')",
+                (f"m{number}", KEY, payload),
+            )
+        db.execute("COMMIT")
+    return path
+
+
+def damaged(path: Path, change: Callable[[bytearray], None]) -> None:
+    content = bytearray(path.read_bytes())
+    change(content)
+    path.write_bytes(content)
+
+
+def files(home: Path) -> set[str]:
+    return {file.name for file in home.iterdir()}
+
+
+def found(path: Path) -> Salvage:
+    salvage = check(path.parent, NOW)
+    assert salvage is not None
+    assert salvage.kept_as.exists()
+    assert check(path.parent, NOW) is None
+    kept = salvage.kept_as.name
+    assert files(path.parent) <= {"hark.db", "hark.db-wal", "hark.db-shm", kept, f"{kept}-wal"}
+    return salvage
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_store_with_forty_flipped_bytes_starts(tmp_path: Path, seed: int) -> None:
+    path = filled(tmp_path)
+    rng = random.Random(seed)
+
+    def flip(content: bytearray) -> None:
+        for place in rng.sample(range(4096, len(content)), 40):
+            content[place] ^= rng.randrange(1, 256)
+
+    damaged(path, flip)
+    async with opened(tmp_path) as store:
+        assert store.salvage is not None
+        assert store.salvage.rows["entry"] > ENTRIES * 0.5
+
+
+def test_text_that_cannot_be_decoded_is_damage_like_other_damage(tmp_path: Path) -> None:
+    """The name of an index in a complaint of the check is read from the damaged file."""
+    path = filled(tmp_path)
+
+    def spoil(content: bytearray) -> None:
+        at = content.index(b"inbox_waiting")
+        content[at : at + 5] = b"\xff\xfe\xff\xfe\xff"
+        at = content.index(b"CREATE TABLE entry")
+        content[at : at + 6] = b"\xff" * 6
+
+    damaged(path, spoil)
+    assert found(path).rows["entry"] == ENTRIES
+
+
+@pytest.mark.parametrize("place", [0, 16, 18, 21, 47, 63])
+def test_a_header_with_one_bad_byte_costs_nothing(tmp_path: Path, place: int) -> None:
+    path = filled(tmp_path)
+
+    def flip(content: bytearray) -> None:
+        content[place] ^= 0x55
+
+    damaged(path, flip)
+    assert found(path).rows["entry"] == ENTRIES
+
+
+def test_a_file_whose_end_was_cut_off_gives_the_rest(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+
+    def cut(content: bytearray) -> None:
+        del content[-10 * PAGE :]
+
+    damaged(path, cut)
+    rows = found(path).rows
+    assert rows["entry"] > ENTRIES * 0.8
+    assert rows["inbox"] > 150
+
+
+def test_pages_that_cannot_be_read_cost_only_their_own_rows(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+
+    def spoil(content: bytearray) -> None:
+        for number in (100, 200, 400, 500):
+            page = content.index(b"line %d " % number) // PAGE
+            while content[page * PAGE] != LEAF:
+                page += 1
+            content[page * PAGE : (page + 1) * PAGE] = b"\x00" * PAGE
+
+    damaged(path, spoil)
+    assert ENTRIES - 4 * 10 <= found(path).rows["entry"] < ENTRIES
+
+
+def test_transcripts_keep_the_order_in_which_they_began(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+
+    def flip(content: bytearray) -> None:
+        content[17] ^= 0x55
+
+    damaged(path, flip)
+    found(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT transcript_id FROM transcript ORDER BY rowid").fetchall() == [("old",), ("new",)]
+        assert db.execute("PRAGMA page_size").fetchone() == (PAGE,)
+
+
+@contextmanager
+def disk_that_ends_at(size: int) -> Iterator[None]:
+    """No file can grow beyond a size, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+async def test_a_full_disk_is_not_taken_for_damage(tmp_path: Path) -> None:
+    """A log's index needs 32 KB, which are not there: the file stays as it is, and a later start finds it whole."""
+    path = filled(tmp_path)
+    with disk_that_ends_at(16_384), pytest.raises(OSError, match=r"the store .*hark\.db cannot be opened: "):
+        async with opened(tmp_path):
+            pass
+    assert files(tmp_path) <= {"hark.db", "hark.db-wal", "hark.db-shm", "lock"}
+    assert check(tmp_path, NOW) is None
+    async with opened(tmp_path) as store:
+        assert store.salvage is None
+    assert path.exists()
+
+
+def test_a_damaged_file_that_cannot_be_copied_is_left_as_it_was(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+
+    def cut(content: bytearray) -> None:
+        del content[-10 * PAGE :]
+
+    damaged(path, cut)
+    before = path.read_bytes()
+    with disk_that_ends_at(65_536), pytest.raises(OSError, match=r"is damaged .*cannot be copied: File too large"):
+        check(tmp_path, NOW)
+    assert path.read_bytes() == before
+    assert files(tmp_path) == {"hark.db"}
+    assert found(path).rows["entry"] > ENTRIES * 0.8

@@ -1,0 +1,46 @@
+"""What `/readyz` and `hark status` say about the store."""
+
+import sqlite3
+from pathlib import Path
+
+from bot.health import report
+from bot.store.salvage import Salvage
+from channels.base import Health, HealthState
+from tests.service import running
+
+NOW = 1_700_000_000_000
+FOUND = Salvage("malformed", Path("/state/hark.db.damaged-1"), {"entry": 40, "inbox": 2}, at=5)
+WORDS = "the store was damaged: kept as /state/hark.db.damaged-1, 42 rows recovered"
+
+
+def test_a_whole_store_is_not_spoken_of() -> None:
+    assert report((), None, None, lambda: NOW, draining=False).channels == {}
+
+
+def test_a_recovered_store_is_ready_and_says_what_happened() -> None:
+    found = report((), None, FOUND, lambda: NOW, draining=False)
+    assert found.ready
+    assert found.channels == {"store": Health(HealthState.READY, 5, WORDS)}
+
+
+def test_a_store_that_cannot_write_is_not_ready_whatever_was_recovered() -> None:
+    found = report((), "disk full", FOUND, lambda: NOW, draining=False)
+    assert not found.ready
+    assert found.channels["store"].detail == "the store cannot write: disk full"
+
+
+async def test_the_service_tells_of_its_recovered_store(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("hello")
+        path = hark.state / "hark.db"
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    path.write_bytes(content)
+    async with running(tmp_path) as hark:
+        health = hark.service.health()
+        assert health.ready
+        assert health.channels["store"].detail.startswith("the store was damaged: kept as ")
+        assert health.channels["store"].detail.endswith(" rows recovered")
