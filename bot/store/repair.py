@@ -116,9 +116,8 @@ def _end_answer(db: sqlite3.Connection, turn_id: str, step: int, said: str, now:
     """Keep the end of a cut answer, behind its start: that was told, but perhaps not stored yet."""
     run = _run(db, turn_id)
     begun = db.execute(
-        "SELECT 1 FROM event WHERE turn_id=? AND json_extract(body, '$.type')='message_start'"
-        " AND json_extract(body, '$.step')=?",
-        (turn_id, step),
+        "SELECT 1 FROM event WHERE event_id >= ? AND event_id < ? AND json_extract(body, '$.type')='message_start'",
+        (f"{turn_id}/{step}/0", f"{turn_id}/{step}/1"),
     ).fetchone()
     if not begun:
         rows.keep_events(db, [MessageStart(run=run, at=now, id=start_id(run, step), step=step)])
