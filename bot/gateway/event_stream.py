@@ -137,7 +137,7 @@ class _Stream:
             if event.type not in _EARLY_TYPES:
                 return seq, run_id, seq
         step, _, ordinal = rest.partition("/")
-        before = int(step) + (not ordinal.startswith("0")) if step.isdecimal() else 0
+        before = int(step) + (not ordinal.startswith("0")) if step.isdecimal() and len(step) < 9 else 0
         return await reads.before_step(run_id, before) or 0, run_id, seq or 0
 
     def _kept(self, event_id: str, kind: str, body: str) -> bytes:

@@ -12,7 +12,7 @@ QUERIES = pytest.mark.parametrize("query", ["", "?session=default", "?run={run}"
 
 
 @QUERIES
-@pytest.mark.parametrize("last", [None, "long/gone", "{run}/start"])
+@pytest.mark.parametrize("last", [None, "long/gone", "{run}/start", f"{{run}}/{'9' * 20}/0"])
 async def test_the_start_of_an_answer_comes_before_its_updates(tmp_path: Path, query: str, last: str | None) -> None:
     async with house(tmp_path) as at, at.events() as watch:
         run = await at.submit("hello")
