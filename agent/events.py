@@ -58,7 +58,10 @@ class AgentStart(_KeptEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStart(_KeptEvent):
-    """The model begins to answer. A second one for a step without a message_end between means: the first is void."""
+    """The model begins to answer. A second one for a step without a message_end between means: the first is void.
+
+    id: see `start_id`.
+    """
 
     step: int
     type: Literal["message_start"] = "message_start"
@@ -157,6 +160,12 @@ class AgentEnd(_KeptEvent):
     error_kind: str | None = None
     error_message: str | None = None
     type: Literal["agent_end"] = "agent_end"
+
+
+def start_id(run: RunRef, step: int, tries: int = 1) -> str:
+    """The id of a message_start: each has its own, also when an answer begins anew. tries: of this attempt, from 1."""
+    first = f"{run.turn_id}/{step}/0"
+    return first if (run.attempt, tries) == (1, 1) else f"{first}.{run.attempt}.{tries}"
 
 
 KeptEvent = (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from agent.events import AgentEvent, Outcome
+from agent.events import AgentEvent, Outcome, ToolExecutionUpdate
 from agent.message import Entry, Message, ToolResult, ToolSend, Usage
 
 CallState = Literal["done", "failed", "denied", "cut"]
@@ -44,6 +44,9 @@ class Journal(Protocol):
 
     async def emit(self, event: AgentEvent) -> None:
         """Tell the surfaces. Text deltas may lead to a block being stored before this returns."""
+
+    def tell(self, event: ToolExecutionUpdate) -> None:
+        """Tell the surfaces at once of what is not kept."""
 
     async def step(
         self, message: Message, *, usage: Usage, context_start: int, outcome: Outcome, ended: AgentEvent

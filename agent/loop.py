@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from agent.context import Context
 from agent.errors import ErrorKind, ModelError
-from agent.events import MessageEnd, MessageStart, MessageUpdate, Outcome
+from agent.events import MessageEnd, MessageStart, MessageUpdate, Outcome, start_id
 from agent.journal import Cut, Journal
 from agent.message import Message, Part, Text, Thinking, ToolCall
 from agent.models.base import (
@@ -50,6 +50,7 @@ class Loop:
         self._call_ids = context.call_ids()
         self.step = spec.step
         self.answers = 0
+        self._tries = 0
         self.usage = spec.usage
         self.said = context.said(spec.ref.turn_id)
         self.streaming = False
@@ -69,6 +70,8 @@ class Loop:
 
     def go_on(self, cut: Cut) -> None:
         """Continue behind an answer that broke off."""
+        if cut.step != self.step:
+            self._tries = 0
         self.step = cut.step
         self.said = self.said or bool(cut.entries)
 
@@ -84,7 +87,8 @@ class Loop:
             thinking=spec.model.thinking,
             allow_calls=allow_calls,
         )
-        start = MessageStart(run=spec.ref, at=spec.now(), id=f"{spec.ref.turn_id}/{step}/0", step=step)
+        self._tries += 1
+        start = MessageStart(run=spec.ref, at=spec.now(), id=start_id(spec.ref, step, self._tries), step=step)
         await self._journal.emit(start)
         self.streaming = True
         try:
@@ -107,6 +111,7 @@ class Loop:
             message, usage=self.usage, context_start=self._context.start, outcome=outcome, ended=ended
         )
         self.step = step
+        self._tries = 0
         self.answers += 1
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)

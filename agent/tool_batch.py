@@ -72,14 +72,8 @@ def _prepare(spec: RunSpec, call: ToolCall) -> tuple[Tool[Any], Parameters] | Ca
 async def _execute(
     spec: RunSpec, call: ToolCall, tool: Tool[Any], parameters: Parameters, journal: Journal, step: int
 ) -> CallResult:
-    loop = asyncio.get_running_loop()
-    updates: set[asyncio.Task[None]] = set()
-
     def update(text: str) -> None:
-        event = ToolExecutionUpdate(run=spec.ref, at=spec.now(), step=step, call_id=call.call_id, text=text)
-        task = loop.create_task(journal.emit(event))
-        updates.add(task)
-        task.add_done_callback(updates.discard)
+        journal.tell(ToolExecutionUpdate(run=spec.ref, at=spec.now(), step=step, call_id=call.call_id, text=text))
 
     async def started(pid: int, since: str) -> None:
         await journal.process_started(call.call_id, pid, since)

@@ -98,13 +98,14 @@ class AgentApi:
     async def abort(self, turn_id: str) -> bool:
         """End a turn, queued or running; False when it had ended already or is not known."""
         view = await self._store.reads.turn(turn_id)
-        end = await self._store.commands.abort(turn_id) if view else None
-        if view is None or end is None:
+        events = await self._store.commands.abort(turn_id) if view else ()
+        if view is None or not events:
             return False
         handle = self._lanes.handle(view.session_key)
         if handle is not None and handle.turn_id == turn_id:
             handle.stop()
-        self._bus.publish(end)
+        for event in events:
+            self._bus.publish(event)
         return True
 
     async def steer(self, turn_id: str, text: str) -> bool:

@@ -6,7 +6,7 @@ no longer fit, it is told to read them from the store instead.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.events import (
@@ -16,6 +16,7 @@ from agent.events import (
     MessageStart,
     MessageUpdate,
     Notice,
+    RunRef,
     ToolExecutionUpdate,
 )
 
@@ -24,6 +25,7 @@ EarlyEvent = MessageStart | Notice | CompactionStart | CompactionEnd
 UpdateEvent = MessageUpdate | ToolExecutionUpdate
 _UPDATES = 256
 _KEPT = 1024
+_TOLD = 4096
 
 
 @dataclass(eq=False, slots=True)
@@ -37,13 +39,13 @@ class Subscription:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closed: bool = False
 
-    def wants(self, event: AgentEvent) -> bool:
-        """Whether an event is one that this reader wants to see."""
-        return self.session_key in (None, event.run.session_key) and self.run_id in (None, event.run.run_id)
+    def wants(self, run: RunRef) -> bool:
+        """Whether events of this run are such that this reader wants to see."""
+        return self.session_key in (None, run.session_key) and self.run_id in (None, run.run_id)
 
     def offer(self, event: AgentEvent) -> None:
         """Queue an event if it is wanted and there is room."""
-        if not self.wants(event):
+        if not self.wants(event.run):
             return
         if len(self._events) >= (_UPDATES if isinstance(event, UpdateEvent) else _KEPT):
             self.overrun = self.overrun or not isinstance(event, UpdateEvent)
@@ -75,19 +77,35 @@ class Subscription:
                 yield event
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Kept events that a new reader has missed, as far as it wants them, in the order in which they were told.
+
+    ids: of the newest ones; known: the one that the reader has seen last is among all of them, and these are those
+    behind it. early: events that are not stored yet, by id.
+    """
+
+    ids: Sequence[str]
+    known: bool
+    early: Mapping[str, EarlyEvent]
+
+
 class EventBus:
-    """Hands events on to subscriptions, in the order of publishing."""
+    """Hands events on to subscriptions, in the order of publishing, and remembers that order."""
 
     def __init__(self) -> None:
         self._subscriptions: set[Subscription] = set()
+        self._told: deque[tuple[str, RunRef]] = deque(maxlen=_TOLD)
         self._early: dict[str, list[EarlyEvent]] = {}
 
     def publish(self, event: AgentEvent) -> None:
         """Tell all readers; never waits."""
-        if isinstance(event, EarlyEvent):
-            self._early.setdefault(event.run.run_id, []).append(event)
-        elif not isinstance(event, UpdateEvent):
-            self._early.pop(event.run.run_id, None)
+        if not isinstance(event, UpdateEvent):
+            self._told.append((event.id, event.run))
+            if isinstance(event, EarlyEvent):
+                self._early.setdefault(event.run.run_id, []).append(event)
+            else:
+                self._early.pop(event.run.run_id, None)
         for subscription in self._subscriptions:
             subscription.offer(event)
 
@@ -97,9 +115,15 @@ class EventBus:
         self._subscriptions.add(subscription)
         return subscription
 
-    def early(self, subscription: Subscription) -> Sequence[EarlyEvent]:
-        """What a new reader has missed and cannot find in the store yet, such as the beginning of an answer."""
-        return [event for told in self._early.values() for event in told if subscription.wants(event)]
+    def told(self, subscription: Subscription, last_id: str | None) -> Told:
+        """What a reader that has just subscribed has missed. last_id: of the last event that it has seen."""
+        early = {event.id: event for told in self._early.values() for event in told if subscription.wants(event.run)}
+        all_told = list(self._told)
+        behind = next((n for n, (event_id, _) in enumerate(all_told, 1) if event_id == last_id), None)
+        ids = [event_id for event_id, run in all_told[behind or 0 :] if subscription.wants(run)]
+        if behind is None:  # one that was told long ago and is not stored yet
+            ids = [*(event_id for event_id in early if event_id not in ids), *ids]
+        return Told(ids, behind is not None, early)
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """Forget a reader."""

@@ -7,13 +7,14 @@ number; what does not fit is found in the store again. Beats, jobs and children 
 import asyncio
 import contextlib
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
 from agent.errors import RunLost
-from agent.events import Outcome
+from agent.events import KeptEvent, Outcome
 from bot.clock import Clock
 from bot.store.errors import StaleRun, StoreUnavailable
 from bot.store.store import Store
@@ -37,6 +38,9 @@ class Running(Protocol):
 
     def bare(self, turn: Turn) -> TurnRun:
         """A run that can only be failed, for a turn that could not be prepared."""
+
+    def released(self, events: Sequence[KeptEvent]) -> None:
+        """The turn went back into the queue; events: how its run was closed."""
 
     def ended(self, turn: Turn, run: TurnRun, result: RunResult) -> None:
         """The turn is over."""
@@ -249,7 +253,7 @@ class Lanes:
     async def _give_back(self, turn: Turn) -> None:
         """A cancelled run: back into the queue, unless a stop has settled it."""
         with contextlib.suppress(StoreUnavailable):  # repaired at the next start
-            await asyncio.shield(self._store.turns.release(turn.run))
+            await asyncio.shield(self._release(turn))
 
     async def _wait_for_store(self, turn: Turn) -> None:
         """The store could not write during a run: as soon as it can, the turn goes back into the queue."""
@@ -258,9 +262,12 @@ class Lanes:
             while True:
                 await self._clock.sleep(_PAUSE)
                 try:
-                    return await self._store.turns.release(turn.run)
+                    return await self._release(turn)
                 except StoreUnavailable:
                     continue
         except asyncio.CancelledError:
             await self._give_back(turn)
             raise
+
+    async def _release(self, turn: Turn) -> None:
+        self._running.released(await self._store.turns.release(turn.run))

@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 
 from agent.context import Context
+from agent.events import KeptEvent
 from agent.models.base import ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.workspace_files import load as load_files
@@ -51,6 +52,11 @@ class Preparing:
             self._shop.bus.publish(turn.start)
         context = await self._contexts.take(turn)
         return self._run(turn, await self._prompt(turn), context)
+
+    def released(self, events: Sequence[KeptEvent]) -> None:
+        """A run was given back to the queue: tell how it was closed."""
+        for event in events:
+            self._shop.bus.publish(event)
 
     def bare(self, turn: Turn) -> TurnRun:
         """A run that can only be failed."""

@@ -133,6 +133,10 @@ class TurnRun:
                 self._unkept.append(event)
         self._shop.bus.publish(event)
 
+    def tell(self, event: ToolExecutionUpdate) -> None:
+        """See Journal."""
+        self._shop.bus.publish(event)
+
     async def step(
         self, message: Message, *, usage: Usage, context_start: int, outcome: Outcome, ended: AgentEvent
     ) -> Kept:
@@ -164,8 +168,8 @@ class TurnRun:
                 )
             )
         kept = self._take_unkept()
-        await self._follow_through(self._shop.store.turns.start_calls(self._turn.run, call_ids, (*kept, *events)))
-        self._publish(events)
+        write = self._shop.store.turns.start_calls(self._turn.run, call_ids, (*kept, *events))
+        await self._follow_through(self._told(write, events))
 
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
         """See Journal."""
@@ -191,19 +195,12 @@ class TurnRun:
             )
             self._sends.extend(call.sends)
         kept = (*self._take_unkept(), *events)
-        lines = await self._follow_through(
-            self._shop.store.turns.results(self._turn.run, results, batch_done=batch_done, events=kept)
-        )
-        self._publish(events)
-        return lines
+        write = self._shop.store.turns.results(self._turn.run, results, batch_done=batch_done, events=kept)
+        return await self._follow_through(self._told(write, events))
 
     async def cut(self) -> Cut:
         """See Journal."""
-        cut = self._shop.store.turns.cut(self._turn.run, self._take_unkept())
-        entries, step, ended = await self._follow_through(cut)
-        if ended is not None:
-            self._publish([ended])
-        return Cut(entries, step)
+        return await self._follow_through(self._cut())
 
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> None:
         """See Journal."""
@@ -252,7 +249,7 @@ class TurnRun:
         where = self._where()
         deliveries: Sequence[Delivery] = ()
         try:
-            deliveries, end = await self._shop.store.turns.finish(
+            deliveries, closed, end = await self._shop.store.turns.finish(
                 self._turn.run,
                 outcome,
                 error_kind=error_kind,
@@ -265,7 +262,18 @@ class TurnRun:
             self._typing.stop()
         finally:
             self._hand_over(where, deliveries)
+        self._publish(closed)
         self._ended(end)
+
+    async def _cut(self) -> Cut:
+        closed, step = await self._shop.store.turns.cut(self._turn.run, self._take_unkept())
+        self._publish(closed.events)
+        return Cut(closed.lines, step)
+
+    async def _told(self, write: Awaitable[T], events: Sequence[AgentEvent]) -> T:
+        result = await write
+        self._publish(events)
+        return result
 
     def _where(self) -> PlanIn:
         place = self._turn.place

@@ -109,10 +109,10 @@ class CommandRunner:
 
     def _follow(self, call: Call, kept: CommandKept) -> None:
         """Stop what was stopped, tell what ended, then send the reply: in this order, so that it is the last word."""
-        ended = {end.run.turn_id for end in kept.stopped.ends}
+        ended = {event.run.turn_id for event in kept.stopped.events}
         handle = self._lanes.handle(call.session_key)
         if handle is not None and handle.turn_id in ended:
             handle.stop()
-        for end in (*kept.stopped.ends, *((kept.end,) if kept.end else ())):
-            self._bus.publish(end)
+        for event in (*kept.stopped.events, *((kept.end,) if kept.end else ())):
+            self._bus.publish(event)
         self._outbox.planned(kept.conv_id, call.message.origin.place, kept.deliveries, reserved=False)

@@ -1,23 +1,21 @@
-"""`GET /v1/events`: the kept events in the order of the store, the updates between them as they come.
+"""`GET /v1/events`: the kept events in the order in which they were told, the updates between them as they come.
 
-Kept events are sent from the store, so that a stream has neither gaps nor doubles whatever the bus had to drop; the
-bus says when to look. Some kinds are told before they are stored (an answer begins, a notice): those are sent at
-once, and passed over when the store has them. `Cursor` keeps account of it.
+A new stream first gets what it has missed: what the store has from before the bus remembers, then what the bus
+remembers, then what comes. An id is told once in the life of a service, so nothing comes twice and nothing is missing.
 """
 
-from collections import OrderedDict
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agent.events import AgentEvent
-from bot.bus import EarlyEvent, EventBus, Subscription, UpdateEvent
+from bot.bus import EventBus, Subscription, Told, UpdateEvent
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
 from bot.store import codec
 from bot.store.transcripts import Reads
 
 _PAGE = 200
-_REMEMBERED = 1024
 _EARLY_TYPES = ("message_start", "notice", "compaction_start", "compaction_end")
 
 
@@ -29,57 +27,6 @@ class Filter:
     run_id: str | None = None
 
 
-@dataclass(slots=True)
-class Cursor:
-    """How far a stream is. seq: everything in the store up to there has been sent.
-
-    early: events of the early kinds that came from one side only so far, True for the bus, False for the store; the
-    other side is still expected to bring them, and they are passed over then.
-    """
-
-    seq: int
-    early: dict[str, bool] = field(default_factory=dict)
-
-    def is_new(self, event_id: str, *, live: bool) -> bool:
-        """Whether an event of an early kind is to be sent. live: it comes from the bus.
-
-        The bus may bring one twice, when an answer begins anew: that is news.
-        """
-        if self.early.get(event_id) is (not live):
-            del self.early[event_id]
-            return False
-        self.early[event_id] = live
-        return True
-
-    def run_ended(self, run_id: str) -> None:
-        """Nothing of this run is expected any more."""
-        for event_id in [known for known in self.early if known.startswith(f"{run_id}/")]:
-            del self.early[event_id]
-
-
-class Cursors:
-    """Remembers where streams stood when they sent an event, for clients that come back with its id."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, Filter], tuple[int, frozenset[str]]] = OrderedDict()
-
-    def keep(self, event_id: str, wanted: Filter, cursor: Cursor) -> None:
-        """A stream has sent this event. Of several streams the one that had sent the least counts."""
-        seq, early = cursor.seq, frozenset(known for known, live in cursor.early.items() if live)
-        if (event_id, wanted) in self._kept:
-            other_seq, other_early = self._kept.pop((event_id, wanted))
-            both = early & other_early | (early | other_early) & {event_id}
-            seq, early = min(seq, other_seq), both
-        self._kept[event_id, wanted] = seq, early
-        if len(self._kept) > _REMEMBERED:
-            self._kept.popitem(last=False)
-
-    def find(self, event_id: str, wanted: Filter) -> Cursor | None:
-        """Where to go on behind this event, if that is remembered."""
-        found = self._kept.get((event_id, wanted))
-        return Cursor(found[0], dict.fromkeys(found[1], True)) if found else None
-
-
 class EventStreams:
     """Makes the streams of one gateway. ping_seconds: see `sse`."""
 
@@ -88,28 +35,24 @@ class EventStreams:
         self._bus = bus
         self._closing = closing
         self._ping_seconds = ping_seconds
-        self._cursors = Cursors()
 
     async def chunks(self, wanted: Filter, last_id: str | None) -> AsyncGenerator[bytes, None]:
         """Frames of one stream, several at a time when the client is slow.
 
         last_id: of the last event that the client has seen, None when it wants what happens from now on (of a run:
-        everything). Ends with the run that is wanted, or when the gateway closes.
+        everything) and the beginnings of answers under way. Ends with the run that is wanted, or when the gateway
+        closes.
         """
-        # First the position, then the subscription: what is stored in between is found by reading on.
-        stream = _Stream(self._reads, self._cursors, wanted, await self._begin(wanted, last_id))
+        stream = _Stream(self._reads, wanted, last_id)
         while True:
             subscription = self._bus.subscribe(wanted.session_key, wanted.run_id)
+            told = self._bus.told(subscription, stream.last_id)
             try:
-                early = self._bus.early(subscription)
                 yield HELLO
-                behind = True
-                while behind:
-                    chunk, behind = await stream.read_on()
+                async for chunk in stream.missed(told):
                     yield chunk
-                yield await stream.join(early)
                 while not stream.over and (events := await self._next(subscription)) is not None:
-                    yield await stream.tell(events) if events else PING
+                    yield stream.tell(events) if events else PING
             finally:
                 self._bus.unsubscribe(subscription)
             if stream.over or not subscription.overrun:
@@ -123,75 +66,81 @@ class EventStreams:
         except TimeoutError:
             return None if self._closing.begun else ()
 
-    async def _begin(self, wanted: Filter, last_id: str | None) -> Cursor:
-        """Where a stream begins. In doubt earlier, so that there is no gap."""
-        reads = self._reads
-        if last_id is None:
-            newest = await reads.last_event()
-            first = await reads.first_event(wanted.run_id) if wanted.run_id is not None else None
-            return Cursor(first - 1 if first is not None else newest)
-        remembered = self._cursors.find(last_id, wanted)
-        if remembered is not None:
-            return remembered
-        seq = await reads.event_position(last_id)
-        if seq is not None:
-            (event,) = await reads.events_after(seq - 1, None, None, 1)
-            if event.type not in _EARLY_TYPES:
-                return Cursor(seq)
-        # told early by a service that has ended since: all that came before it is what its run began with
-        return Cursor(await reads.first_event(last_id.partition("/")[0]) or 0)
-
 
 class _Stream:
-    """What one client has been sent. over: the run that it wants to see has ended."""
+    """What one client has been sent. last_id: of its last kept event; over: the run that it wants to see has ended."""
 
-    def __init__(self, reads: Reads, cursors: Cursors, wanted: Filter, cursor: Cursor) -> None:
+    def __init__(self, reads: Reads, wanted: Filter, last_id: str | None) -> None:
         self._reads = reads
-        self._cursors = cursors
         self._wanted = wanted
-        self._cursor = cursor
+        self._replayed: deque[str] = deque(maxlen=_PAGE)
+        self.last_id = last_id
         self.over = False
 
-    async def join(self, early: Sequence[EarlyEvent]) -> bytes:
-        """Frames of what was told before this reader came, as far as it does not know it."""
-        return await self.tell([event for event in early if not self._cursor.early.get(event.id)])
+    async def missed(self, told: Told) -> AsyncGenerator[bytes, None]:
+        """Frames of what happened before the client came and is not known to it."""
+        ids = told.ids
+        if self.last_id is None and self._wanted.run_id is None:
+            ids = tuple(told.early)
+        elif not told.known:
+            async for chunk in self._stored(frozenset(ids)):
+                yield chunk
+        for start in range(0, len(ids), _PAGE):
+            page = ids[start : start + _PAGE]
+            bodies = {event.event_id: (event.type, event.body) for event in await self._reads.events(page)}
+            bodies.update((i, (told.early[i].type, codec.dump_event(told.early[i]))) for i in page if i in told.early)
+            # one that is in neither was told and never stored, as its run was stopped
+            yield b"".join(self._kept(event_id, *bodies[event_id]) for event_id in page if event_id in bodies)
 
-    async def tell(self, events: Sequence[AgentEvent]) -> bytes:
-        """Frames of what the bus brought, and of what the store has before it."""
+    def tell(self, events: Sequence[AgentEvent]) -> bytes:
+        """Frames of what the bus brought."""
         frames: list[bytes] = []
         for event in events:
             if isinstance(event, UpdateEvent):
                 frames.append(frame(event.type, codec.dump_event(event)))
-            elif isinstance(event, EarlyEvent):
-                if self._cursor.is_new(event.id, live=True):
-                    frames.append(self._kept(event.id, event.type, codec.dump_event(event)))
-            else:
-                seq = await self._reads.event_position(event.id)
-                while seq is not None and self._cursor.seq < seq:
-                    chunk, _ = await self.read_on(seq)
-                    frames.append(chunk)
+            elif event.id not in self._replayed:  # stored, and read, a moment before it was told
+                frames.append(self._kept(event.id, event.type, codec.dump_event(event)))
         return b"".join(frames)
 
-    async def read_on(self, until: int | None = None) -> tuple[bytes, bool]:
-        """Frames of the next page of the store, and whether there may be more. until: the last position to read."""
-        cursor, wanted = self._cursor, self._wanted
-        page = await self._reads.events_after(cursor.seq, wanted.session_key, wanted.run_id, _PAGE)
-        frames: list[bytes] = []
-        more = len(page) == _PAGE
-        for event in page:
-            if until is not None and event.seq > until:
-                more = False
-                break
-            cursor.seq = event.seq
-            if event.type not in _EARLY_TYPES or cursor.is_new(event.event_id, live=False):
-                frames.append(self._kept(event.event_id, event.type, event.body))
-        if until is not None and not more:
-            cursor.seq = until
-        return b"".join(frames), more
+    async def _stored(self, told: frozenset[str]) -> AsyncGenerator[bytes, None]:
+        """Frames of what the store has behind the last event, without what the bus remembers."""
+        wanted = self._wanted
+        newest = await self._reads.last_event()  # what is stored from here on is told to the subscription
+        seq, run_id, seen = await self._begin()
+        more = True
+        while more:
+            page = await self._reads.events_after(seq, wanted.session_key, wanted.run_id, _PAGE)
+            more = len(page) == _PAGE and page[-1].seq < newest
+            frames: list[bytes] = []
+            for event in page:
+                seq = event.seq
+                known = event.seq <= seen and event.event_id.startswith(f"{run_id}/")
+                if event.seq <= newest and not known and event.event_id not in told:
+                    self._replayed.append(event.event_id)
+                    frames.append(self._kept(event.event_id, event.type, event.body))
+            yield b"".join(frames)
+
+    async def _begin(self) -> tuple[int, str, int]:
+        """Behind which position of the store to go on; and up to which one the client knows the last event's run.
+
+        An event that was told before it was stored stands behind what other runs did meanwhile: it is not known how
+        much of that the client has seen, so it is sent.
+        """
+        reads, last_id = self._reads, self.last_id
+        if last_id is None:
+            first = await reads.first_event(self._wanted.run_id or "")
+            return (first - 1 if first is not None else await reads.last_event()), "", 0
+        seq = await reads.event_position(last_id)
+        run_id, _, rest = last_id.partition("/")
+        if seq is not None:
+            (event,) = await reads.events_after(seq - 1, None, None, 1)
+            if event.type not in _EARLY_TYPES:
+                return seq, run_id, seq
+        step, _, ordinal = rest.partition("/")
+        before = int(step) + (not ordinal.startswith("0")) if step.isdecimal() and len(step) < 9 else 0
+        return await reads.before_step(run_id, before) or 0, run_id, seq or 0
 
     def _kept(self, event_id: str, kind: str, body: str) -> bytes:
-        if kind == "agent_end":
-            self._cursor.run_ended(event_id.partition("/")[0])
-            self.over = self._wanted.run_id is not None
-        self._cursors.keep(event_id, self._wanted, self._cursor)
+        self.last_id = event_id
+        self.over = self.over or (kind == "agent_end" and self._wanted.run_id is not None)
         return frame(kind, body, event_id)

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent.events import AgentEnd, Outcome
+from agent.events import AgentEnd, KeptEvent, Outcome
 from agent.message import Message, Text
 from bot.store import repair, rows
 from bot.store.values import Delivery, PlanIn, Planned, Stopped
@@ -55,15 +55,15 @@ class Commands:
 
         return await self._carry_out(seq, work, reply)
 
-    async def abort(self, turn_id: str) -> AgentEnd | None:
-        """End one turn, queued or running; None when it has ended already or there is none of that id."""
+    async def abort(self, turn_id: str) -> tuple[KeptEvent, ...]:
+        """End one turn, queued or running; returns its last events, none when it has ended already or is not known."""
         now = self._now()
 
-        def work(db: sqlite3.Connection) -> AgentEnd | None:
+        def work(db: sqlite3.Connection) -> tuple[KeptEvent, ...]:
             found = db.execute(
                 "SELECT 1 FROM turn WHERE turn_id=? AND state IN ('queued','running','parked')", (turn_id,)
             ).fetchone()
-            return _stop_turn(db, turn_id, now, "abort") if found else None
+            return _stop_turn(db, turn_id, now, "abort") if found else ()
 
         return await self._writer.write(work)
 
@@ -100,11 +100,11 @@ def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reaso
         (session_key, before),
     ).fetchall()
     made = [row for row in waiting if row[0] is not None]  # at acceptance, for HTTP
-    ends = tuple(_stop_turn(db, turn_id, now, reason) for (turn_id,) in (*begun, *made))
-    return Stopped(running=bool(begun), dropped=len(waiting), ends=ends)
+    events = tuple(event for (turn_id,) in (*begun, *made) for event in _stop_turn(db, turn_id, now, reason))
+    return Stopped(running=bool(begun), dropped=len(waiting), events=events)
 
 
-def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> AgentEnd:
+def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> tuple[KeptEvent, ...]:
     """End a turn as stopped: what is planned and not begun is not said any more, what was said is kept."""
     transcript_id, step, epoch = db.execute(
         "SELECT transcript_id, step, epoch FROM turn WHERE turn_id=?", (turn_id,)
@@ -117,7 +117,8 @@ def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> A
         "UPDATE inbox SET state='dropped', reason=? WHERE turn_id=? AND state IN ('waiting','steering')",
         (reason, turn_id),
     )
+    closed: tuple[KeptEvent, ...] = ()
     if epoch:
-        repair.close_run(db, turn_id, transcript_id, step)
+        closed = repair.close_run(db, turn_id, transcript_id, step, now)
         rows.append_entry(db, transcript_id, "note", Message("user", (Text(STOP_NOTE),)), turn_id, step)
-    return rows.end_turn(db, turn_id, Outcome.ABORTED, now)
+    return (*closed, rows.end_turn(db, turn_id, Outcome.ABORTED, now))

@@ -59,17 +59,15 @@ class Recovery:
                 (turn_id,),
             ).fetchone()
             if kind == "beat":
-                repair.close_run(db, turn_id, transcript_id, step)
+                repair.close_run(db, turn_id, transcript_id, step, now)
                 rows.end_turn(db, turn_id, Outcome.ABORTED, now, "restart")
                 return False
             if crashes >= CRASHES:
-                repair.close_run(db, turn_id, transcript_id, step)
+                repair.close_run(db, turn_id, transcript_id, step, now)
                 rows.plan(db, PlanIn(conv_id), give_up(turn_id), turn_id, now)
                 rows.end_turn(db, turn_id, Outcome.FAILED, now, "crash", "the service ended twice during this turn")
                 return False
-            repair.close_cut_answer(db, turn_id, transcript_id, step, go_on=True)
-            repair.close_calls(db, turn_id, transcript_id, asked=False)
-            db.execute("UPDATE turn SET state='queued' WHERE turn_id=?", (turn_id,))
+            repair.requeue(db, turn_id, transcript_id, step, now)
             return True
 
         return await self._writer.write(work)

@@ -5,20 +5,30 @@ stored as the assistant's words, marked cut; a call that was running has an unkn
 """
 
 import sqlite3
+from dataclasses import dataclass
 
 from agent.cut import CUT_NOTE, INTERRUPTED, NOT_EXECUTED
-from agent.message import Entry, Message, Text, ToolResult
+from agent.events import KeptEvent, MessageEnd, MessageStart, RunRef, ToolExecutionEnd, start_id
+from agent.message import Entry, Message, Text, ToolResult, Usage
 from bot.store import rows
 from bot.store.values import Leftover
 
 
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """How a cut answer was closed. lines: of the transcript; events: stored with them, not told yet."""
+
+    lines: tuple[Entry, ...] = ()
+    events: tuple[KeptEvent, ...] = ()
+
+
 def close_cut_answer(
-    db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, *, go_on: bool
-) -> tuple[Entry, ...]:
+    db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int, *, go_on: bool
+) -> Closed:
     """Store the planned text of an answer that has no entry of its own; step counts answers stored so far.
 
-    go_on: the run continues, so the fixed note follows. Returns the lines written; none when nothing was planned. The
-    step is counted, so that the next answer's blocks have names of their own.
+    go_on: the run continues, so the fixed note follows. When nothing was planned, the answer never existed. The step is
+    counted, so that the next answer's blocks have names of their own.
     """
     said = "".join(
         row[0]
@@ -28,22 +38,26 @@ def close_cut_answer(
         )
     )
     count = db.execute("SELECT count(*) FROM delivery WHERE turn_id=? AND step=?", (turn_id, step + 1)).fetchone()[0]
-    if count:
-        db.execute("UPDATE turn SET step=step+1 WHERE turn_id=?", (turn_id,))
+    if not count:
+        return Closed()
+    db.execute("UPDATE turn SET step=step+1 WHERE turn_id=?", (turn_id,))
+    events = (_end_answer(db, turn_id, step + 1, said, now),)
     if not said.strip():
-        return ()
+        return Closed(events=events)
     words = Message("assistant", (Text(said),))
     cut = rows.append_entry(db, transcript_id, "assistant_cut", words, turn_id, step + 1)
     if not go_on:
-        return (cut,)
+        return Closed((cut,), events)
     note = rows.append_entry(db, transcript_id, "note", Message("user", (Text(CUT_NOTE),)), turn_id, step + 1)
-    return (cut, note)
+    return Closed((cut, note), events)
 
 
-def close_calls(db: sqlite3.Connection, turn_id: str, transcript_id: str, *, asked: bool) -> tuple[Entry, ...]:
+def close_calls(
+    db: sqlite3.Connection, turn_id: str, transcript_id: str, now: int, *, asked: bool
+) -> tuple[KeptEvent, ...]:
     """Give every running call the result "outcome unknown"; with `asked`, those not begun "not executed".
 
-    Returns the lines written.
+    Returns the ends of the running ones, stored.
     """
     states = ("running", "asked") if asked else ("running",)
     found = db.execute(
@@ -51,13 +65,22 @@ def close_calls(db: sqlite3.Connection, turn_id: str, transcript_id: str, *, ask
         " ORDER BY step, ordinal",
         (turn_id, *states),
     ).fetchall()
-    lines = []
+    run = _run(db, turn_id)
+    ends = []
     for call_id, name, step, state in found:
         text = INTERRUPTED if state == "running" else NOT_EXECUTED
         result = Message("tool", (ToolResult(call_id, name, text, is_error=True),))
-        lines.append(rows.append_entry(db, transcript_id, "tool_result", result, turn_id, step))
+        rows.append_entry(db, transcript_id, "tool_result", result, turn_id, step)
         db.execute("UPDATE tool_call SET state='cut' WHERE turn_id=? AND call_id=?", (turn_id, call_id))
-    return tuple(lines)
+        if state == "running":
+            end_id = f"{turn_id}/{step}/{call_id}/end"
+            ends.append(
+                ToolExecutionEnd(
+                    run=run, at=now, id=end_id, step=step, call_id=call_id, name=name, state="cut", text=text
+                )
+            )
+    rows.keep_events(db, ends)
+    return tuple(ends)
 
 
 def leftovers(db: sqlite3.Connection, turn_id: str) -> tuple[Leftover, ...]:
@@ -73,8 +96,46 @@ def release_messages(db: sqlite3.Connection, turn_id: str) -> None:
     db.execute("UPDATE inbox SET state='waiting', turn_id=NULL WHERE turn_id=? AND state='steering'", (turn_id,))
 
 
-def close_run(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int) -> None:
-    """Everything of the above for a run that ends for good."""
-    close_cut_answer(db, turn_id, transcript_id, step, go_on=False)
-    close_calls(db, turn_id, transcript_id, asked=True)
+def close_run(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int) -> tuple[KeptEvent, ...]:
+    """Everything of the above for a run that ends for good. Returns the events that were stored."""
+    answer = close_cut_answer(db, turn_id, transcript_id, step, now, go_on=False)
+    ends = close_calls(db, turn_id, transcript_id, now, asked=True)
     release_messages(db, turn_id)
+    return (*answer.events, *ends)
+
+
+def requeue(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int) -> tuple[KeptEvent, ...]:
+    """The same for a run that goes on in another attempt: what was not begun stays open, the turn is queued."""
+    answer = close_cut_answer(db, turn_id, transcript_id, step, now, go_on=True)
+    ends = close_calls(db, turn_id, transcript_id, now, asked=False)
+    db.execute("UPDATE turn SET state='queued' WHERE turn_id=?", (turn_id,))
+    return (*answer.events, *ends)
+
+
+def _end_answer(db: sqlite3.Connection, turn_id: str, step: int, said: str, now: int) -> MessageEnd:
+    """Keep the end of a cut answer, behind its start: that was told, but perhaps not stored yet."""
+    run = _run(db, turn_id)
+    begun = db.execute(
+        "SELECT 1 FROM event WHERE event_id >= ? AND event_id < ? AND json_extract(body, '$.type')='message_start'",
+        (f"{turn_id}/{step}/0", f"{turn_id}/{step}/1"),
+    ).fetchone()
+    if not begun:
+        rows.keep_events(db, [MessageStart(run=run, at=now, id=start_id(run, step), step=step)])
+    end = MessageEnd(
+        run=run,
+        at=now,
+        id=f"{turn_id}/{step}/1",
+        step=step,
+        text=said,
+        calls=(),
+        stop_reason="other",
+        usage=Usage(),
+        cut=True,
+    )
+    rows.keep_events(db, [end])
+    return end
+
+
+def _run(db: sqlite3.Connection, turn_id: str) -> RunRef:
+    session_key, epoch = db.execute("SELECT session_key, epoch FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
+    return rows.run_ref(turn_id, session_key, epoch)

@@ -120,6 +120,31 @@ class Reads:
 
         return await self._database.read(work)
 
+    async def events(self, event_ids: Sequence[str]) -> Sequence[StoredEvent]:
+        """Those of these kept events that are stored, in any order."""
+
+        def work(db: sqlite3.Connection) -> list[StoredEvent]:
+            found = db.execute(
+                "SELECT seq, event_id, json_extract(body, '$.type'), body FROM event"
+                f" WHERE event_id IN ({','.join('?' * len(event_ids))})",
+                event_ids,
+            ).fetchall()
+            return [StoredEvent(seq=row[0], event_id=row[1], type=row[2], body=row[3]) for row in found]
+
+        return await self._database.read(work)
+
+    async def before_step(self, run_id: str, step: int) -> int | None:
+        """Where a run's last kept event before a step stands; None when none is kept."""
+
+        def work(db: sqlite3.Connection) -> int | None:
+            return db.execute(  # type: ignore[no-any-return]
+                "SELECT max(seq) FROM event WHERE event_id >= ?1 || '/' AND event_id < ?1 || '0'"  # '0' follows '/'
+                " AND (event_id = ?1 || '/start' OR json_extract(body, '$.step') < ?2)",
+                (run_id, step),
+            ).fetchone()[0]
+
+        return await self._database.read(work)
+
     async def event_position(self, event_id: str) -> int | None:
         """Where a kept event stands; None when it is not known (any more)."""
 

@@ -7,7 +7,7 @@ are those of durability.md parts 2 to 4.
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from agent.events import AgentEnd, AgentStart, KeptEvent, MessageEnd, Outcome
+from agent.events import AgentEnd, AgentStart, KeptEvent, Outcome
 from agent.journal import CallResult
 from agent.message import Entry, Message, ToolCall, Usage
 from bot.store import codec, repair, rows
@@ -184,33 +184,18 @@ class Turns:
 
         return await self._writer.write(work)
 
-    async def cut(self, run: RunKey, events: Sequence[KeptEvent]) -> tuple[tuple[Entry, ...], int, MessageEnd | None]:
+    async def cut(self, run: RunKey, events: Sequence[KeptEvent]) -> tuple[repair.Closed, int]:
         """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
 
-        Returns the lines written, none when nothing had been planned; the turn's step after it; and the answer's end.
+        Returns what was written, nothing when nothing had been planned, and the turn's step after it.
         """
         now = self._now()
 
-        def work(db: sqlite3.Connection) -> tuple[tuple[Entry, ...], int, MessageEnd | None]:
-            session_key, transcript_id, _, step = rows.check_epoch(db, run)
+        def work(db: sqlite3.Connection) -> tuple[repair.Closed, int]:
+            _, transcript_id, _, step = rows.check_epoch(db, run)
             rows.keep_events(db, events)
-            lines = repair.close_cut_answer(db, run.turn_id, transcript_id, step, go_on=True)
-            step = rows.check_epoch(db, run)[3]
-            if not lines:
-                return lines, step, None
-            ended = MessageEnd(
-                run=rows.run_ref(run.turn_id, session_key, run.epoch),
-                at=now,
-                id=f"{run.turn_id}/{step}/1",
-                step=step,
-                text=lines[0].message.text,
-                calls=(),
-                stop_reason="other",
-                usage=Usage(),
-                cut=True,
-            )
-            rows.keep_events(db, [ended])
-            return lines, step, ended
+            closed = repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
+            return closed, rows.check_epoch(db, run)[3]
 
         return await self._writer.write(work)
 
@@ -224,35 +209,37 @@ class Turns:
         where: PlanIn,
         blocks: Sequence[Planned],
         events: Sequence[KeptEvent],
-    ) -> tuple[tuple[Delivery, ...], AgentEnd]:
-        """T7 for a run that did not end with an answer: repair, one plain sentence (blocks), the end."""
+    ) -> tuple[tuple[Delivery, ...], tuple[KeptEvent, ...], AgentEnd]:
+        """T7 for a run that did not end with an answer: repair, one plain sentence (blocks), the end.
+
+        Returns what is to be delivered, the events of the repair, and the end.
+        """
         now = self._now()
 
-        def work(db: sqlite3.Connection) -> tuple[tuple[Delivery, ...], AgentEnd]:
+        def work(db: sqlite3.Connection) -> tuple[tuple[Delivery, ...], tuple[KeptEvent, ...], AgentEnd]:
             _, transcript_id, _, step = rows.check_epoch(db, run)
-            repair.close_run(db, run.turn_id, transcript_id, step)
-            deliveries = rows.plan(db, where, blocks, run.turn_id, now)
             rows.keep_events(db, events)
-            return deliveries, rows.end_turn(db, run.turn_id, outcome, now, error_kind, error_message)
+            closed = repair.close_run(db, run.turn_id, transcript_id, step, now)
+            deliveries = rows.plan(db, where, blocks, run.turn_id, now)
+            return deliveries, closed, rows.end_turn(db, run.turn_id, outcome, now, error_kind, error_message)
 
         return await self._writer.write(work)
 
-    async def release(self, run: RunKey) -> None:
+    async def release(self, run: RunKey) -> tuple[KeptEvent, ...]:
         """Give a turn back to the queue without counting a crash (drain, or a store that could not write).
 
-        A turn that is not the run's any more (stopped) stays as it is.
+        A turn that is not the run's any more (stopped) stays as it is. Returns the events of the repair.
         """
+        now = self._now()
 
-        def work(db: sqlite3.Connection) -> None:
+        def work(db: sqlite3.Connection) -> tuple[KeptEvent, ...]:
             try:
                 _, transcript_id, _, step = rows.check_epoch(db, run)
             except StaleRun:
-                return
-            repair.close_cut_answer(db, run.turn_id, transcript_id, step, go_on=True)
-            repair.close_calls(db, run.turn_id, transcript_id, asked=False)
-            db.execute("UPDATE turn SET state='queued' WHERE turn_id=?", (run.turn_id,))
+                return ()
+            return repair.requeue(db, run.turn_id, transcript_id, step, now)
 
-        await self._writer.write(work)
+        return await self._writer.write(work)
 
 
 def _begin(

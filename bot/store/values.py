@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from agent.events import AgentEnd, AgentStart
+from agent.events import AgentEnd, AgentStart, KeptEvent
 from agent.message import Entry, Usage
 from channels.message import ChatMoved, InboundMessage, Origin, Place, UnreadEvent
 from channels.outgoing import Action
@@ -170,11 +170,14 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """What a stop did. running: a run was cut; dropped: how many messages waited; ends: of all turns that ended."""
+    """What a stop did. running: a run was cut; dropped: how many messages waited.
+
+    events: what is to be told of the turns that ended, the end of each last.
+    """
 
     running: bool = False
     dropped: int = 0
-    ends: tuple[AgentEnd, ...] = ()
+    events: tuple[KeptEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

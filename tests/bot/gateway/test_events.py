@@ -194,7 +194,7 @@ async def test_an_answer_that_begins_anew_is_told_again(tmp_path: Path) -> None:
         (await at.model.called()).answer("Now.")
         events = await stream.until("agent_end")
         starts = [sent.id for sent in events if sent.event == "message_start"]
-        assert starts == [f"{run}/1/0"] * 2
+        assert starts == [f"{run}/1/0", f"{run}/1/0.1.2"]
         assert "notice" in kinds(events)
         rest = [sent.id for sent in events if sent.id and sent.event != "message_start"]
         assert len(rest) == len(set(rest))
