@@ -45,11 +45,12 @@ class EventStreams:
         """
         stream = _Stream(self._reads, wanted, last_id)
         while True:
+            newest = await self._reads.last_event()  # what is stored from here on is told to the subscription
             subscription = self._bus.subscribe(wanted.session_key, wanted.run_id)
             told = self._bus.told(subscription, stream.last_id)
             try:
                 yield HELLO
-                async for chunk in stream.missed(told):
+                async for chunk in stream.missed(told, newest):
                     yield chunk
                 while not stream.over and (events := await self._next(subscription)) is not None:
                     yield stream.tell(events) if events else PING
@@ -77,13 +78,13 @@ class _Stream:
         self.last_id = last_id
         self.over = False
 
-    async def missed(self, told: Told) -> AsyncGenerator[bytes, None]:
-        """Frames of what happened before the client came and is not known to it."""
+    async def missed(self, told: Told, newest: int) -> AsyncGenerator[bytes, None]:
+        """Frames of what happened before the client came and is not known to it. newest: how far the store was then."""
         ids = told.ids
         if self.last_id is None and self._wanted.run_id is None:
             ids = tuple(told.early)
         elif not told.known:
-            async for chunk in self._stored(frozenset(ids)):
+            async for chunk in self._stored(frozenset(ids), newest):
                 yield chunk
         for start in range(0, len(ids), _PAGE):
             page = ids[start : start + _PAGE]
@@ -102,11 +103,10 @@ class _Stream:
                 frames.append(self._kept(event.id, event.type, codec.dump_event(event)))
         return b"".join(frames)
 
-    async def _stored(self, told: frozenset[str]) -> AsyncGenerator[bytes, None]:
+    async def _stored(self, told: frozenset[str], newest: int) -> AsyncGenerator[bytes, None]:
         """Frames of what the store has behind the last event, without what the bus remembers."""
         wanted = self._wanted
-        newest = await self._reads.last_event()  # what is stored from here on is told to the subscription
-        seq, run_id, seen = await self._begin()
+        seq, run_id, seen = await self._begin(newest)
         more = True
         while more:
             page = await self._reads.events_after(seq, wanted.session_key, wanted.run_id, _PAGE)
@@ -120,7 +120,7 @@ class _Stream:
                     frames.append(self._kept(event.event_id, event.type, event.body))
             yield b"".join(frames)
 
-    async def _begin(self) -> tuple[int, str, int]:
+    async def _begin(self, newest: int) -> tuple[int, str, int]:
         """Behind which position of the store to go on; and up to which one the client knows the last event's run.
 
         An event that was told before it was stored stands behind what other runs did meanwhile: it is not known how
@@ -129,7 +129,7 @@ class _Stream:
         reads, last_id = self._reads, self.last_id
         if last_id is None:
             first = await reads.first_event(self._wanted.run_id or "")
-            return (first - 1 if first is not None else await reads.last_event()), "", 0
+            return (first - 1 if first is not None else newest), "", 0
         seq = await reads.event_position(last_id)
         run_id, _, rest = last_id.partition("/")
         if seq is not None:
