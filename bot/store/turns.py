@@ -293,7 +293,7 @@ def _drop_unreadable(db: sqlite3.Connection, seq: int, turn_id: str | None, now:
     db.execute("UPDATE inbox SET state='dropped', reason='unreadable' WHERE seq=?", (seq,))
     if turn_id is not None:
         transcript_id, step = db.execute("SELECT transcript_id, step FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
-        repair.close_run(db, turn_id, transcript_id, step)
+        repair.close_run(db, turn_id, transcript_id, step, now)
         rows.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
 
 

@@ -12,7 +12,7 @@ from agent.events import Outcome
 from agent.journal import CallResult
 from agent.message import Message, Text, ToolCall, ToolResult, Usage
 from bot.store.store import Store
-from bot.store.values import AcceptedMessage, Claimed, PlanIn, TurnState
+from bot.store.values import AcceptedMessage, PlanIn, Turn, TurnState
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, accept, claim, message, opened
 
@@ -27,7 +27,7 @@ def spoil(home: Path, row: str, value: bytes) -> None:
         assert db.execute(f"UPDATE {table} SET {column}=CAST(? AS TEXT) WHERE {which}", (value,)).rowcount
 
 
-async def step(store: Store, claimed: Claimed, message: Message) -> None:
+async def step(store: Store, claimed: Turn, message: Message) -> None:
     await store.turns.step(
         claimed.run,
         message,
