@@ -51,12 +51,19 @@ class RecordingChannel:
     name = "telegram"
     account = "bot"
 
-    def __init__(self, watch: Watch, *, block_chars: int = 4000, typing_seconds: float = 0) -> None:
+    def __init__(
+        self,
+        watch: Watch,
+        *,
+        block_chars: int = 4000,
+        typing_seconds: float = 0,
+        rules: str = "You are talking in a test.",
+    ) -> None:
         self.capabilities = Capabilities(
             block_chars=block_chars,
             typing_seconds=typing_seconds,
             unknown_outcome=UnknownOutcome.RESEND_ONCE,
-            rules="You are talking in a test.",
+            rules=rules,
         )
         self.watch = watch
         self.sent: list[Outgoing] = []

@@ -3,7 +3,6 @@
 import asyncio
 import sqlite3
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -248,14 +247,12 @@ async def test_a_store_that_cannot_write_during_a_run(tmp_path: Path) -> None:
 
 
 async def test_a_run_that_cannot_be_prepared_is_told_and_has_a_beginning_and_an_end(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        good = hark.channel.capabilities
-        hark.channel.capabilities = replace(good, rules=7)  # type: ignore[arg-type]  # no prompt can be made of it
+    async with running(tmp_path, channel={"rules": "half a pair: \ud800"}) as hark:  # no prompt of it can be stored
         reply = await hark.say("hello")
         assert reply.texts == [wording.failure("internal")]
         assert [event.type for event in reply.events] == ["agent_start", "agent_end"]
         assert reply.outcome is Outcome.FAILED
-        hark.channel.capabilities = good
+    async with running(tmp_path) as hark:
         assert (await hark.say("hello")).outcome is Outcome.COMPLETED
 
 
