@@ -1,0 +1,119 @@
+"""The file: one process at a time, nobody else's business, never older than its program; full disks and locks."""
+
+import asyncio
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bot.store.errors import StateLocked, StoreTooNew, StoreUnavailable
+from tests.bot.store.opened import KEY, accept, opened
+
+_HOLD = """
+import sys
+from pathlib import Path
+from bot.store.database import lock_directory
+lock_directory(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_a_second_process_is_refused_until_the_first_is_gone_however_it_ended(tmp_path: Path) -> None:
+    first = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _HOLD, str(tmp_path)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[3],
+    )
+    assert first.stdout is not None
+    assert await first.stdout.readline() == b"held\n"
+    with pytest.raises(StateLocked, match=rf"another Hark \(process {first.pid}\).*state:"):
+        async with opened(tmp_path):
+            pass
+    first.kill()
+    await first.wait()
+    async with opened(tmp_path) as store:
+        assert await store.try_write()
+
+
+async def test_a_store_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
+    async with opened(tmp_path):
+        pass
+    with closing(sqlite3.connect(tmp_path / "hark.db")) as database:
+        database.executescript("CREATE TABLE later (it TEXT) STRICT; PRAGMA user_version=99;")
+    before = (tmp_path / "hark.db").read_bytes()
+    for _ in range(2):  # the lock is free again after a refusal
+        with pytest.raises(StoreTooNew, match="schema 99"):
+            async with opened(tmp_path):
+                pass
+    assert (tmp_path / "hark.db").read_bytes() == before
+
+
+async def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+    home = tmp_path / "state"
+    mask = os.umask(0)
+    try:
+        async with opened(home) as store:
+            await accept(store)
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (home, *home.iterdir())}
+    finally:
+        os.umask(mask)
+    assert modes.pop("state") == 0o700
+    assert {"hark.db", "hark.db-wal", "hark.db-shm", "lock"} <= set(modes)
+    assert set(modes.values()) == {0o600}
+
+
+async def test_nothing_is_accepted_on_a_full_disk_and_everything_after_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await accept(store, "before")
+
+        async def allow(pages: int) -> None:
+            sql = f"PRAGMA max_page_count={pages}"
+            await store._database.execute(lambda db: db.execute(sql).fetchone())
+
+        await allow(1)  # no more than there are
+        with pytest.raises(StoreUnavailable, match="full"):
+            await accept(store, "too much " * 100_000)
+        assert store.failure is not None
+        assert await store.inbox.count_waiting(KEY) == 1
+        await allow(1_000_000)
+        assert await store.try_write()
+        assert store.failure is None
+        await accept(store, "too much " * 100_000)
+        assert await store.inbox.count_waiting(KEY) == 2
+
+
+async def test_a_lock_of_another_program_is_waited_for_and_then_said(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store._database.execute(lambda db: db.execute("PRAGMA busy_timeout=20").fetchone())
+        with closing(sqlite3.connect(tmp_path / "hark.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreUnavailable, match="locked"):
+                await accept(store)
+            assert store.failure is not None
+            assert await store.inbox.count_waiting(KEY) == 0, "reading goes on"
+            other.execute("ROLLBACK")
+        await accept(store)
+        assert store.failure is None
+
+
+async def test_one_of_several_writes_that_fails_undoes_itself_alone(tmp_path: Path) -> None:
+    """They share a commit."""
+    async with opened(tmp_path) as store:
+
+        def broken(db: sqlite3.Connection) -> None:
+            db.execute("INSERT INTO kv (scope, key, value) VALUES ('test', 'half', '')")
+            raise ValueError("half done")
+
+        first, failed, last = await asyncio.gather(
+            accept(store, "first"), store._writer.write(broken), accept(store, "last"), return_exceptions=True
+        )
+        assert isinstance(failed, ValueError)
+        assert (first, last) == (1, 2)
+        assert await store.inbox.mark("test") is None

@@ -1,0 +1,151 @@
+"""What is kept, how often, and for how long: event keys, strangers, pruning, events in their order."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agent.events import Outcome
+from agent.message import Message, Text, Usage
+from bot.clock import Clock
+from bot.store.prune import DAY
+from bot.store.store import Store
+from bot.store.values import AcceptedMessage, Duplicate, Fresh, PlanIn, Planned
+from channels.base import Mark
+from channels.message import ChatKind, InboundKind, Place, UnreadEvent
+from tests.bot.store.opened import KEY, accept, claim, message, opened
+
+
+async def _rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
+    return await store._database.read(lambda db: db.execute(sql).fetchall())
+
+
+async def _answered(store: Store, text: str = "hello") -> str:
+    """A message, its answer and its delivery, all done; returns the turn."""
+    await accept(store, text)
+    turn = await claim(store)
+    kept = await store.turns.step(
+        turn.run,
+        Message("assistant", (Text("fine"),)),
+        where=PlanIn(turn.conv_id, sending=True),
+        blocks=[Planned(source=f"turn:{turn.run.turn_id}:s1:b0", body="fine", nonce=1, said="fine", step=1)],
+        usage=Usage(),
+        context_start=1,
+        events=(),
+        outcome=Outcome.COMPLETED,
+    )
+    assert kept.end is not None
+    await store._writer.write(lambda db: db.execute("UPDATE delivery SET state='sent', settled_at=planned_at"))
+    return turn.run.turn_id
+
+
+async def test_an_event_is_stored_once_and_its_mark_with_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        once = AcceptedMessage(message=message("first"), session_key=KEY)
+        other = AcceptedMessage(message=message("second"), session_key=KEY)
+        answers = await store.inbox.accept([once, other, once], Mark("telegram:bot", "7"))
+        assert [type(answer) for answer in answers] == [Fresh, Fresh, Duplicate]
+        again = await store.inbox.accept([replace(once, message=replace(once.message, text="changed"))])
+        assert isinstance(again[0], Duplicate)
+        assert await store.inbox.count_waiting(KEY) == 2
+        assert await store.inbox.mark("telegram:bot") == "7"
+        assert await store.inbox.mark("telegram:other") is None
+
+
+async def test_the_same_key_on_another_account_is_another_event(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        first = message()
+        place = replace(first.origin.place, account="second bot")
+        second = replace(first, origin=replace(first.origin, place=place))
+        answers = await store.inbox.accept(
+            [AcceptedMessage(message=found, session_key=KEY) for found in (first, second)]
+        )
+        assert [type(answer) for answer in answers] == [Fresh, Fresh]
+
+
+async def test_an_event_that_cannot_be_read_is_kept_once_and_not_whole(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        event = UnreadEvent(channel="telegram", account="bot", event_key="u:1", raw="{" * 200_000, error="not JSON")
+        await store.inbox.accept([event])
+        assert isinstance((await store.inbox.accept([event]))[0], Duplicate)
+        assert await _rows(store, "SELECT state, length(payload), reason FROM inbox") == [
+            ("unread", 65_536, "not JSON")
+        ]
+
+
+async def test_what_is_old_is_forgotten_and_what_is_open_or_needed_is_not(tmp_path: Path) -> None:
+    now = [1_000 * DAY]
+    clock = Clock(now=lambda: now[0])
+    async with opened(tmp_path, clock) as store:
+        turn = await _answered(store)
+        await accept(store, "waits")
+        place = Place(channel="http", account="", chat="x", kind=ChatKind.API)
+        asked = replace(message(kind=InboundKind.API), event_key="h:1")
+        asked = replace(asked, origin=replace(asked.origin, place=place))
+        await store.inbox.accept([AcceptedMessage(message=asked, session_key="s", state="dropped", reason="stop")])
+        assert await _counts(store) == {"inbox": 3, "delivery": 1, "event": 2, "turn": 1}
+
+        now[0] += 2 * DAY
+        await store.prune()
+        assert await _counts(store) == {"inbox": 2, "delivery": 1, "event": 0, "turn": 1}, "HTTP's keys and events go"
+
+        now[0] += 28 * DAY
+        await store.prune()
+        assert await _counts(store) == {"inbox": 2, "delivery": 1, "event": 0, "turn": 1}, "keys stay for 30 days"
+
+        now[0] += 2 * DAY
+        await store.prune()
+        assert await _counts(store) == {"inbox": 1, "delivery": 0, "event": 0, "turn": 1}
+        assert await store.inbox.count_waiting(KEY) == 1
+        view = await store.reads.turn(turn)
+        assert view is not None
+        assert view.outcome == "completed"
+
+
+async def _counts(store: Store) -> dict[str, int]:
+    return {
+        table: (await _rows(store, f"SELECT count(*) FROM {table}"))[0][0]
+        for table in ("inbox", "delivery", "event", "turn")
+    }
+
+
+async def test_much_that_is_old_is_forgotten_in_small_batches(tmp_path: Path) -> None:
+    now = [1_000 * DAY]
+    commits = 0
+
+    def count(at: str) -> None:
+        nonlocal commits
+        commits += at == "after"
+
+    async def sleep(seconds: float) -> None:
+        """Between two batches others may write."""
+
+    async with opened(tmp_path, Clock(now=lambda: now[0], sleep=sleep), count) as store:
+        batch = [
+            AcceptedMessage(message=message(), session_key=None, state="dropped", reason="access") for _ in range(1000)
+        ]
+        await store.inbox.accept(batch)
+        now[0] += 40 * DAY
+        commits = 0
+        await store.prune()
+        assert commits == 6
+        assert await _rows(store, "SELECT count(*) FROM inbox") == [(0,)]
+
+
+async def test_kept_events_come_in_the_order_of_storing_also_when_the_clock_is_set_back(tmp_path: Path) -> None:
+    now = [1_000 * DAY]
+    async with opened(tmp_path, Clock(now=lambda: now[0])) as store:
+        turns = []
+        for _ in range(3):
+            turns.append(await _answered(store))
+            now[0] -= DAY // 24
+        events = await store.reads.events_after(0, None, None, 100)
+        ids = [part for turn in turns for part in (f"{turn}/start", f"{turn}/end")]
+        assert [event.event_id for event in events] == ids
+        assert [event.seq for event in events] == sorted(event.seq for event in events)
+        ends = [json.loads(event.body) for event in events if event.type == "agent_end"]
+        assert all(end["duration"] >= 0 for end in ends)
+        of_one = await store.reads.events_after(events[0].seq, KEY, turns[0], 100)
+        assert [event.event_id for event in of_one] == [f"{turns[0]}/end"]
+        assert await store.reads.last_event() == events[-1].seq
+        assert await store.reads.event_position(f"{turns[1]}/end") == events[3].seq
