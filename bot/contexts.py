@@ -9,8 +9,8 @@ from agent.context import Context
 from bot.store.store import Store
 from bot.store.values import Turn
 
-MAX_TOKENS = 2_000_000
-"""Estimated tokens of all cached contexts, about 8 MB of text."""
+MAX_TOKENS = 500_000
+"""Estimated tokens of all cached contexts, about 2 MB of text; others are read again."""
 
 
 class Contexts:
