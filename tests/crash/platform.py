@@ -191,9 +191,8 @@ class PlatformChannel:
                 self._not_before[chat] = platform.floods[outgoing.nonce] = self._now() + 2000
                 await asyncio.sleep(0)
                 return NotSent(2.0, "too many requests")
-            if fault == "not_ready":
+            if fault == "not_ready" and self._sink is not None:
                 # the channel is ready again before anybody could have begun to wait for it
-                assert self._sink is not None
                 self._sink.can_send(self.name)
                 return NotSent(None, "not connected")
             if fault == "refused":

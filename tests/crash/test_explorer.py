@@ -13,8 +13,8 @@ from random import Random
 import pytest
 
 from tests.crash.checks import check
+from tests.crash.process import End, When, watch_tasks
 from tests.crash.scenarios import SCENARIOS, Scenario
-from tests.crash.world import End, When, watch_tasks
 
 LONGEST = 200
 """Commits; a scenario that takes more does not come to rest."""

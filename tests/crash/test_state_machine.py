@@ -17,7 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from tests.crash.checks import check
 from tests.crash.platform import Fault
-from tests.crash.world import PATIENCE, World, watch_tasks
+from tests.crash.process import watch_tasks
+from tests.crash.world import PATIENCE, World
 
 T = TypeVar("T")
 PLACES = 2

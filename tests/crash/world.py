@@ -1,7 +1,6 @@
 """The world around a service that dies: platform, model, side effects and people outlive it; the state directory too.
 
-A life is one service on the state directory. It dies at a commit or at an effect outside (a send, a tool, the end of
-a model's answer), as a killed process does: from then on nothing it does reaches the store or anybody else.
+A life is one service on the state directory; `process.py` says how it ends.
 """
 
 import asyncio
@@ -12,10 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any, TypeVar
 
-from agent.message import Message, ToolOutput
-from agent.tools.base import CallContext, Parameters, Tool
+from agent.message import Message
 from bot.agent_api import AgentApi, Submission
 from bot.clock import Clock
 from bot.config.channels import Channels, Console, DirectMessages, Streaming, Telegram
@@ -27,128 +25,13 @@ from channels.message import ChatKind, Place
 from channels.session_key import http_key
 from tests.crash.model import FaithfulModel
 from tests.crash.platform import Platform, PlatformChannel
+from tests.crash.process import Counting, End, Process, drop_tasks
 
 SPEED = 2000
 """How much faster than the real one the clocks run: a second of waiting takes half a millisecond."""
 PATIENCE = 30.0
 """Real seconds after which a world that does not come to rest is stuck."""
-When = Literal["before", "after", "effect", "drain", "full"]
-
-
-class Died(BaseException):
-    """The process is dead; nothing may catch this."""
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """How a life ends: at its commit number `commit`.
-
-    before, after: the process dies directly before, or after it. effect: it lives on until the next effect outside,
-    and dies then, the answer lost. drain: SIGTERM. full: three commits fail from there on, nobody dies.
-    """
-
-    when: When
-    commit: int
-
-
-class _Process:
-    """One life as the outside sees it."""
-
-    def __init__(self, world: "World", number: int, end: End | None) -> None:
-        self._world = world
-        self._end = end
-        self._loop = asyncio.get_running_loop()
-        self.number = number
-        self.dead = False
-        self.ended = asyncio.Event()
-        self.gone = asyncio.Event()
-        self.up = asyncio.Event()
-        self.commits = 0
-        self._doomed = False
-        self._failures = 0
-
-    def probe(self, at: Literal["before", "after"]) -> None:
-        """See `bot/store/writer.py`; runs in the database's thread."""
-        if self.dead:
-            raise Died
-        if at == "after":
-            self._loop.call_soon_threadsafe(self._world.changed)
-        else:
-            self.commits += 1
-        end = self._end
-        if self._failures:
-            if at == "before":
-                self._failures -= 1
-                self._world.failed_commits += 1
-                raise sqlite3.OperationalError("database or disk is full")
-        elif end is not None and self.commits == end.commit:
-            self._reached(end, at)
-
-    def _reached(self, end: End, at: Literal["before", "after"]) -> None:
-        if end.when == at:
-            self.die()
-            raise Died
-        if at == "before" and end.when == "full":
-            self._end, self._failures = None, 2
-            self._world.reached += 1
-            self._world.failed_commits += 1
-            raise sqlite3.OperationalError("database or disk is full")
-        if at == "after" and end.when == "drain":
-            self._end = None
-            self._world.reached += 1
-            self._loop.call_soon_threadsafe(self.ended.set)
-        if at == "after" and end.when == "effect":
-            self._end, self._doomed = None, True
-
-    def die(self) -> None:
-        """From here on nothing reaches anybody."""
-        self.dead = True
-        self._world.reached += 1
-        self._loop.call_soon_threadsafe(self.ended.set)
-        self._loop.call_soon_threadsafe(self.gone.set)
-
-    def fill(self, commits: int) -> None:
-        """The next commits fail, as on a full disk."""
-        self._failures = commits
-
-    async def effect(self) -> None:
-        """Something outside has happened: a doomed process never learns of it."""
-        if self._doomed and not self.dead:
-            self.die()
-        if self.dead:
-            await asyncio.Event().wait()
-
-
-class _Key(Parameters):
-    key: str
-
-
-class _Counting(Tool[_Key]):
-    """A tool with an effect in the world, which must happen at most once per call."""
-
-    parameters = _Key
-    description = "Counts."
-
-    def __init__(self, world: "World", process: _Process, name: str, parallel_safe: bool) -> None:
-        self.name = name
-        self.parallel_safe = parallel_safe
-        self._world = world
-        self._process = process
-
-    async def run(self, parameters: _Key, context: CallContext) -> ToolOutput:
-        world = self._world
-        await asyncio.sleep(0)
-        if self._process.dead:
-            await asyncio.Event().wait()
-        (state,) = world.ask("SELECT state FROM tool_call WHERE call_id=?", context.call_id)[0]
-        if state not in ("running", "cut"):  # cut: a stop came between the store and the tool
-            world.violations.append(f"call {context.call_id} executes while it is {state}")
-        world.executed[parameters.key] += 1
-        await self._process.effect()
-        await asyncio.sleep(0)
-        return ToolOutput(text=f"counted {parameters.key}")
-
-
+T = TypeVar("T")
 Person = Callable[["World"], Awaitable[None]]
 
 
@@ -189,7 +72,7 @@ class World:
         self._began = time.monotonic()
         self._db: sqlite3.Connection | None = None
         self.service: Service | None = None
-        self.process: _Process | None = None
+        self.process: Process | None = None
         self._run: asyncio.Task[None] | None = None
         self.api: AgentApi | None = None
         self.config = _config(self.root, self.places, self.drain_seconds)
@@ -304,9 +187,9 @@ class World:
         await self.finish()
         return process.ended.is_set()
 
-    def begin(self, end: End | None = None) -> "tuple[_Process, asyncio.Task[None]]":
+    def begin(self, end: End | None = None) -> "tuple[Process, asyncio.Task[None]]":
         """Start a service; it is up some time later."""
-        process = self.process = _Process(self, self.lives, end)
+        process = self.process = Process(self, self.lives, end)
         self.lives += 1
         self.active.clear()
         run = self._run = asyncio.create_task(self._serve(process), name="life")
@@ -336,7 +219,7 @@ class World:
             self._moved.clear()
             await self._moved.wait()
 
-    async def _serve(self, process: _Process) -> None:
+    async def _serve(self, process: Process) -> None:
         clock = Clock(
             now=self.now,
             monotonic=lambda: (time.monotonic() - self._began) * self.speed,
@@ -352,7 +235,7 @@ class World:
                 ollama=lambda _: None,
                 model=FaithfulModel(self, process, process.number),
                 channels=[channel],
-                tools=[_Counting(self, process, "count", False), _Counting(self, process, "look", True)],
+                tools=[Counting(self, process, "count", False), Counting(self, process, "look", True)],
                 gateway=False,
                 commit_probe=process.probe,
             ),
@@ -363,7 +246,7 @@ class World:
         self.changed()
         await process.ended.wait()
 
-    async def _stop(self, run: asyncio.Task[None], process: _Process) -> None:
+    async def _stop(self, run: asyncio.Task[None], process: Process) -> None:
         """SIGTERM, or the end of the test; it may die over it."""
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
@@ -383,7 +266,7 @@ class World:
     async def _kill(self, run: asyncio.Task[None]) -> None:
         """The kernel's part: all tasks end where they stand, descriptors are closed, the lock is free."""
         self.died += 1
-        await _drop_tasks()
+        await drop_tasks()
         await asyncio.gather(run, return_exceptions=True)
         if self.service is not None:
             writer = self.service.parts.store._writer._task
@@ -402,7 +285,7 @@ class World:
         """Leave nothing running after a failure."""
         if self.service is not None:
             self.process.dead = True  # type: ignore[union-attr]
-            await _drop_tasks()
+            await drop_tasks()
             await self.service.parts.store._database.close()
             self.service = None
 
@@ -458,7 +341,7 @@ class World:
         )
 
 
-async def _answered(call: Awaitable[Any], life: _Process) -> Any:
+async def _answered(call: Awaitable[T], life: Process) -> T:
     """The answer of a service to a program; ConnectionError when it dies first."""
     task = asyncio.ensure_future(call)
     ended = asyncio.create_task(life.gone.wait(), name="ended")
@@ -471,37 +354,6 @@ async def _answered(call: Awaitable[Any], life: _Process) -> Any:
     if isinstance(found, BaseException):
         raise ConnectionError("the service went away") from found
     return found
-
-
-def watch_tasks() -> list[str]:
-    """What tasks of this loop failed with, and nobody asked: filled from here on."""
-    lost: list[str] = []
-
-    def note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        if not isinstance(context.get("exception"), Died):
-            lost.append(f"{context.get('message')}: {context.get('exception')!r}")
-
-    asyncio.get_running_loop().set_exception_handler(note)
-    return lost
-
-
-async def _drop_tasks() -> None:
-    """End everything of a dead service; whoever clings to a store that never answers is told again."""
-    quiet = 0
-    for _ in range(1000):
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task() and _of_service(task)]
-        quiet = 0 if tasks else quiet + 1
-        if quiet > 2:  # the end of a task may begin another
-            return
-        for task in tasks:
-            task.cancel()
-        await asyncio.sleep(0)
-    raise AssertionError(f"tasks that survive: {tasks}")
-
-
-def _of_service(task: asyncio.Task[Any]) -> bool:
-    """Whether a task is the service's (or one of a program that talks to it)."""
-    return task.get_name() not in ("person", "rest", "ended")
 
 
 def _config(root: Path, places: int, drain_seconds: float) -> Config:
