@@ -224,8 +224,10 @@ def _events(world: World) -> list[str]:
 
 
 def _typing(world: World) -> list[str]:
-    """Never after the last block."""
-    wrong = []
+    """Never after the last block; a process that died while it showed the sign could not follow it with anything."""
+    wrong: list[str] = []
+    if world.died:
+        return wrong
     for chat in {shown.chat for shown in world.platform.shown}:
         if [shown for shown in world.platform.shown if shown.chat == chat][-1].typing:
             wrong.append(f"the sign of work is the last thing in chat {chat}")
