@@ -96,7 +96,6 @@ class ModelServer(Script):
         self.port = port
         self.requests: list[Request] = []
         self.count = 0
-        self.violations: list[str] = []
         self._record = record
         self._clock = clock
         self._max_body = max_body
@@ -150,10 +149,6 @@ class ModelServer(Script):
         except TimeoutError:
             seen = f"{self.count} requests came; violations: {self.violations}"
             raise TimeoutError(f"{type(self).__name__}: no {what} within {timeout} s; {seen}") from None
-
-    def check(self) -> None:
-        """Fail if a request was malformed, came too early, or a fault of the script did not happen."""
-        assert not self.violations, "\n".join(self.violations)
 
     def prefix_violations(self, key: Callable[[Request], Hashable | None] | None = None) -> list[str]:
         """Where a request of a conversation does not begin with the one before it.

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tests.standins.inspection import made
 from tests.standins.request_log import Request
 
 
@@ -253,12 +254,28 @@ def remainder(whole: str, said: Sequence[str]) -> str | None:
 
 
 class Script:
-    """The answers a test has written: queued, kept for certain words, or the default."""
+    """The answers a test has written: queued, kept for certain words, or the default.
+
+    `violations` are the complaints of the server that plays it; `check` raises them when the test ends.
+    """
 
     def __init__(self) -> None:
         self.default: Reply = echo
+        self.violations: list[str] = []
+        self._tolerated: list[str] = []
         self._queue: deque[Written | Reply] = deque()
         self._routes: list[tuple[str, Written | Reply]] = []
+        made(self)
+
+    def tolerate(self, part: str) -> None:
+        """This test provokes violations that contain `part` on purpose; "unused" is an answer nobody asked for."""
+        self._tolerated.append(part)
+
+    def check(self) -> None:
+        """Raise AssertionError for a malformed or early request, a fault that did not happen, an unused answer."""
+        unused = [f"unused: {one}" for one in (*self._queue, *self._routes)]
+        wrong = [one for one in [*self.violations, *unused] if not any(part in one for part in self._tolerated)]
+        assert not wrong, "\n".join(wrong)
 
     def add(self, *answer: Part | str | Reply) -> None:
         """Queue one answer: its parts, one string, or one function of the request."""

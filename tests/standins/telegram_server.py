@@ -2,18 +2,18 @@
 
 `async with TelegramServer() as telegram:` serves `telegram.base_url` + token + "/" + method, and files.
 People act through the methods of `World`; faults are ordered with `fail_next`, `hold_next` and `fall_silent`.
-On leaving the block the server checks, unasked, that its client broke no rule and that every fault happened.
+When the test ends the server checks, unasked, that its client broke no rule and that every fault happened.
 """
 
 import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
 
+from tests.standins.inspection import made
 from tests.standins.telegram_fields import BY_LOWER_NAME, read_parameters
 from tests.standins.telegram_ledger import Call, Json, Refusal, Rule, Sent, Violation
 from tests.standins.telegram_limits import FloodWaits, RateLimits, too_many
@@ -58,6 +58,7 @@ class TelegramServer(World):
         self._faults: list[Fault] = []
         self._runner: web.AppRunner | None = None
         self._closing = False
+        made(self)
 
     # Life
 
@@ -65,12 +66,8 @@ class TelegramServer(World):
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         await self.stop()
-        if error is None:
-            self.check()
 
     async def start(self) -> None:
         """Listen; after a stop on the same port as before, with the same state."""

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
+from tests.standins.inspection import inspected
 from tests.standins.odd_updates import broken_updates, readable_updates
 from tests.standins.telegram_ledger import Json, Rule
 from tests.standins.telegram_limits import RateLimits
@@ -219,16 +220,15 @@ async def test_thirty_messages_per_second_in_all(http: aiohttp.ClientSession) ->
 
 async def broken_by(http: aiohttp.ClientSession, *steps: tuple[str, Json]) -> list[Rule]:
     """The rules that calls to a fresh server break, as the check at its end finds them."""
-    telegram = TelegramServer()
 
-    async def converse() -> None:
+    async def converse(telegram: TelegramServer) -> None:
         async with telegram:
             telegram.write("hello")
             for method, params in steps:
                 await call(http, telegram, method, **params)
 
-    with pytest.raises(AssertionError, match="the client broke rules of the Bot API") as found:
-        await converse()
+    with pytest.raises(AssertionError, match="the client broke rules of the Bot API") as found, inspected():
+        await converse(telegram := TelegramServer())
     rules = [one.rule for one in telegram.violations]
     assert all(str(rule) in str(found.value) for rule in rules)
     return rules

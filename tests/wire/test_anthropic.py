@@ -24,8 +24,6 @@ pytestmark = pytest.mark.xdist_group("anthropic")
 async def server() -> AsyncIterator[AnthropicServer]:
     async with AnthropicServer(keys=["secret-test-key"]) as server:
         yield server
-    server.check()
-    assert server.unused == 0
 
 
 @pytest.fixture
@@ -174,9 +172,9 @@ async def test_refused_requests_are_made_once(
 
 
 async def test_too_long_and_wrong_key(server: AnthropicServer, client: ModelClient) -> None:
+    server.tolerate("prompt is too long")
     server.abilities = type(server.abilities)(context_window=10)
     assert (await failure(client)).kind is ErrorKind.CONTEXT_OVERFLOW
-    server.violations.clear()
     server.keys.clear()
     assert (await failure(client)).kind is ErrorKind.AUTH
 

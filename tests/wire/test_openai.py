@@ -24,8 +24,6 @@ pytestmark = pytest.mark.xdist_group("openai")
 async def server() -> AsyncIterator[OpenAIServer]:
     async with OpenAIServer(keys=["secret-test-key"]) as server:
         yield server
-    server.check()
-    assert server.unused == 0
 
 
 @pytest.fixture
@@ -115,7 +113,6 @@ async def test_a_compatible_server_that_shows_its_reasoning(field: Any) -> None:
         await ask(client, user("hi"), answer.message, user("more"))
         assert server.requests[0].body["max_tokens"] == 4096
         await client.close()
-    server.check()
 
 
 async def test_ollama() -> None:
@@ -157,11 +154,11 @@ async def test_refused_requests_are_made_once(
 
 
 async def test_effort_that_a_model_does_not_know(server: OpenAIServer) -> None:
+    server.tolerate("is malformed")
     client = client_of(server.base_url, "gpt-4o")
     with pytest.raises(ModelError) as raised:
         await ask(client, user("hi"), thinking="low")
     assert raised.value.kind is ErrorKind.THINKING_UNSUPPORTED
-    server.violations.clear()
     await client.close()
 
 

@@ -73,7 +73,7 @@ class Bot:
 
 @asynccontextmanager
 async def talking(folder: Path, **agent: object) -> AsyncIterator[tuple[TelegramServer, OpenAIServer, Bot]]:
-    """Both servers and a running bot; on leaving the bot is stopped, then the servers check."""
+    """Both servers and a running bot; on leaving the bot is stopped."""
     async with TelegramServer() as telegram, OpenAIServer(keys=("sk-test-key",), models=("gpt-test",)) as model:
         bot = Bot(folder, telegram, model, **agent)
         await bot.start()
@@ -81,7 +81,6 @@ async def talking(folder: Path, **agent: object) -> AsyncIterator[tuple[Telegram
             yield telegram, model, bot
         finally:
             await bot.stop()
-        model.check()
 
 
 async def test_a_question_is_answered_with_what_a_tool_found(tmp_path: Path) -> None:
