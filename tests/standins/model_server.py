@@ -150,6 +150,10 @@ class ModelServer(Script):
             seen = f"{self.count} requests came; violations: {self.violations}"
             raise TimeoutError(f"{type(self).__name__}: no {what} within {timeout} s; {seen}") from None
 
+    def complaints(self) -> list[str]:
+        """Also where a conversation, known by its first user text, does not begin as it did before."""
+        return super().complaints() + [f"prefix changed: {one}" for one in self.prefix_violations()]
+
     def prefix_violations(self, key: Callable[[Request], Hashable | None] | None = None) -> list[str]:
         """Where a request of a conversation does not begin with the one before it.
 

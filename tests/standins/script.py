@@ -256,7 +256,7 @@ def remainder(whole: str, said: Sequence[str]) -> str | None:
 class Script:
     """The answers a test has written: queued, kept for certain words, or the default.
 
-    `violations` are the complaints of the server that plays it; `check` raises them when the test ends.
+    `violations` are what the server that plays it holds against its client; `check` raises them at the end of a test.
     """
 
     def __init__(self) -> None:
@@ -268,13 +268,16 @@ class Script:
         made(self)
 
     def tolerate(self, part: str) -> None:
-        """This test provokes violations that contain `part` on purpose; "unused" is an answer nobody asked for."""
+        """This test provokes complaints that contain `part` on purpose."""
         self._tolerated.append(part)
 
+    def complaints(self) -> list[str]:
+        """All that was wrong: a malformed or early request, a fault that did not happen, an unused answer."""
+        return self.violations + [f"unused: {one}" for one in (*self._queue, *self._routes)]
+
     def check(self) -> None:
-        """Raise AssertionError for a malformed or early request, a fault that did not happen, an unused answer."""
-        unused = [f"unused: {one}" for one in (*self._queue, *self._routes)]
-        wrong = [one for one in [*self.violations, *unused] if not any(part in one for part in self._tolerated)]
+        """Raise AssertionError for the complaints that the test does not tolerate."""
+        wrong = [one for one in self.complaints() if not any(part in one for part in self._tolerated)]
         assert not wrong, "\n".join(wrong)
 
     def add(self, *answer: Part | str | Reply) -> None:

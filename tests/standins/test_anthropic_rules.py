@@ -336,6 +336,7 @@ async def test_issued_thinking_must_come_back_unchanged(kind: str, client: aioht
         whole, _ = await post(client, server, talk(USER, assistant(*blocks), back, **thinking))
         steered, _ = await post(client, server, talk(USER, assistant(*blocks), back, USER, **thinking))
         server.tolerate("cannot be modified")
+        server.tolerate("prefix changed")
         for broken in (blocks[2:], blocks[1:], [blocks[1], blocks[0], *blocks[2:]]):
             status, refusal = await post(client, server, talk(USER, assistant(*broken), back, **thinking))
             assert (status, "cannot be modified" in refusal["error"]["message"]) == (400, True)
@@ -357,6 +358,7 @@ async def test_omitted_thinking_is_empty_but_signed(client: aiohttp.ClientSessio
     """Extended thinking → Controlling thinking display."""
     hidden = {"thinking": {"type": "adaptive", "display": "omitted"}}
     async with AnthropicServer() as server:
+        server.tolerate("prefix changed")
         server.add(Think("secret"), Say("done"))
         _, answer = await post(client, server, {**hidden})
         status, _ = await post(client, server, talk(USER, assistant(*answer["content"]), USER, **hidden))

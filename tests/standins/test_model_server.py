@@ -286,8 +286,10 @@ MARKED = [{"type": "text", "text": "Hello", "cache_control": {"type": "ephemeral
 )
 def test_the_prefix_of_consecutive_requests_is_compared(changes: Json, finding: str | None) -> None:
     server = AnthropicServer()
+    server.tolerate("prefix changed")
     bodies = [START, {**START, "system": "Another conversation."}, {**START, **changes}]
     server.requests = [Request(n, 0.0, "/", {}, b"", body) for n, body in enumerate(bodies, 1)]
     found = server.prefix_violations(lambda request: request.number == 2)
+    assert server.complaints()[0].startswith("prefix changed: 'Hello")
     assert len(found) == (finding is not None)
     assert not finding or f"request 1 → 3: {finding}" in found[0]

@@ -98,7 +98,6 @@ async def test_a_conversation_with_thinking_calls_and_images_is_accepted_and_its
     talk.append(user("thanks"))
     last = await ask(client, *talk, thinking="high", allow_calls=False)
     assert last.message.text == "Goodbye."
-    assert server.prefix_violations() == []
     assert server.requests[-1].body["tool_choice"] == {"type": "none"}
 
 
@@ -130,6 +129,7 @@ async def test_thinking_with_a_budget_and_of_another_model(server: AnthropicServ
     assert server.requests[-1].body["thinking"] == {"type": "enabled", "budget_tokens": 2048}
     await old.close()
     other = client_of(server.url, "claude-sonnet-4-5")
+    server.tolerate("prefix changed: 'go': request 2 → 3")
     plain = Message("assistant", (*first.message.parts[1:],), "elsewhere/model")
     await ask(other, user("go"), plain, Message("tool", result.parts), thinking="low")
     assert "thinking" not in server.requests[-1].body

@@ -91,7 +91,6 @@ async def test_a_conversation_with_calls_and_images_is_accepted_and_its_prefix_s
     talk.append(user("thanks"))
     last = await ask(client, *talk, thinking="x-high", allow_calls=False)
     assert last.message.text == "Goodbye."
-    assert server.prefix_violations() == []
     assert (server.requests[-1].body["tool_choice"], server.requests[-1].body["reasoning_effort"]) == ("none", "xhigh")
 
 
@@ -194,6 +193,7 @@ async def test_a_broken_connection(
 
 async def test_broken_after_the_finish_reason_is_a_whole_answer(server: OpenAIServer) -> None:
     """Only usage and `[DONE]` are missing then; the words are not asked for again."""
+    server.tolerate("prefix changed")  # by the raw request that measures
     async with FaultProxy(server.port) as proxy:
         client = client_of(f"http://127.0.0.1:{proxy.port}/v1")
         server.add("whole")

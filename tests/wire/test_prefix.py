@@ -103,6 +103,7 @@ def check_prefixes(requests: list[Request]) -> None:
 @pytest.mark.parametrize("provider", [AnthropicServer, OpenAIServer])
 async def test_every_request_begins_with_the_one_before(tmp_path: Path, provider: type[ModelServer]) -> None:
     async with provider() as server:
+        server.tolerate("prefix changed")  # check_prefixes looks more closely
         async with served(tmp_path, server) as hark:
             await talk(hark, server)
             server.add("You are a program.")
