@@ -33,13 +33,13 @@ MAX_BYTES = 34_996  # of a target; what follows is cut
 
 _CONTROL = re.compile(r"[\0-\x09\x0b\x0c\x0e-\x1f]")
 _DROPPED = re.compile(r"[\r\u2028-\u202e\u0333\u033f\u030a]")
-_OWN_SCHEME = re.compile(r"(tg|ton|tonsite):(?://)?", re.IGNORECASE)
+_OWN_SCHEME = re.compile(r"(tg|ton|tonsite):(?://)?", re.IGNORECASE | re.ASCII)
 _SCHEME = re.compile(r"[^:/?#@\[\]]*(?=://)")
 _SPACE = " \t\r\n\0\v"
 _SYMBOLS = r"[A-Za-z0-9._!$,~*'();&+={}\-\u0080-\U0010ffff]|%[0-9A-Fa-f]{{2}}"
 _HOST = re.compile(f"(?:{_SYMBOLS.format('')})*")
 _USER = re.compile(f"(?:{_SYMBOLS.format(':')})*")
-_MENTION = re.compile(r"tg:(?://)?user/?\?(?:[^&#]*&)*?id=([1-9][0-9]{0,11})(?:[&#]|$)", re.IGNORECASE)
+_MENTION = re.compile(r"tg:(?://)?user/?\?(?:[^&#]*&)*?id=([1-9][0-9]{0,11})(?:[&#]|$)", re.IGNORECASE | re.ASCII)
 
 
 class BadTarget(Exception):

@@ -73,6 +73,8 @@ ROWS: list[tuple[str, str, dict[str, str]]] = [
     ("ton://[::1]", "Wrong ton URL", {"ton://transfer/x": "ton://transfer/x"}),
     ("ton://e.ton", OWN_HOST, {"tonsite://e.ton/x": "tonsite://e.ton/x", "tonsite://e": "tonsite://e/"}),
     ("slack://e.org", SCHEME, {}),
+    ("tonſite:e", PORT, {"tonSite:e": "tonsite://e/"}),
+    ("tg://\u212a", OWN_HOST, {"tg://K": "tg://k/"}),
     # IPv6 in brackets
     ("http://::1/", SYMBOL, {"http://[::1]/": "http://[::1]/"}),
     ("http://[::1", SYMBOL, {"http://[2001:DB8::1]:80": "http://[2001:db8::1]:80/"}),
