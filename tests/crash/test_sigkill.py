@@ -145,7 +145,6 @@ class Campaign:
         finally:
             for left in multiprocessing.active_children():
                 left.kill()
-        self.model.check()
 
     async def _one_kill(self) -> None:
         for _ in range(self.random.randint(0, 2)):
