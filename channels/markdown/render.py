@@ -51,11 +51,12 @@ def _is_address(url: str) -> bool:
 
 def _with_any_target(rule: Callable[[StateInline, bool], bool], state: StateInline, silent: bool) -> bool:
     """Words with a target are a link whatever the target is: its brackets are not for people."""
+    before = state.md.validateLink  # this may be a look ahead, inside of another such rule
     state.md.validateLink = lambda url: True  # type: ignore[method-assign]
     try:
         return rule(state, silent)
     finally:
-        state.md.validateLink = _is_address  # type: ignore[method-assign]
+        state.md.validateLink = before  # type: ignore[method-assign]
 
 
 class _Renderer:

@@ -8,9 +8,9 @@ import re
 from urllib.parse import urlsplit
 
 _LONGEST = 2048
-_HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", re.IGNORECASE)
+_HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", re.ASCII)
 # A link to a person would call that person.
-_CALLS = "user"
+_OWN = re.compile(r"tg://(?!user(?:[/?#]|$))[a-z0-9_-]+(?:[/?#].*)?", re.IGNORECASE | re.ASCII)
 
 
 def is_link(url: str) -> bool:
@@ -23,6 +23,6 @@ def is_link(url: str) -> bool:
     except ValueError:
         return False
     if parts.scheme == "tg":
-        return bool(parts.hostname) and parts.hostname != _CALLS and port is None
+        return _OWN.fullmatch(url) is not None
     plain = parts.scheme in ("http", "https") and port != 0 and "@" not in parts.netloc
     return plain and _HOST.fullmatch(parts.hostname or "") is not None

@@ -449,6 +449,19 @@ async def test_a_long_answer_is_several_messages(telegram: TelegramServer, chann
     assert joined == text.replace("*", "").replace("`", "")
 
 
+async def test_no_link_that_a_model_writes_is_refused(telegram: TelegramServer, channel: TelegramChannel) -> None:
+    telegram.write("hello")
+    targets = ("http://localhost:3000", "https://your-domain/x", "http://", "http://a.org:0", "", "#top", "/x", "tel:1")
+    more = ("mailto:a@b.org", "notes.md", "tg://user?id=1", "javascript:x()", "http://[::1]:8123/", "https://b.org/x")
+    for number, target in enumerate((*targets, *more)):
+        (result,) = await say(channel, f"{number}: [the **words**]({target}), please.")
+        assert isinstance(result, Sent), target
+    texts = telegram.texts()
+    assert texts[0] == "0: the words (http://localhost:3000), please."
+    assert texts[-1] == f"{len(texts) - 1}: the words, please."
+    assert not any("](" in text for text in texts)
+
+
 async def test_an_empty_block_is_no_message(channel: TelegramChannel) -> None:
     assert list(channel.render("")) == []
     assert list(channel.render("[a]: https://example.org")) == []

@@ -152,6 +152,7 @@ def test_plain_text_keeps_every_letter(markdown: str) -> None:
         ("[a](ftp://b)", "a (ftp://b)", []),
         ('**[a](/b "c") d**', "a (/b) d", [("bold", "a (/b) d")]),
         ("[later]()", "later", []),
+        ("[a **b** [c]](#d)", "a b [c] (#d)", [("bold", "b")]),
         ("[`a` b](#c)", "a b (#c)", [("code", "a")]),
         ("[call](tel:+123)", "call (tel:+123)", []),
         ("[mail](mailto:a@b.c) [a@b.c](mailto:a@b.c) <a@b.c>", "mail (a@b.c) a@b.c a@b.c", []),

@@ -3,9 +3,12 @@
 import json
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from channels.telegram.links import is_link
 from channels.telegram.render import bodies, plain_body
+from tests.standins.telegram_links import checked, misread
 
 
 @pytest.mark.parametrize(
@@ -79,3 +82,17 @@ def test_the_plain_form_is_never_too_long() -> None:
     plain = plain_body(body)
     assert plain is not None
     assert json.loads(plain)["text"] == "a " + "b" * 3500
+
+
+WORDS = "http https tg HTTP ftp : // / ? # @ . .. localhost example org user id=1 1.2.3.4 [::1] 0 80 99999 - _ %2E é ("
+PIECE = st.sampled_from([*WORDS.split(), "\\", "\u212a", "～"])
+
+
+@given(st.lists(PIECE, max_size=9).map("".join), st.sampled_from(["", "http://", "https://a.org", "tg://"]))
+@example("user?id=1", "tg://")
+@example("/user?id=1", "tg:")
+def test_what_is_taken_is_taken_by_the_server_as_it_is(rest: str, start: str) -> None:
+    url = start + rest
+    if is_link(url):
+        assert misread(url) is None
+        assert checked(url)
