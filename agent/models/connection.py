@@ -139,14 +139,6 @@ async def _read(chunks: AsyncIterator[bytes], reader: Reader) -> AsyncGenerator[
             yield part
 
 
-def parsed(data: bytes) -> Any:
-    """The JSON of an event; half of it is what a broken connection leaves behind."""
-    try:
-        return json.loads(data)
-    except ValueError:
-        raise ModelError(ErrorKind.NETWORK, f"not JSON in the stream: {data[:80]!r}") from None
-
-
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
     """Read what follows the last event (mostly there already), so that the connection can be used again."""
     with contextlib.suppress(Exception):

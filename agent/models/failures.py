@@ -169,4 +169,7 @@ def _until(date: str | None, server_now: str | None) -> float | None:
     if then is None:
         return None
     now = email.utils.parsedate_tz(server_now or "")
-    return email.utils.mktime_tz(then) - (email.utils.mktime_tz(now) if now else time.time())
+    try:
+        return email.utils.mktime_tz(then) - (email.utils.mktime_tz(now) if now else time.time())
+    except (ValueError, OverflowError):  # no year that there is
+        return None
