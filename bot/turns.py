@@ -138,13 +138,20 @@ class TurnRun:
         self._shop.bus.publish(event)
 
     async def step(
-        self, message: Message, *, usage: Usage, context_start: int, outcome: Outcome, ended: AgentEvent
+        self,
+        message: Message,
+        *,
+        note: Message | None,
+        usage: Usage,
+        context_start: int,
+        outcome: Outcome,
+        ended: AgentEvent,
     ) -> Kept:
         """See Journal."""
         assert isinstance(ended, MessageEnd)
         for call in message.tool_calls:
             self._step_of[call.call_id] = (ended.step, call)
-        return await self._follow_through(self._step(message, usage, context_start, outcome, ended))
+        return await self._follow_through(self._step(message, note, usage, context_start, outcome, ended))
 
     async def note(self, message: Message) -> Entry:
         """See Journal."""
@@ -216,15 +223,27 @@ class TurnRun:
             self._hand_over(where, deliveries)
 
     async def _step(
-        self, message: Message, usage: Usage, context_start: int, outcome: Outcome, ended: MessageEnd
+        self,
+        message: Message,
+        note: Message | None,
+        usage: Usage,
+        context_start: int,
+        outcome: Outcome,
+        ended: MessageEnd,
     ) -> Kept:
         blocks = self._replies.end()
+        if note is None and ended.stop_reason in wording.ENDED_EARLY:
+            channel = self._shop.outbox.channel(self._turn.place.channel)
+            words = wording.ENDED_EARLY[ended.stop_reason]
+            source = f"turn:{self.ref.turn_id}:ended{ended.step}"
+            blocks = (*blocks, *notice(source, words, channel, self._shop.clock.nonce))
         where = self._where() if blocks else PlanIn(self._turn.conv_id)
         deliveries: Sequence[Delivery] = ()
         try:
             kept = await self._shop.store.turns.step(
                 self._turn.run,
                 message,
+                note=note,
                 where=where,
                 blocks=blocks,
                 usage=usage,

@@ -16,6 +16,11 @@ _MODEL_ERRORS = {
     ErrorKind.UNKNOWN: "Something went wrong while the model was answering. Please try again.",
 }
 
+ENDED_EARLY = {
+    "max_output": "(The answer was cut off at the model's limit of output.)",
+    "refusal": "(The model's provider ended the answer here.)",
+}
+"""What follows an answer that did not come to its own end, by stop reason."""
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
 CRASHED_TWICE = (
     "I was interrupted twice while working on your last message, so I have stopped trying. "

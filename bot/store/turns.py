@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from agent.events import AgentEnd, AgentStart, KeptEvent, Outcome
 from agent.journal import CallResult
-from agent.message import Entry, Message, ToolCall, Usage
+from agent.message import Entry, EntryKind, Message, ToolCall, Usage
 from bot.store import codec, repair, rows
 from bot.store.errors import StaleRun
 from bot.store.values import Delivery, PlanIn, Planned, RunKey, StepKept, Turn
@@ -80,6 +80,7 @@ class Turns:
         run: RunKey,
         message: Message,
         *,
+        note: Message | None = None,
         where: PlanIn,
         blocks: Sequence[Planned],
         usage: Usage,
@@ -89,7 +90,8 @@ class Turns:
     ) -> StepKept:
         """T3: an answer with its calls, its last blocks, usage and events; with T7 when nothing is open.
 
-        outcome applies only if the turn is finished: no calls, and no steering text came.
+        note: the answer was cut, and this line for the model follows it: the turn goes on. outcome applies only if
+        the turn is finished: no note, no calls, and no steering text came.
         usage: of the whole turn so far. A message without parts leaves no line.
         """
         now = self._now()
@@ -99,7 +101,10 @@ class Turns:
             step += 1
             entries = []
             if message.parts:
-                entries.append(rows.append_entry(db, transcript_id, "assistant", message, run.turn_id, step))
+                kind: EntryKind = "assistant" if note is None else "assistant_cut"
+                entries.append(rows.append_entry(db, transcript_id, kind, message, run.turn_id, step))
+            if note is not None:
+                entries.append(rows.append_entry(db, transcript_id, "note", note, run.turn_id, step))
             _ask(db, run.turn_id, step, message.tool_calls)
             db.execute(
                 "UPDATE turn SET step=?, usage=?, model=? WHERE turn_id=?",
@@ -111,7 +116,7 @@ class Turns:
             )
             deliveries = rows.plan(db, where, blocks, run.turn_id, now)
             rows.keep_events(db, events)
-            if message.tool_calls:
+            if message.tool_calls or note is not None:
                 return StepKept(tuple(entries), deliveries, None)
             steering = _take_steering(db, run.turn_id, transcript_id, self._compose)
             if steering:

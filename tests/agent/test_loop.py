@@ -321,7 +321,16 @@ async def test_a_refusal_is_told(tmp_path: Path) -> None:
         assert reply.texts == [wording.failure("content_filter")]
         assert (reply.outcome, reply.end.error_kind) == (Outcome.FAILED, "content_filter")
         hark.model.add("I would rather not.", Stop("refusal"))
-        assert (await hark.say("something bad")).texts == ["I would rather not."]
+        reply = await hark.say("something bad")
+        assert reply.texts == ["I would rather not.", wording.ENDED_EARLY["refusal"]]
+
+
+async def test_half_a_surrogate_pair_in_what_names_a_call(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=tool("act", answer_label)) as hark:
+        hark.model.add(Call("act", {"label": "a"}, id="one\ud800"))
+        hark.model.add("Done.")
+        assert (await hark.say("do it")).texts == ["Done."]
+        assert hark.rows("SELECT call_id FROM tool_call") == [("one\ufffd",)]
 
 
 async def test_steering_stands_behind_the_results_and_before_the_next_call(tmp_path: Path) -> None:
