@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run came to. duration: seconds; sends: what tools sent where."""
+    """What a run came to. duration: seconds of running time; sends: what tools sent where."""
 
     blocks: tuple[Planned, ...]
     outcome: Outcome
@@ -100,6 +100,7 @@ class TurnRun:
             limits=shop.limits,
             step=turn.step,
             usage=turn.usage,
+            ran=turn.ran / 1000,
             now=shop.clock.now,
             sleep=shop.clock.sleep,
         )

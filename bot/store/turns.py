@@ -230,10 +230,11 @@ class Turns:
 
         return await self._writer.write(work)
 
-    async def release(self, run: RunKey) -> tuple[KeptEvent, ...]:
+    async def release(self, run: RunKey, until: int | None = None) -> tuple[KeptEvent, ...]:
         """Give a turn back to the queue without counting a crash (drain, or a store that could not write).
 
-        A turn that is not the run's any more (stopped) stays as it is. Returns the events of the repair.
+        until: when the run ceased to work, in milliseconds; now, if nothing is said. A turn that is not the
+        run's any more (stopped) stays as it is. Returns the events of the repair.
         """
         now = self._now()
 
@@ -242,7 +243,7 @@ class Turns:
                 _, transcript_id, _, step = rows.check_epoch(db, run)
             except StaleRun:
                 return ()
-            return repair.requeue(db, run.turn_id, transcript_id, step, now)
+            return repair.requeue(db, run.turn_id, transcript_id, step, now, now if until is None else until)
 
         return await self._writer.write(work)
 
@@ -312,9 +313,9 @@ def _take(
     model: str,
 ) -> Turn:
     """Put a queued turn to running under a new epoch."""
-    epoch, session_key, transcript_id, conv_id, step, usage = db.execute(
-        "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?) WHERE turn_id=?"
-        " RETURNING epoch, session_key, transcript_id, reply_conv, step, usage",
+    epoch, session_key, transcript_id, conv_id, step, usage, ran = db.execute(
+        "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?1), resumed_at=?1"
+        " WHERE turn_id=?2 RETURNING epoch, session_key, transcript_id, reply_conv, step, usage, ran",
         (now, turn_id),
     ).fetchone()
     if _before_an_answer(db, turn_id, transcript_id):
@@ -338,6 +339,7 @@ def _take(
         place=rows.place_of(db, conv_id),
         step=step,
         usage=codec.load_usage(usage),
+        ran=ran,
         entries=entries,
         prompt=prompt,
         fingerprint=fingerprint,

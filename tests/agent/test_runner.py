@@ -12,7 +12,7 @@ from bot import wording
 from bot.service import PROBE_EVERY, SWEEP_EVERY
 from bot.store.commands import STOP_NOTE
 from channels.outgoing import Outgoing, SendResult, Sent
-from tests.scripted_model import texts
+from tests.scripted_model import ScriptedModel, texts
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Break, Call, Continuer, Fail, Gate, Hang, Ping, Say
 from tests.watch import LoopTime, Watch
@@ -263,6 +263,39 @@ async def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         await hark.say("what happened?")
         (results,) = texts(hark.model.requests[1], "tool")
         assert results.startswith(INTERRUPTED)
+
+
+async def test_the_time_of_a_run_is_that_of_all_its_attempts(tmp_path: Path) -> None:
+    hang = Hang()
+    async with running(tmp_path) as hark:
+        hark.model.add(hang)
+        await hark.write("hello")
+        await hang.entered()
+        hark.time.advance(400)
+    time = LoopTime()
+    async with running(tmp_path, model=ScriptedModel()) as hark:
+        hang = Hang()
+        hark.model.add(hang, "At last.")
+        await hang.entered()
+        await time.advance(59)
+        hang.release()
+        await hang.entered()
+        assert (await ended(hark)).duration == 400.0
+    async with running(tmp_path) as hark:
+        hang = Hang()
+        hark.model.add(hang)
+        await hark.write("hello again")
+        await hang.entered()
+        hark.time.advance(590)
+    async with running(tmp_path, config={"agent": {"idle_timeout_seconds": 0}}) as hark:
+        hang = Hang()
+        hark.model.add(hang)
+        await hang.entered()
+        await time.advance(9)
+        assert hark.ends(session_of("1")) == []
+        await time.advance(2)
+        end = await ended(hark)
+        assert (end.outcome, end.duration) == (Outcome.TIMEOUT, 590.0)
 
 
 async def block(label: str) -> str:
