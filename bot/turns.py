@@ -5,7 +5,7 @@ the run is cancelled meanwhile: otherwise a block could stand in the ledger with
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -39,8 +39,11 @@ from bot.store.errors import StaleRun
 from bot.store.store import Store
 from bot.store.values import Delivery, PlanIn, Planned, Turn
 from bot.typing import Typing
+from channels.message import ChatKind, InboundMessage
 
 T = TypeVar("T")
+_PRIVATE = (ChatKind.DIRECT, ChatKind.CONSOLE)
+"""Places where nobody reads along when an owner is told something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What every run works with: made once by the wiring."""
+    """What every run works with: made once by the wiring. is_owner: whether a message is by an owner of the bot."""
 
     store: Store
     outbox: Outbox
@@ -67,6 +70,7 @@ class Workshop:
     tools: dict[str, Tool[Any]]
     tool_specs: tuple[ToolSpec, ...]
     limits: Limits
+    is_owner: Callable[[InboundMessage], bool]
 
 
 class TurnRun:
@@ -265,7 +269,9 @@ class TurnRun:
     async def _fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> None:
         source = f"turn:{self.ref.turn_id}:error"
         channel = self._shop.outbox.channel(self._turn.place.channel)
-        blocks = notice(source, wording.failure(error_kind), channel, self._shop.clock.nonce)
+        to_owner = self._turn.place.kind in _PRIVATE and self._shop.is_owner(self._turn.message)
+        cause = error_message if to_owner and outcome is Outcome.FAILED else None
+        blocks = notice(source, wording.failure(error_kind, cause), channel, self._shop.clock.nonce)
         where = self._where()
         deliveries: Sequence[Delivery] = ()
         try:

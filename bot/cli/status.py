@@ -43,6 +43,8 @@ def describe(readiness: Readiness, activity: Activity) -> str:
         f"runs        {activity.running} running, {activity.waiting} waiting",
         f"deliveries  {activity.undelivered} open, {activity.failed_deliveries} refused",
     ]
+    if activity.last_failure:
+        lines.append(f"failure     {activity.last_failure}")
     return "\n".join(lines)
 
 

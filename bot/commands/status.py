@@ -1,5 +1,6 @@
 """What /status and `hark status` say: which model answers, what runs, waits and could not be delivered."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.commands.registry import Call
@@ -9,7 +10,7 @@ from bot.store.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
-    """Counts of this moment. model_reason: why this model was chosen."""
+    """Counts of this moment. model_reason: why this model was chosen. last_failure: when and why, for owners."""
 
     model: str
     model_reason: str
@@ -17,20 +18,23 @@ class StatusView:
     waiting: int
     undelivered: int
     failed_deliveries: int
+    last_failure: str
 
 
 class Status:
-    """Reads what there is to say."""
+    """Reads what there is to say. stamp: a moment in milliseconds as people read it."""
 
-    def __init__(self, store: Store, lanes: Lanes, model: str, model_reason: str) -> None:
+    def __init__(self, store: Store, lanes: Lanes, model: str, model_reason: str, stamp: Callable[[int], str]) -> None:
         self._store = store
         self._lanes = lanes
         self._model = model
         self._model_reason = model_reason
+        self._stamp = stamp
 
     async def view(self) -> StatusView:
         """The service as a whole."""
         totals = await self._store.reads.totals()
+        failure = await self._store.reads.last_failure()
         return StatusView(
             model=self._model,
             model_reason=self._model_reason,
@@ -38,6 +42,7 @@ class Status:
             waiting=totals.waiting,
             undelivered=totals.undelivered,
             failed_deliveries=totals.failed_deliveries,
+            last_failure=f"{self._stamp(failure[0])}, {failure[1]}" if failure else "",
         )
 
     async def text(self, call: Call) -> str:
@@ -52,4 +57,6 @@ class Status:
                 f"**Service** {view.running} running, {view.waiting} waiting, {view.undelivered} to be delivered,"
                 f" {view.failed_deliveries} refused"
             )
+            if view.last_failure:
+                lines.append(f"**Last failure** {view.last_failure}")
         return "\n".join(f"- {line}" for line in lines)

@@ -105,6 +105,17 @@ class Reads:
 
         return await self._database.read(work)
 
+    async def last_failure(self) -> tuple[int, str] | None:
+        """When the newest failed turn ended, in milliseconds, and why."""
+
+        def work(db: sqlite3.Connection) -> tuple[int, str] | None:
+            return db.execute(  # type: ignore[no-any-return]
+                "SELECT ended_at, coalesce(error_message, error_kind, '') FROM turn WHERE state='failed'"
+                " ORDER BY ended_at DESC LIMIT 1"
+            ).fetchone()
+
+        return await self._database.read(work)
+
     async def events_after(
         self, seq: int, session_key: str | None, run_id: str | None, limit: int
     ) -> Sequence[StoredEvent]:
