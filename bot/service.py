@@ -62,9 +62,9 @@ class Signals:
         self._commands = commands
         self._outbox = outbox
 
-    def wake(self, session_key: str) -> None:
+    def wake(self, session_key: str, *, background: bool) -> None:
         """A message waits in this session."""
-        self._lanes.wake(session_key)
+        self._lanes.wake(session_key, background=background)
 
     def command(self, seq: int, session_key: str, message: InboundMessage) -> None:
         """A command is to be carried out."""

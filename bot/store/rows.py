@@ -9,13 +9,16 @@ from agent.tokens import estimate
 from bot.store import codec
 from bot.store.errors import StaleRun
 from bot.store.values import Delivery, PlanIn, Planned, RunKey, TurnState
-from channels.message import ChatKind, Place
+from channels.message import BACKGROUND, ChatKind, Place
 from channels.outgoing import Action
 
 DELIVERY_COLUMNS = (
     "delivery_id, conv_id, source, action, body, said, nonce, attempts, not_before, planned_at, state='sending',"
     " not_before - coalesce(begun_at, not_before)"
 )
+
+IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
+"""True of messages that nobody wrote and of their turns; the turn of a wake is called a beat."""
 
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
