@@ -4,6 +4,7 @@ Nothing is awaited before the store call, so the order in which adapters call is
 is told that a message was received only after `accept` has returned.
 """
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -79,7 +80,8 @@ class Pipeline:
         for item, answer in zip(items, answers, strict=True):
             self._tell(item, answer)
         if any(isinstance(item, ChatMoved) for item in items):
-            await self._accepting.moved()
+            with contextlib.suppress(StoreUnavailable):  # it is stored; the sweep finds it
+                await self._accepting.moved()
 
     async def accept_one(self, item: AcceptedMessage) -> Fresh | Duplicate:
         """Accept a message whose session is known (HTTP, console). Raises StoreUnavailable."""
