@@ -176,7 +176,7 @@ class Outbox:
         self._calling.add(conv_id)
         try:
             begin = self._store.deliveries.begin
-            begun = delivery if delivery.begun else await begin(delivery.delivery_id, self._max_age)
+            begun = delivery if delivery.begun else await begin(delivery.delivery_id, conv_id, self._max_age)
             if begun is None:
                 return None
             result = await self._call(channel, place, begun)
