@@ -209,7 +209,8 @@ class Outbox:
         try:
             begun: Delivery | None = delivery
             if delivery.state is not DeliveryState.SENDING:
-                begun = await self._store.deliveries.begin(delivery.delivery_id, self._max_age)
+                begin = self._store.deliveries.begin
+                begun = await begin(delivery.delivery_id, conversation.conv_id, self._max_age)
             if begun is None:
                 return None
             try:

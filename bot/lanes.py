@@ -119,6 +119,7 @@ class Lanes:
         """Look into the store for what waits: a signal that was lost costs no more than the time between sweeps."""
         if self._open and self._refilling is None:
             await self._refill()
+            self._pump()
 
     async def drain(self, seconds: float) -> None:
         """Start nothing more, let runs finish, then cut the rest: they stay queued, no crash counted."""

@@ -1,15 +1,16 @@
 """The service: starts its parts in the order that keeps the promises, and stops them in the opposite one.
 
-Start: what a crash left is repaired, then the outbox, open commands, gateway, intake, and the lanes once the model is
-ready. Stop (SIGTERM):
-intake first, then runs may finish for a while, what was said is delivered, and the rest stays queued.
+Start: the gateway, which tells how the service stands; then workspace and store are opened, what a crash left is
+repaired, then the outbox, open commands, intake, and the lanes once the model is ready. Each step waits while the disk
+is full or the store cannot be read. Stop (SIGTERM): intake first, then runs may finish for a while, what was said is
+delivered, and the rest stays queued.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
@@ -45,7 +46,10 @@ class Part(Protocol):
     """Something with a start and an end: the gateway."""
 
     async def start(self) -> None:
-        """Begin."""
+        """Begin: whoever asks is told how the service stands."""
+
+    def open(self) -> None:
+        """Let everything in."""
 
     def stop_intake(self) -> None:
         """Accept nothing more."""
@@ -62,9 +66,9 @@ class Signals:
         self._commands = commands
         self._outbox = outbox
 
-    def wake(self, session_key: str) -> None:
+    def wake(self, session_key: str, *, background: bool) -> None:
         """A message waits in this session."""
-        self._lanes.wake(session_key)
+        self._lanes.wake(session_key, background=background)
 
     def command(self, seq: int, session_key: str, message: InboundMessage) -> None:
         """A command is to be carried out."""
@@ -81,7 +85,11 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything the service starts and stops, and what surfaces read and call: bus and api."""
+    """Everything the service starts and stops, and what surfaces read and call: bus and api.
+
+    create_workspace: the first step of the start. on_wait: called with each new reason why the start waits; what it
+    raises ends the start.
+    """
 
     store: Store
     outbox: Outbox
@@ -94,7 +102,9 @@ class Parts:
     drain_seconds: float
     bus: EventBus
     api: AgentApi
+    create_workspace: Callable[[], Awaitable[None]]
     on_warm: Callable[[], None]
+    on_wait: Callable[[StoreUnavailable], None]
 
 
 class Service:
@@ -105,35 +115,44 @@ class Service:
         self.gateway: Part | None = None
         """Set before start, where there is one."""
         self._background: list[asyncio.Task[None]] = []
+        self._obstacle: str | None = None
+        self._started = False
         self._draining = False
 
     async def start(self) -> None:
-        """Bring everything up. Returns once messages are accepted; platforms connect in the background."""
+        """Bring everything up. Returns once messages are accepted; platforms connect in the background.
+
+        Raises what keeps it from starting at all: GatewayError, StoreTooNew, OSError, sqlite3.Error.
+        """
         parts = self.parts
+        if self.gateway is not None:
+            await self.gateway.start()
+        await self._once_possible(parts.create_workspace)
+        await self._once_possible(parts.store.open)
         if parts.store.salvage is not None:
             found = parts.store.salvage
             rows = sum(found.rows.values())
             log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
-        await self._once_written(self._recover)
-        await self._once_written(parts.outbox.start)
-        await self._once_written(self._tell_of_salvage)
-        await parts.commands.recover()
+        await self._once_possible(self._recover)
+        await self._once_possible(parts.outbox.start)
+        await self._once_possible(self._tell_of_salvage)
+        await self._once_possible(parts.commands.recover)
         if self.gateway is not None:
-            await self.gateway.start()
+            self.gateway.open()
         for channel in parts.channels:
             await channel.start(parts.pipeline)
-        self._background = [
-            asyncio.create_task(self._begin_runs(), name="begin-runs"),
-            asyncio.create_task(self._prune(), name="prune"),
-            asyncio.create_task(self._sweep(), name="sweep"),
-            asyncio.create_task(self._probe_store(), name="probe-store"),
-        ]
+        self._started = True
+        self._in_background(self._begin_runs(), "begin-runs")
+        self._in_background(self._prune(), "prune")
+        self._in_background(self._sweep(), "sweep")
+        self._in_background(self._probe_store(), "probe-store")
 
     def health(self) -> Report:
-        """Whether every channel receives and the store can write; and that it was damaged, if it was."""
+        """Whether every channel receives and the store can be used; and that it was damaged, if it was."""
         parts = self.parts
         store = parts.store
-        return report(parts.channels, store.failure, store.salvage, parts.clock.now, self._draining)
+        busy = self._draining or not self._started
+        return report(parts.channels, self._obstacle or store.failure, store.salvage, parts.clock.now, busy)
 
     async def close(self) -> None:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""
@@ -159,14 +178,33 @@ class Service:
         await parts.model.close()
         await parts.store.close()
 
-    async def _once_written(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Take a step of the start that writes. While the store cannot, the start waits: nothing is accepted yet."""
+    async def _once_possible(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Take a step of the start. While the store cannot be used it is tried again, and `/readyz` says why."""
         while True:
             try:
-                return await step()
+                await step()
             except StoreUnavailable as error:
-                log.error("the service waits with its start", reason=str(error))
+                if str(error) != self._obstacle:
+                    self._obstacle = str(error)
+                    log.error("the service waits with its start", reason=self._obstacle)
+                    self.parts.on_wait(error)
                 await self.parts.clock.sleep(PROBE_EVERY)
+            else:
+                if self._obstacle:
+                    log.info("the service goes on with its start")
+                self._obstacle = None
+                return
+
+    def _in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(self._ended)
+        self._background.append(task)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """Nothing ends in silence."""
+        if not task.cancelled() and (error := task.exception()):
+            log.error("a part of the service has failed", part=task.get_name(), exc_info=error)
+            self._obstacle = f"{task.get_name()} has failed: {error}"
 
     async def _recover(self) -> None:
         """Repair turns that a crash cut, and end the processes they left."""
@@ -200,11 +238,7 @@ class Service:
         except Exception as error:
             log.warning("the model client is not ready yet", reason=str(error))
         self.parts.on_warm()
-        while True:
-            try:
-                return await self.parts.lanes.start()
-            except StoreUnavailable:
-                await self.parts.clock.sleep(PROBE_EVERY)
+        await self._once_possible(self.parts.lanes.start)
 
     async def _prune(self) -> None:
         while True:

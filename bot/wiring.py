@@ -1,9 +1,11 @@
 """The only place where parts of different packages are put together: a configuration in, a service out."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from agent.models import registry as models
@@ -11,7 +13,7 @@ from agent.models.base import ModelClient, ThinkingLevel
 from agent.spec import Limits
 from agent.tools.base import Tool
 from agent.tools.registry import ToolSettings, spec, tools_for
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import create as create_workspace
 from bot.agent_api import AgentApi
 from bot.bus import EventBus
@@ -31,6 +33,7 @@ from bot.lanes import Lanes
 from bot.replies import Cutting
 from bot.running import Preparing, PromptParts
 from bot.service import Part, Parts, Service, Signals
+from bot.store.errors import StoreUnavailable, passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from bot.turns import Workshop
@@ -46,7 +49,7 @@ class Surroundings:
 
     model: instead of the one the configuration chooses. channels and tools: besides those of the configuration.
     only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all. on_warm: called
-    once everything heavy has been imported. commit_probe: see `bot/store/writer.py`.
+    once everything heavy has been imported. on_wait: see `bot/service.py`. commit_probe: see `bot/store/writer.py`.
     """
 
     environ: Mapping[str, str]
@@ -58,24 +61,42 @@ class Surroundings:
     gateway: bool = True
     only_local: bool = False
     on_warm: Callable[[], None] = lambda: None
+    on_wait: Callable[[StoreUnavailable], None] = lambda error: None
     commit_probe: CommitProbe | None = None
 
 
 async def build(config: Config, around: Surroundings) -> Service:
-    """Open the store and put everything together; nothing runs before `Service.start`.
+    """Take the state directory and put everything together; nothing is opened before `Service.start`.
 
-    Raises ConfigError, StateLocked, StoreTooNew, OSError or sqlite3.Error.
+    Raises ConfigError, StateLocked or OSError.
     """
     clock = around.clock
     chosen = await asyncio.to_thread(choose_model, config, around.environ, around.ollama)
     model = around.model or models.build(_model_spec(chosen, config.agent.thinking))
-    await asyncio.to_thread(create_workspace, config.workspace)
-    store = await Store.open(config.state, clock, composer(clock.stamp), around.commit_probe)
+    with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
+        await _create_workspace(config.workspace)
+    store = Store(config.state, clock, composer(clock.stamp), around.commit_probe)
     try:
         return _assemble(config, around, chosen, model, store)
     except BaseException:
         await store.close()
         raise
+
+
+async def _create_workspace(root: Path) -> None:
+    """Make the workspace. Raises StoreUnavailable while there is no room for it, else OSError with a sentence."""
+    try:
+        await asyncio.to_thread(create_workspace, root)
+    except (OSError, WorkspaceError) as error:
+        if passes(error) or passes(error.__cause__):
+            raise StoreUnavailable(f"the workspace {root} cannot be made: no room is left on its disk.") from error
+        reason = (error.strerror if isinstance(error, OSError) else str(error)) or "unknown error"
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            reason = "it is not a folder"
+        raise OSError(
+            f"the workspace {root} cannot be used: {reason.rstrip('.')}. "
+            "Name a folder that Hark may write in (`workspace:` in the configuration)."
+        ) from error
 
 
 def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: ModelClient, store: Store) -> Service:
@@ -107,7 +128,9 @@ def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: 
             drain_seconds=config.agent.drain_seconds,
             bus=bus,
             api=api,
+            create_workspace=partial(_create_workspace, config.workspace),
             on_warm=around.on_warm,
+            on_wait=around.on_wait,
         )
     )
     if around.gateway:

@@ -34,6 +34,10 @@ class InboundKind(StrEnum):
     API = "api"
 
 
+BACKGROUND = frozenset({InboundKind.WAKE, InboundKind.JOB, InboundKind.CHILD})
+"""What nobody wrote: it runs in the background, so that people find a place."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where messages are exchanged: one conversation of one account on one channel.

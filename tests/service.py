@@ -291,11 +291,13 @@ async def running(
     probe: CommitProbe | None = None,
     environ: Mapping[str, str] | None = None,
     chosen: bool = False,
+    wait: bool = True,
 ) -> AsyncIterator[Hark]:
     """A service on `home` that runs while the context lasts; the same home again is a restart.
 
     config: changes to `settings`. client: a model client instead of the scripted one; chosen: the one that the
-    configuration names. tools: made with the watch they report to. channel: arguments of RecordingChannel.
+    configuration names. tools: made with the watch they report to. channel: arguments of RecordingChannel. wait: for
+    the end of the start.
     """
     watch = model.watch if model else Watch()
     model = model or ScriptedModel(watch)
@@ -324,10 +326,14 @@ async def running(
     hark = Hark(service, recording, model, time, watch, home / "state")
     listening = asyncio.create_task(hark._listen(), name="test-events")
     await asyncio.sleep(0)
-    await service.start()
+    starting = asyncio.create_task(service.start(), name="test-start")
     try:
+        if wait:
+            await starting
         yield hark
     finally:
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
         async with asyncio.timeout(PATIENCE):
             await service.close()
         await listening

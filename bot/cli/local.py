@@ -66,7 +66,7 @@ async def service(config: Config) -> AsyncIterator[Path]:
     at_once = config.model_copy(update={"agent": config.agent.model_copy(update={"drain_seconds": 0.0})})
     for left in reversed(range(_TRIES)):
         try:
-            own = await build(at_once, Surroundings(environ=os.environ, only_local=True))
+            own = await build(at_once, Surroundings(environ=os.environ, only_local=True, on_wait=_refuse))
             break
         except StateLocked:
             if left == 0:
@@ -100,9 +100,14 @@ async def answers(socket: Path) -> bool:
 def _cannot_start() -> tuple[type[Exception], ...]:
     """What keeps a service from starting; asked for only when something has failed, so imports cost nothing before."""
     from bot.gateway.server import GatewayError
-    from bot.store.errors import StateLocked, StoreTooNew
+    from bot.store.errors import StoreError
 
-    return GatewayError, StateLocked, StoreTooNew, sqlite3.Error, OSError
+    return GatewayError, StoreError, sqlite3.Error, OSError
+
+
+def _refuse(error: Exception) -> None:
+    """Somebody sits before it: a command does not wait for room on the disk."""
+    raise error
 
 
 async def _until_told(work: Callable[[Config], Awaitable[int]], config: Config) -> int:

@@ -16,7 +16,7 @@ import structlog
 from bot.config.load import load
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
-from bot.store.errors import StateLocked, StoreTooNew
+from bot.store.errors import StateLocked, StoreTooNew, StoreUnavailable
 from bot.telemetry.logs import set_up
 from bot.telemetry.redact import Redactor
 
@@ -70,19 +70,32 @@ async def _run(config: Config, interactive: bool) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     # What the imports left stays for good: a full collection walks through it for up to 100 ms, all sessions waiting.
-    service = await build(config, Surroundings(environ=os.environ, on_warm=gc.freeze))
+    around = Surroundings(environ=os.environ, on_warm=gc.freeze, on_wait=_waits if interactive else lambda error: None)
+    service = await build(config, around)
+
+    async def serve() -> None:
+        await service.start()  # may take as long as the disk is full
+        if interactive:
+            await _terminal(config.state / SOCKET, stop)
+        await stop.wait()
+
+    serving = asyncio.create_task(serve(), name="serve")
+    stopped = asyncio.create_task(stop.wait(), name="stopped")
     try:
-        await service.start()
-        async with asyncio.TaskGroup() as tasks:
-            terminal = None
-            if interactive:
-                terminal = tasks.create_task(_terminal(config.state / SOCKET, stop), name="terminal")
-            await stop.wait()
-            if terminal is not None:
-                terminal.cancel()
+        await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()  # raises what kept it from starting
     finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+        stopped.cancel()
         await service.close()
     return 0
+
+
+def _waits(error: StoreUnavailable) -> None:
+    """The log goes into a file: say it on the terminal as well."""
+    print(f"Hark waits with its start, and goes on by itself: {error}", file=sys.stderr)  # noqa: T201
 
 
 async def _terminal(socket: Path, stop: asyncio.Event) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bot import wording
 from bot.cli.local import FAILED, carry_out
-from bot.cli.terminal.client import Activity, Client, Readiness, Unreachable
+from bot.cli.terminal.client import Activity, Client, Readiness, Rejected, Unreachable
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 
@@ -19,7 +19,11 @@ async def _status(config: Config) -> int:
     try:
         client = Client(config.state / SOCKET)
         try:
-            readiness, activity = await client.readiness(), await client.activity()
+            readiness = await client.readiness()
+            try:
+                activity = await client.activity()
+            except Rejected:  # it is starting, or its store cannot be read; the readiness says why
+                activity = None
         finally:
             await client.close()
     except Unreachable:
@@ -29,8 +33,8 @@ async def _status(config: Config) -> int:
     return 0 if readiness.ready else FAILED
 
 
-def describe(readiness: Readiness, activity: Activity) -> str:
-    """The service in a few lines."""
+def describe(readiness: Readiness, activity: Activity | None) -> str:
+    """The service in a few lines. activity: None when it cannot be told."""
     width = max((len(name) for name in readiness.channels), default=0)
     channels = [
         f"{name:<{width}}  {channel.state} since {_local(channel.since)}"
@@ -39,15 +43,18 @@ def describe(readiness: Readiness, activity: Activity) -> str:
     ]
     lines = [
         "Hark is running and ready." if readiness.ready else "Hark is running, but not ready.",
-        f"model       {activity.model} ({activity.model_reason})",
         *(f"{'' if number else 'channels':<12}{line}" for number, line in enumerate(channels)),
-        f"runs        {activity.running} running, {activity.waiting} waiting",
-        f"deliveries  {activity.undelivered} open, {activity.failed_deliveries} refused,"
-        f" {activity.uncertain_deliveries} uncertain",
-        *(f"{'lost':<12}{wording.lost(found, _clock(found.at))}" for found in activity.lost),
     ]
-    if activity.last_failure:
-        lines.append(f"failure     {activity.last_failure}")
+    if activity is not None:
+        lines.insert(1, f"model       {activity.model} ({activity.model_reason})")
+        lines += [
+            f"runs        {activity.running} running, {activity.waiting} waiting",
+            f"deliveries  {activity.undelivered} open, {activity.failed_deliveries} refused,"
+            f" {activity.uncertain_deliveries} uncertain",
+            *(f"{'lost':<12}{wording.lost(found, _clock(found.at))}" for found in activity.lost),
+        ]
+        if activity.last_failure:
+            lines.append(f"failure     {activity.last_failure}")
     return "\n".join(lines)
 
 

@@ -12,9 +12,8 @@ from starlette.responses import Response
 
 from bot import wording
 from bot.agent_api import OPEN, AgentApi, IdempotencyConflict, Submission
-from bot.gateway.answers import Problem, answer, moment, no_such_run, store_unavailable
+from bot.gateway.answers import Problem, answer, moment, no_such_run
 from bot.gateway.closing import Closing
-from bot.store.errors import StoreUnavailable
 from bot.store.values import TurnState, TurnView
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place
@@ -97,8 +96,6 @@ class AgentRoutes:
                 "This Idempotency-Key came with another request before.",
                 "Use a new key for a new message.",
             ) from None
-        except StoreUnavailable:
-            raise store_unavailable() from None
         accepted = {"run_id": view.turn_id, "status": "accepted", "accepted_at": moment(view.accepted_at)}
         return answer(accepted, 202)
 
@@ -120,11 +117,7 @@ class AgentRoutes:
         """DELETE /v1/agent/{run_id}."""
         run_id = request.path_params["run_id"]
         _known(await self._api.turn(run_id))
-        try:
-            aborted = await self._api.abort(run_id)
-        except StoreUnavailable:
-            raise store_unavailable() from None
-        if not aborted:
+        if not await self._api.abort(run_id):
             raise _ended()
         return answer(_as_json(_known(await self._api.turn(run_id)), request))
 
@@ -134,11 +127,7 @@ class AgentRoutes:
         body = _parse(SteerBody, await read_body(request))
         self._refuse_when_stopping()
         _known(await self._api.turn(run_id))
-        try:
-            steered = await self._api.steer(run_id, body.message)
-        except StoreUnavailable:
-            raise store_unavailable() from None
-        if not steered:
+        if not await self._api.steer(run_id, body.message):
             raise _ended()
         return answer({"run_id": run_id, "status": "accepted"}, 202)
 

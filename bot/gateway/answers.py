@@ -42,13 +42,24 @@ def moment(at: int | None) -> str | None:
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
 
 
-def store_unavailable() -> Problem:
-    """Nothing was written: the same request may work soon."""
+def store_unavailable(*, reading: bool) -> Problem:
+    """Nothing was read or written: the same request may work soon."""
     return Problem(
         503,
         "store_unavailable",
-        "The store cannot write right now; nothing was accepted.",
-        "Send the same request again later.",
+        "The store cannot be read right now." if reading else "The store cannot write right now; nothing was accepted.",
+        "Send the same request again later; GET /readyz says what is wrong.",
+        {"Retry-After": "5"},
+    )
+
+
+def starting() -> Problem:
+    """What a crash left is not repaired yet, or the store not open."""
+    return Problem(
+        503,
+        "starting",
+        "Hark is starting; nothing was accepted.",
+        "Send the same request again later; GET /readyz says what it waits for.",
         {"Retry-After": "5"},
     )
 

@@ -14,11 +14,12 @@ from bot.bus import EventBus
 from bot.commands.status import StatusView
 from bot.gateway import console_stream
 from bot.gateway.agent_routes import AgentRoutes, resolve_session
-from bot.gateway.answers import Problem, answer, moment, no_such_run, not_yet
+from bot.gateway.answers import Problem, answer, moment, no_such_run, not_yet, store_unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.event_stream import EventStreams, Filter
 from bot.gateway.sse import EventStreamResponse, read_id
 from bot.health import Report
+from bot.store.errors import StoreUnavailable
 from bot.store.transcripts import Reads
 from channels.console.adapter import ConsoleChannel
 
@@ -107,7 +108,12 @@ def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
             Route("/metrics", routes.metrics, methods=["GET"]),
             Route("/v1/chat/completions", routes.completions, methods=["POST"]),
         ],
-        exception_handlers={Problem: _problem, HTTPException: _http_problem, Exception: _internal},
+        exception_handlers={
+            Problem: _problem,
+            HTTPException: _http_problem,
+            StoreUnavailable: _store_unavailable,
+            Exception: _internal,
+        },
     )
     app.router.redirect_slashes = False
     return app
@@ -134,6 +140,10 @@ async def _http_problem(request: Request, error: Exception) -> Response:
         message = f"{request.method[:20]} is not possible here."
         return Problem(405, "method_not_allowed", message, headers=error.headers).response()
     return Problem(error.status_code, "bad_request", error.detail or "The request cannot be read.").response()
+
+
+async def _store_unavailable(request: Request, error: Exception) -> Response:
+    return store_unavailable(reading=request.method == "GET").response()
 
 
 async def _internal(request: Request, error: Exception) -> Response:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
+from starlette.types import Receive, Scope, Send
 
 from bot.agent_api import AgentApi
 from bot.bus import EventBus
@@ -15,6 +16,7 @@ from bot.commands.status import StatusView
 from bot.config.checks import is_loopback
 from bot.gateway.access import Guard
 from bot.gateway.agent_routes import AgentRoutes
+from bot.gateway.answers import starting
 from bot.gateway.app import Served, build
 from bot.gateway.closing import Closing
 from bot.gateway.listener import Listener
@@ -24,6 +26,9 @@ from bot.store.transcripts import Reads
 from channels.console.adapter import ConsoleChannel
 
 log = structlog.get_logger()
+
+HEALTH = ("/healthz", "/readyz")
+"""What is served before the service is up."""
 
 
 class GatewayError(OSError):
@@ -64,9 +69,10 @@ class Gateway:
         self._closing = Closing()
         self._agent = AgentRoutes(api, self._closing)
         served = Served(api=api, reads=reads, bus=bus, health=health, status=status, console=console)
-        app = build(served, self._agent, self._closing)
-        self._tcp = Listener(Guard(app, settings.token, owner=False))
-        self._unix = Listener(Guard(app, None, owner=True))
+        self._app = build(served, self._agent, self._closing)
+        self._open = False
+        self._tcp = Listener(Guard(self._once_open, settings.token, owner=False))
+        self._unix = Listener(Guard(self._once_open, None, owner=True))
         self._port: int | None = None
 
     @property
@@ -75,7 +81,7 @@ class Gateway:
         return self._port
 
     async def start(self) -> None:
-        """Listen. Raises GatewayError when the port or the socket cannot be had."""
+        """Listen; only health is shown yet. Raises GatewayError when the port or the socket cannot be had."""
         try:
             await self._unix.start_unix(listening_socket(self._socket_path))
         except OSError as error:
@@ -89,6 +95,10 @@ class Gateway:
                 raise GatewayError(_cannot_listen(settings.host, settings.port, error)) from error
             log.info("gateway", host=settings.host, port=self._port)
 
+    def open(self) -> None:
+        """Serve everything from now on."""
+        self._open = True
+
     def stop_intake(self) -> None:
         """Accept no messages any more; what runs can still be looked at and waited for."""
         self._agent.intake = False
@@ -99,6 +109,10 @@ class Gateway:
         self._closing.begin()
         await asyncio.gather(self._tcp.close(), self._unix.close())
         self._socket_path.unlink(missing_ok=True)
+
+    async def _once_open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app if self._open or scope["path"] in HEALTH else starting().response()
+        await app(scope, receive, send)
 
 
 def _cannot_listen(host: str, port: int, error: OSError) -> str:

@@ -4,6 +4,7 @@ Nothing is awaited before the store call, so the order in which adapters call is
 is told that a message was received only after `accept` has returned.
 """
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
 from bot.store.values import Accepted, AcceptedMessage, Duplicate, Fresh
 from channels.base import Mark, NotAccepted
-from channels.message import ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
+from channels.message import BACKGROUND, ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
 
 log = structlog.get_logger()
 
@@ -30,8 +31,8 @@ STRANGER_LIMIT = 4096
 class Accepting(Protocol):
     """Who is told about accepted messages: the service."""
 
-    def wake(self, session_key: str) -> None:
-        """A message waits in this session."""
+    def wake(self, session_key: str, *, background: bool) -> None:
+        """A message waits in this session; background: nobody wrote it."""
 
     def command(self, seq: int, session_key: str, message: InboundMessage) -> None:
         """A command is to be carried out."""
@@ -79,7 +80,8 @@ class Pipeline:
         for item, answer in zip(items, answers, strict=True):
             self._tell(item, answer)
         if any(isinstance(item, ChatMoved) for item in items):
-            await self._accepting.moved()
+            with contextlib.suppress(StoreUnavailable):  # it is stored; the sweep finds it
+                await self._accepting.moved()
 
     async def accept_one(self, item: AcceptedMessage) -> Fresh | Duplicate:
         """Accept a message whose session is known (HTTP, console). Raises StoreUnavailable."""
@@ -131,7 +133,7 @@ class Pipeline:
         if item.message.kind is InboundKind.COMMAND:
             self._accepting.command(answer.seq, item.session_key, item.message)
         else:
-            self._accepting.wake(item.session_key)
+            self._accepting.wake(item.session_key, background=item.message.kind in BACKGROUND)
 
 
 def _well_formed(message: InboundMessage) -> InboundMessage:

@@ -4,6 +4,7 @@
 cursor would keep the write-ahead log growing.
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -15,7 +16,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import aiosqlite
 
-from bot.store.errors import StateLocked, StoreTooNew
+from bot.store.errors import StateLocked, StoreTooNew, StoreUnavailable, is_about_file, is_damage, passes
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,6 +32,14 @@ _PRAGMAS = (
     "PRAGMA temp_store=MEMORY",
 )
 FILE = "hark.db"
+CLEAN = f"{FILE}.clean"
+"""Only there while nobody has the store open, and only after an orderly end: then the next start need not read it all.
+
+It holds what the file looked like, so that one that was changed since is checked.
+"""
+MIGRATIONS = resources.files("bot.store") / "migrations"
+APPLICATION = 0x4841524B
+"""What `PRAGMA application_id` is less the schema's version: a second copy of that number, beside `user_version`."""
 
 
 def forgiving(text: bytes) -> str:
@@ -58,23 +67,27 @@ def _connect(path: Path) -> _Connection:
 
 
 class Database:
-    """Connections to one file. `execute` writes, `read` reads; both run a function in the connection's own thread."""
+    """Connections to one file. `execute` writes, `read` reads; both run a function in the connection's own thread.
 
-    def __init__(self, lock: int, writer: _Connection, readers: tuple[_Connection, ...]) -> None:
-        self._lock = lock
-        self._writer = writer
-        self._readers = readers
+    Making one takes the directory for this process: raises StateLocked, or OSError.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lock = lock_directory(directory)
+        self._writer: _Connection | None = None
+        self._readers: tuple[_Connection, ...] = ()
         self._next_reader = 0
+        self._damage: str | None = None
+        self._failure: str | None = None
 
-    @classmethod
-    async def open(cls, directory: Path, lock: int, readers: int = 2) -> "Database":
-        """Open `directory`/hark.db, making it where it is missing (0600).
+    async def open(self, readers: int = 2) -> None:
+        """Open hark.db, making it where it is missing (0600), and bring it up to date.
 
-        lock: from lock_directory; closed with the database, or when it cannot be opened. The caller checks for damage
-        first (`bot/store/salvage.py`). Raises StoreTooNew, or OSError or sqlite3.Error when the file cannot be
-        opened.
+        The caller checks for damage first (`bot/store/salvage.py`). Raises StoreUnavailable when there is no room for
+        it or another program holds it, StoreTooNew, or OSError or sqlite3.Error when it cannot be opened at all.
         """
-        path = directory / FILE
+        path = self._directory / FILE
         connections: list[_Connection] = []
         try:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -84,37 +97,94 @@ class Database:
                 await connection
                 await connection.call(_prepare)
                 if len(connections) == 1:
+                    await connection.call(_back_up, path)
                     await connection.call(migrate)
         except BaseException as error:
             for connection in connections:
                 await connection.close()
-            os.close(lock)
-            if isinstance(error, sqlite3.OperationalError):
-                free = shutil.disk_usage(directory).free // 1024
-                raise OSError(
-                    f"the store {path} cannot be opened: {error} ({free} KB are free on its disk)."
-                ) from error
+            if isinstance(error, sqlite3.OperationalError) or passes(error):
+                free = shutil.disk_usage(self._directory).free // 1024
+                kind = StoreUnavailable if passes(error) else OSError
+                raise kind(f"the store {path} cannot be opened: {error} ({free} KB are free on its disk).") from error
             raise
-        return cls(lock, connections[0], tuple(connections[1:]))
+        self._writer, self._readers = connections[0], tuple(connections[1:])
+
+    @property
+    def failure(self) -> str | None:
+        """Why the file could not be read the last time, or that it is damaged; None while all is well."""
+        return self._damage or self._failure
 
     async def execute(
         self, function: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a function on the writing connection, in its thread."""
-        return await self._writer.call(function, *args, **kwargs)
+        assert self._writer is not None, "the writer begins when the file is open"
+        try:
+            return await self._writer.call(function, *args, **kwargs)
+        except sqlite3.Error as error:
+            self._note(error)
+            raise
 
     async def read(
         self, function: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a function that only reads. It must fetch all it wants before it returns."""
+        """Run a function that only reads. It must fetch all it wants before it returns.
+
+        Raises StoreUnavailable when the file cannot be read.
+        """
+        if not self._readers:
+            raise StoreUnavailable("the store is not open")
         self._next_reader = (self._next_reader + 1) % len(self._readers)
-        return await self._readers[self._next_reader].call(function, *args, **kwargs)
+        try:
+            result = await self._readers[self._next_reader].call(function, *args, **kwargs)
+        except sqlite3.Error as error:
+            if not is_about_file(error):
+                raise
+            self._note(error)
+            self._failure = f"the store cannot read: {error}"
+            raise StoreUnavailable(self._failure) from error
+        self._failure = None
+        return result
+
+    def _note(self, error: sqlite3.Error) -> None:
+        if is_damage(error):
+            self._damage = f"the store is damaged ({error}). Restart Hark: what is readable is recovered at its start"
 
     async def close(self) -> None:
-        """Close all connections and let go of the lock."""
-        for connection in (*self._readers, self._writer):
-            await connection.close()
+        """Close all connections, mark the file as closed in order, and let go of the directory."""
+        if self._writer is not None:
+            for connection in (*self._readers, self._writer):
+                await connection.close()
+            if self._damage is None:
+                with contextlib.suppress(OSError):  # without it the next start takes longer
+                    (self._directory / CLEAN).write_bytes(_looks(self._directory))
         os.close(self._lock)
+
+
+def take_mark(directory: Path) -> bool:
+    """Whether hark.db was closed in order and is as it was then. The mark is off the disk when this returns.
+
+    The caller holds the directory, and writes nothing before.
+    """
+    mark = directory / CLEAN
+    try:
+        looked = mark.read_bytes()
+    except FileNotFoundError:
+        return False
+    mark.unlink()
+    with contextlib.suppress(OSError):  # some file systems cannot
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    return (directory / FILE).exists() and looked == _looks(directory)
+
+
+def _looks(directory: Path) -> bytes:
+    """Size and time of the last change of the file."""
+    found = (directory / FILE).stat()
+    return b"%d %d" % (found.st_size, found.st_mtime_ns)
 
 
 def lock_directory(directory: Path) -> int:
@@ -135,7 +205,8 @@ def lock_directory(directory: Path) -> int:
             "Stop it first, or give this one a directory of its own (`state:` in the configuration)."
         ) from None
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    with contextlib.suppress(OSError):  # on a full disk nobody is told who it is
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
 
 
@@ -144,19 +215,55 @@ def _prepare(connection: sqlite3.Connection) -> None:
         connection.execute(pragma).fetchall()
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date, one numbered file per transaction. Raises StoreTooNew."""
-    done: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    files = sorted(
-        (file for file in (resources.files("bot.store") / "migrations").iterdir() if file.name.endswith(".sql")),
-        key=lambda file: file.name,
-    )
+def migrations() -> list[str]:
+    """The numbered files in their order; the schema's version is how many of them have been run."""
+    found = sorted((file for file in MIGRATIONS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return [file.read_text(encoding="utf-8") for file in found]
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The schema's version."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _back_up(connection: sqlite3.Connection, path: Path) -> None:
+    """Copy a store that is about to be migrated to `hark.db.v<version>`, in place of a copy that a crash cut short."""
+    version = version_of(connection)
+    if 0 < version < len(migrations()):
+        copy = path.with_name(f"{path.name}.v{version}")
+        copy.unlink(missing_ok=True)
+        os.close(os.open(copy, os.O_CREAT | os.O_WRONLY, 0o600))
+        with contextlib.closing(sqlite3.connect(copy)) as target:
+            connection.backup(target)
+
+
+def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
+    """Bring the schema up to date, or to a version, one numbered file per transaction.
+
+    Foreign keys are off meanwhile, so that a table can be built anew, and checked before the commit. Raises
+    StoreTooNew, or sqlite3.Error; then the store is as the last complete migration left it.
+    """
+    done, files = version_of(connection), migrations()[:to]
     if done > len(files):
         raise StoreTooNew(
             f"the store was written by a later version of Hark (schema {done}, this program knows {len(files)}). "
             "Install that version again, or give this one another state directory."
         )
-    for number, file in enumerate(files[done:], done + 1):
-        connection.executescript(
-            f"BEGIN IMMEDIATE;\n{file.read_text(encoding='utf-8')}\nPRAGMA user_version={number};\nCOMMIT;"
-        )
+    (enforced,) = connection.execute("PRAGMA foreign_keys").fetchone()
+    connection.execute("PRAGMA foreign_keys=OFF")
+    try:
+        for version, script in enumerate(files[done:], done + 1):
+            connection.executescript(f"BEGIN IMMEDIATE;\n{script}")
+            broken = connection.execute("PRAGMA foreign_key_check").fetchone()
+            if broken:
+                raise sqlite3.IntegrityError(f"migration {version} leaves rows of {broken[0]} without {broken[2]}")
+            for statement in (
+                f"PRAGMA user_version={version}",
+                f"PRAGMA application_id={APPLICATION + version}",
+                "COMMIT",
+            ):
+                connection.execute(statement)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        connection.execute(f"PRAGMA foreign_keys={enforced}")

@@ -73,10 +73,10 @@ class Inbox:
         def work(db: sqlite3.Connection) -> list[tuple[str, bool]]:
             found = db.execute(
                 "SELECT session_key, background, min(seq) AS since FROM ("
-                " SELECT session_key, kind IN ('beat','job','child') AS background,"
+                f" SELECT session_key, {rows.IN_BACKGROUND} AS background,"
                 " (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) AS seq FROM turn"
                 " WHERE state IN ('queued','running','parked') AND state='queued' AND epoch > 0"
-                " UNION ALL SELECT session_key, kind IN ('wake','job','child'), seq FROM inbox"
+                f" UNION ALL SELECT session_key, {rows.IN_BACKGROUND}, seq FROM inbox"
                 " WHERE state='waiting' AND kind <> 'command') GROUP BY session_key, background ORDER BY since LIMIT ?",
                 (limit,),
             ).fetchall()

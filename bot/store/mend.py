@@ -17,22 +17,25 @@ _INTERIOR = 5
 """Kind of a page whose cells begin with the number of a page below it."""
 
 
-def mend_header(path: Path) -> None:
-    """Give a file the header of a new database, with as many pages as it is long and no free ones."""
-    _mend(path, schema=False)
+def mend_header(path: Path, version: int) -> None:
+    """Give a file the header of a new database, with as many pages as it is long and no free ones.
+
+    version: of the schema that the new database has.
+    """
+    _mend(path, version, schema=False)
 
 
-def mend_schema(path: Path) -> None:
+def mend_schema(path: Path, version: int) -> None:
     """As mend_header, and its schema is that of a new database, page by page."""
-    _mend(path, schema=True)
+    _mend(path, version, schema=True)
 
 
-def _mend(path: Path, *, schema: bool) -> None:
+def _mend(path: Path, version: int, *, schema: bool) -> None:
     with path.open("r+b") as file:
         size = int.from_bytes(file.read(18)[16:], "big")
         if size not in {512 << power for power in range(7)}:
             size = PAGE_SIZE
-        fresh = _fresh(size)
+        fresh = _fresh(size, version)
         for page in _schema_pages(fresh, size) if schema else ():
             file.seek((page - 1) * size)
             file.write(fresh[(page - 1) * size : page * size])
@@ -42,11 +45,11 @@ def _mend(path: Path, *, schema: bool) -> None:
         file.write((path.stat().st_size // size).to_bytes(4, "big"))
 
 
-def _fresh(size: int) -> bytes:
+def _fresh(size: int, version: int) -> bytes:
     """A database with no rows, as bytes."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         made.execute(f"PRAGMA page_size={size}")
-        migrate(made)
+        migrate(made, version)
         return made.serialize()
 
 

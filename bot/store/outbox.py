@@ -41,9 +41,10 @@ class Deliveries:
 
         return await self._database.read(work)
 
-    async def begin(self, delivery_id: int, max_age: int) -> Delivery | None:
+    async def begin(self, delivery_id: int, conv_id: int, max_age: int) -> Delivery | None:
         """planned → sending, directly before the call; None when it is not planned any more.
 
+        conv_id: the conversation that is served; None also when it has moved, for then another worker serves it.
         max_age: milliseconds after planning when a delivery is not worth sending any more: it expires instead.
         """
         now = self._now()
@@ -54,8 +55,8 @@ class Deliveries:
                 return None
             begun = db.execute(
                 "UPDATE delivery SET state='sending', attempts=attempts+1, begun_at=?"
-                f" WHERE delivery_id=? AND state='planned' RETURNING {rows.DELIVERY_COLUMNS}",
-                (now, delivery_id),
+                f" WHERE delivery_id=? AND conv_id=? AND state='planned' RETURNING {rows.DELIVERY_COLUMNS}",
+                (now, delivery_id, conv_id),
             ).fetchone()
             return rows.delivery(begun) if begun else None
 

@@ -10,7 +10,7 @@ from agent.tokens import estimate
 from bot.store import codec
 from bot.store.errors import StaleRun
 from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, RunKey, TurnState
-from channels.message import ChatKind, Place
+from channels.message import BACKGROUND, ChatKind, Place
 from channels.outgoing import Action
 
 DELIVERY_COLUMNS = (
@@ -20,6 +20,8 @@ DELIVERY_COLUMNS = (
 
 STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL"
 """Of a turn whose attempt worked until the moment given; one whose clock stands keeps it."""
+IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
+"""True of messages that nobody wrote and of their turns; the turn of a wake is called a beat."""
 
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,

@@ -12,34 +12,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.store.database import FILE, PAGE_SIZE, forgiving, migrate
+from bot.store.database import APPLICATION, FILE, PAGE_SIZE, forgiving, migrate, migrations, version_of
+from bot.store.errors import StoreUnavailable, is_damage, passes
 from bot.store.mend import HEADER, mend_header, mend_schema
 
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError, MemoryError, OverflowError)
 """How reading damaged rows fails: where SQLite's complaint quotes them, and by lengths and numbers too great, too."""
 _FAR = 40
 """Doublings of the step over keys that cannot be read."""
 
-_NUMBERED = {
-    "conversation": "conv_id",
-    "transcript": "rowid",
-    "inbox": "seq",
-    "delivery": "delivery_id",
-    "event": "seq",
-}
-_KNOWN = {  # by a column whose values other tables tell; these are copied before
-    "entry": ("transcript_id", "SELECT transcript_id FROM transcript"),
-    "session": ("session_key", "SELECT session_key FROM transcript"),
-    "turn": (
-        "turn_id",
-        "SELECT turn_id FROM inbox UNION SELECT turn_id FROM delivery"
-        " UNION SELECT turn_id FROM event UNION SELECT turn_id FROM entry",
-    ),
-    "tool_call": ("turn_id", "SELECT turn_id FROM turn"),
-    "kv": ("scope", "SELECT DISTINCT channel || ':' || account FROM conversation"),
-}
-_TABLES = (*_NUMBERED, *_KNOWN)
+_TABLES = "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
+_HINTS = {"kv": "SELECT DISTINCT channel || ':' || account FROM conversation"}
+"""Keys of rows that no other table names in a column of that name."""
 
 Row = tuple[object, ...]
 
@@ -54,16 +38,17 @@ class Salvage:
     at: int
 
 
-def check(directory: Path, now: int) -> Salvage | None:
+def check(directory: Path, now: int, *, thorough: bool = True) -> Salvage | None:
     """Check `directory`/hark.db; None when it is whole or not there yet. Blocking; the caller holds the lock.
 
-    now: milliseconds; goes into the name of the copy. Raises OSError when there is no room for the copies; then
-    nothing was changed.
+    now: milliseconds; goes into the name of the copy. thorough: read the whole file, not only its header and schema.
+    Raises StoreUnavailable when there is no room for the copies, OSError when they cannot be made for another reason;
+    then nothing was changed.
     """
     path = directory / FILE
     if not path.exists() or path.stat().st_size == 0:
         return None
-    problem = find_problem(path)
+    problem = find_problem(path, thorough=thorough)
     if problem is None:
         return None
     stamp = datetime.fromtimestamp(now / 1000, UTC).strftime("%Y%m%dT%H%M%S")
@@ -75,7 +60,8 @@ def check(directory: Path, now: int) -> Salvage | None:
         _remove(aside)
         _remove(rescued)
         cause = error.strerror if isinstance(error, OSError) else str(error)
-        raise OSError(
+        kind = StoreUnavailable if passes(error) else OSError
+        raise kind(
             f"the store {path} is damaged ({problem}), and what is readable of it cannot be copied: {cause}."
         ) from error
     for suffix in ("-wal", "-shm"):
@@ -84,38 +70,63 @@ def check(directory: Path, now: int) -> Salvage | None:
     return Salvage(problem, aside, rows, now)
 
 
-def find_problem(path: Path) -> str | None:
+def find_problem(path: Path, *, thorough: bool = True) -> str | None:
     """What is wrong with a database file, None when nothing is, or it cannot be opened for another reason."""
     with path.open("rb") as file:
         header = file.read(HEADER)
-    if header[18] not in (1, 2) or header[44:47] != bytes(3) or header[47] > 4:
+    if len(header) < HEADER or header[18] not in (1, 2) or header[44:47] != bytes(3) or header[47] > 4:
         return "its header is not that of a database"
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.text_factory = forgiving
         try:
-            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found == "ok":
-                return _wrong_number(connection)
+            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0] if thorough else "ok"
+            return _wrong_number(connection) if found == "ok" else str(found)
         except sqlite3.Error as error:
-            return str(error) if error.sqlite_errorcode & 0xFF in _DAMAGE else None  # opening it says more
+            return str(error) if is_damage(error) else None  # opening it says more
         except UnicodeDecodeError:  # the complaint quotes the file
             return "its text cannot be decoded"
-        return str(found)
+
+
+def _schemas() -> list[list[Row]]:
+    """Tables and indexes of each version of the schema, that of nothing first."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        found = [_schema(made)]
+        for version in range(1, len(migrations()) + 1):
+            migrate(made, version)
+            found.append(_schema(made))
+    return found
+
+
+def _schema(connection: sqlite3.Connection) -> list[Row]:
+    return connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
 
 
 def _wrong_number(connection: sqlite3.Connection) -> str | None:
-    """A file with the present tables and another schema version, or encoding, has a damaged header."""
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
-        migrate(fresh)
-        tables, version, encoding = (
-            [db.execute(asked).fetchall() for db in (connection, fresh)]
-            for asked in ("SELECT name, sql FROM sqlite_schema", "PRAGMA user_version", "PRAGMA encoding")
-        )
-    if encoding[0] != encoding[1]:
-        return f"its text is {encoding[0][0][0]}"
-    if tables[0] == tables[1] and version[0] != version[1]:
-        return f"its schema version is {version[0][0][0]}"
-    return None
+    """The tables of one schema version and the number of another, or another encoding: the header is damaged.
+
+    A number that is too great may be that of a later version, unless its second copy says that it is not.
+    """
+    ((encoding,),) = connection.execute("PRAGMA encoding").fetchall()
+    if encoding != "UTF-8":
+        return f"its text is {encoding}"
+    known, tables, version = _schemas(), _schema(connection), version_of(connection)
+    fitting = [number for number, schema in enumerate(known) if schema == tables]
+    ((copy,),) = connection.execute("PRAGMA application_id").fetchall()
+    if not fitting or version in fitting or (version >= len(known) and copy - APPLICATION not in fitting):
+        return None
+    return f"its schema version is {version}"
+
+
+def _version(damaged: Path) -> int:
+    """The schema version of a damaged file; the newest where it cannot be told."""
+    known = _schemas()
+    for mend in (None, mend_header):
+        with contextlib.suppress(*_UNREADABLE), _opened(damaged, mend, len(known) - 1) as source:
+            tables, version = _schema(source), version_of(source)
+            fitting = [number for number, schema in enumerate(known) if number and schema == tables]
+            if fitting:
+                return version if version in fitting else fitting[-1]
+    return len(known) - 1
 
 
 def _copy(path: Path, to: Path) -> None:
@@ -131,23 +142,29 @@ def _remove(path: Path) -> None:
 
 
 def _rescue(damaged: Path, rescued: Path) -> dict[str, int]:
-    """Make `rescued` of what is readable. Tables that give nothing are tried again in a copy that was mended."""
+    """Make `rescued` of what is readable. Tables that give nothing are tried again in a copy that was mended.
+
+    It gets the schema of the damaged file; opening it migrates it like any other.
+    """
     rescued.touch(mode=0o600)
-    counts = dict.fromkeys(_TABLES, 0)
-    unread = list(_TABLES)
+    version = _version(damaged)
     with contextlib.closing(sqlite3.connect(rescued, isolation_level=None)) as target:
         target.execute(f"PRAGMA page_size={PAGE_SIZE}")
-        migrate(target)
+        migrate(target, version)
         target.execute("PRAGMA foreign_keys=OFF")
+        names = [name for (name,) in target.execute(_TABLES)]
+        counts, unread = dict.fromkeys(names, 0), names
         target.execute("BEGIN")
         for mend in (None, mend_header, mend_schema):
-            with _opened(damaged, mend) as source:
-                for table in unread.copy():
-                    copying = _Table(source, target, table)
-                    complete = copying.copy()
-                    counts[table] += copying.copied
-                    if complete or copying.copied:
-                        unread.remove(table)
+            with _opened(damaged, mend, version) as source:
+                tables = [_Table(source, target, name) for name in unread]
+                for table in tables:
+                    table.copy()
+                for table in tables:
+                    table.copy_by_known_keys()
+            for table in tables:
+                counts[table.name] += table.copied
+            unread = [table.name for table in tables if not table.complete and not table.copied]
             if not unread:
                 break
         target.execute("COMMIT")
@@ -156,13 +173,13 @@ def _rescue(damaged: Path, rescued: Path) -> dict[str, int]:
 
 
 @contextlib.contextmanager
-def _opened(damaged: Path, mend: Callable[[Path], None] | None) -> Iterator[sqlite3.Connection]:
+def _opened(damaged: Path, mend: Callable[[Path, int], None] | None, version: int) -> Iterator[sqlite3.Connection]:
     """A copy of the damaged file, mended and open: to open a file with a write-ahead log is to change it."""
     copy = damaged.with_name(f"{FILE}.mended")
     try:
         _copy(damaged, copy)
         if mend is not None:
-            mend(copy)
+            mend(copy, version)
         with contextlib.closing(sqlite3.connect(copy)) as source:
             source.text_factory = forgiving
             source.execute("PRAGMA writable_schema=ON")  # one bad definition does not hide the other tables
@@ -172,34 +189,54 @@ def _opened(damaged: Path, mend: Callable[[Path], None] | None) -> Iterator[sqli
 
 
 class _Table:
-    """One table on its way from the damaged file into the new one. copied: rows that arrived."""
+    """One table on its way from the damaged file into the new one. copied: rows that arrived; complete: all did."""
 
     def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, name: str) -> None:
         described = target.execute(f"PRAGMA table_info({name})").fetchall()
         self._columns = [row[1] for row in described]
+        self._types = {row[1]: row[2] for row in described}
         self._key = [row[1] for row in sorted(described, key=lambda row: row[5]) if row[5]]
-        if _NUMBERED.get(name) == "rowid":
+        ((without_rowid,),) = target.execute("SELECT wr FROM pragma_table_list WHERE name=?", (name,)).fetchall()
+        self._number = None if without_rowid else self._key[0] if self._counts(self._key) else "rowid"
+        if self._number == "rowid":
             self._columns.insert(0, "rowid")
         names = ", ".join(self._columns)
         self._select = f"SELECT {names} FROM {name}"
         self._insert = f"INSERT OR IGNORE INTO {name} ({names}) VALUES ({', '.join('?' * len(self._columns))})"
-        self._source, self._target, self._name = source, target, name
+        self._source, self._target, self.name = source, target, name
         self.copied = 0
+        self.complete = False
 
-    def copy(self) -> bool:
-        """Copy what can be read; returns whether nothing was in the way."""
-        if self._name in _NUMBERED:
-            return self._walk(_NUMBERED[self._name])
-        if self._take(f"ORDER BY {', '.join(self._key)}")[1]:
-            return True
-        self._take("ORDER BY " + ", ".join(f"{column} DESC" for column in self._key))
-        column, known = _KNOWN[self._name]
-        for (value,) in self._target.execute(known).fetchall():
-            if self._name == "entry":
-                self._walk("seq", f"{column}=? AND", value)
+    def _counts(self, key: list[str]) -> bool:
+        """Whether rows can be asked for by a number."""
+        return len(key) == 1 and self._types[key[0]] == "INTEGER"
+
+    def copy(self) -> None:
+        """Copy what can be read in the order of the key, from both ends."""
+        if self._number:
+            self.complete = self._walk(self._number)
+            return
+        self.complete = self._take(f"ORDER BY {', '.join(self._key)}")[1]
+        if not self.complete:
+            self._take("ORDER BY " + ", ".join(f"{column} DESC" for column in self._key))
+
+    def copy_by_known_keys(self) -> None:
+        """Where the order is broken: ask for the rows of every key that another table names in the same column."""
+        if self.complete or self._number:
+            return
+        first, *rest = self._key
+        others = self._target.execute(
+            "SELECT t.name FROM pragma_table_list t, pragma_table_info(t.name) c WHERE t.schema='main' AND c.name=?",
+            (first,),
+        ).fetchall()
+        known = [f"SELECT {first} FROM {name}" for (name,) in others]
+        if self.name in _HINTS:
+            known.append(_HINTS[self.name])
+        for (value,) in self._target.execute(" UNION ".join(known)).fetchall():
+            if self._counts(rest):
+                self._walk(rest[0], f"{first}=? AND", value)
             else:
-                self._take(f"WHERE {column}=?", value)
-        return False
+                self._take(f"WHERE {first}=?", value)
 
     def _take(self, which: str, *values: object) -> tuple[Row | None, bool]:
         """Copy rows until one cannot be read. Returns the last that could, and whether none is behind it."""

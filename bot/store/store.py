@@ -1,13 +1,13 @@
 """The store as one thing: opened, checked and closed together; each subject is an attribute of its own."""
 
 import asyncio
-import os
+import sqlite3
 from pathlib import Path
 
 from bot.clock import Clock
 from bot.store.commands import Commands
-from bot.store.database import Database, lock_directory
-from bot.store.errors import StoreUnavailable
+from bot.store.database import Database, take_mark
+from bot.store.errors import StoreUnavailable, is_damage
 from bot.store.inbox import Inbox
 from bot.store.outbox import Deliveries
 from bot.store.prune import prune
@@ -21,45 +21,53 @@ from bot.store.writer import CommitProbe, Writer
 class Store:
     """One method of its parts is one transaction; a returned call is on disk."""
 
-    def __init__(
-        self, database: Database, writer: Writer, clock: Clock, compose: Compose, found: Salvage | None
-    ) -> None:
-        self._database = database
-        self._writer = writer
-        self._clock = clock
-        self.salvage = found
-        """What the start-up check found and recovered, if anything."""
-        self.inbox = Inbox(database, writer, clock.now, clock.new_id)
-        self.turns = Turns(writer, clock.now, clock.new_id, compose)
-        self.deliveries = Deliveries(database, writer, clock.now)
-        self.commands = Commands(writer, clock.now)
-        self.recovery = Recovery(database, writer, clock.now)
-        self.reads = Reads(database)
+    def __init__(self, directory: Path, clock: Clock, compose: Compose, probe: CommitProbe | None = None) -> None:
+        """Take a state directory. compose: makes a transcript's user message of an accepted one.
 
-    @classmethod
-    async def open(cls, directory: Path, clock: Clock, compose: Compose, probe: CommitProbe | None = None) -> "Store":
-        """Open the store of a state directory. compose: makes a transcript's user message of an accepted one.
-
-        Raises StateLocked, StoreTooNew, OSError or sqlite3.Error.
+        Raises StateLocked or OSError. Everything but `open` and `close` is unavailable until it is open.
         """
-        lock = lock_directory(directory)
+        self._directory = directory
+        self._database = Database(directory)
+        self._ended_well = take_mark(directory)
+        self._writer = Writer(self._database, probe)
+        self._clock = clock
+        self.salvage: Salvage | None = None
+        """What the start-up check found and recovered, if anything."""
+        self.inbox = Inbox(self._database, self._writer, clock.now, clock.new_id)
+        self.turns = Turns(self._writer, clock.now, clock.new_id, compose)
+        self.deliveries = Deliveries(self._database, self._writer, clock.now)
+        self.commands = Commands(self._writer, clock.now)
+        self.recovery = Recovery(self._database, self._writer, clock.now)
+        self.reads = Reads(self._database)
+
+    async def open(self) -> None:
+        """Check the file, all of it unless it was closed in order, and open it.
+
+        Raises StoreUnavailable when that may work later; StoreTooNew, OSError or sqlite3.Error when it will not.
+        """
+        work = asyncio.to_thread(check, self._directory, self._clock.now(), thorough=not self._ended_well)
+        checking = asyncio.ensure_future(work)
         try:
-            found = await asyncio.to_thread(check, directory, clock.now())
-        except BaseException:
-            os.close(lock)
+            found = await asyncio.shield(checking)
+            self.salvage = self.salvage or found
+            await self._database.open()
+        except asyncio.CancelledError:
+            await asyncio.wait([checking])  # the directory is ours until the thread has ended
             raise
-        database = await Database.open(directory, lock)
-        writer = Writer(database, probe)
-        writer.start()
-        return cls(database, writer, clock, compose, found)
+        except sqlite3.DatabaseError as error:
+            if not self._ended_well or not is_damage(error):
+                raise
+            self._ended_well = False
+            raise StoreUnavailable(f"the store is damaged ({error}); all of it is checked") from error
+        self._writer.start()
 
     @property
     def failure(self) -> str | None:
-        """Why the store cannot write, None while it can."""
-        return self._writer.failure
+        """Why the store cannot read or write, None while it can."""
+        return self._database.failure or self._writer.failure
 
     async def try_write(self) -> bool:
-        """Find out whether the store can write again."""
+        """Find out whether the store can write, and read, again."""
         try:
             await self._writer.write(
                 lambda db: db.execute(
@@ -68,6 +76,7 @@ class Store:
                     (str(self._clock.now()),),
                 )
             )
+            await self.reads.last_event()
         except StoreUnavailable:
             return False
         return True

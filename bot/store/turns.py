@@ -39,7 +39,7 @@ class Turns:
 
         def work(db: sqlite3.Connection) -> Turn | None:
             turns = db.execute(
-                "SELECT turn_id, state, epoch, kind IN ('beat','job','child') FROM turn"
+                f"SELECT turn_id, state, epoch, {rows.IN_BACKGROUND} FROM turn"
                 " WHERE session_key=? AND state IN ('queued','running','parked')"
                 " ORDER BY created_at, turn_id",
                 (session_key,),
@@ -255,7 +255,7 @@ def _begin(
     while True:
         found = db.execute(
             "SELECT seq, turn_id, conv_id, payload, accepted_at, kind FROM inbox"
-            " WHERE session_key=? AND state='waiting' AND kind <> 'command' AND (kind IN ('wake','job','child')) = ?"
+            f" WHERE session_key=? AND state='waiting' AND kind <> 'command' AND ({rows.IN_BACKGROUND}) = ?"
             " ORDER BY seq LIMIT 1",
             (session_key, background),
         ).fetchone()

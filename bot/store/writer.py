@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from bot.store.database import Database
-from bot.store.errors import StoreUnavailable
+from bot.store.errors import StoreUnavailable, is_about_file
 
 T = TypeVar("T")
 CommitProbe = Callable[[Literal["before", "after"]], None]
@@ -24,13 +24,6 @@ class _Unit(Generic[T]):
 
     work: Callable[[sqlite3.Connection], T]
     waiter: "asyncio.Future[T]"
-
-
-def _cannot_write(error: sqlite3.Error) -> bool:
-    """Whether an error is about the file and not about the statement."""
-    return isinstance(error, sqlite3.OperationalError | sqlite3.InternalError | sqlite3.DatabaseError) and not (
-        isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError)
-    )
 
 
 class Writer:
@@ -59,8 +52,8 @@ class Writer:
 
         Raises what `work` raises (undone then), or StoreUnavailable. A caller that is cancelled does not undo it.
         """
-        if self._closing:
-            raise StoreUnavailable("the store is closed")
+        if self._closing or self._task is None:
+            raise StoreUnavailable("the store is not open")
         unit = _Unit(work, asyncio.get_running_loop().create_future())
         self._units.append(unit)
         self._wake.set()
@@ -86,10 +79,10 @@ class Writer:
         try:
             outcomes = await self._database.execute(self._run_batch, units)
         except Exception as error:
-            self.failure = str(error)
+            self.failure = f"the store cannot write: {error}"
             for unit in units:
                 if not unit.waiter.done():
-                    unit.waiter.set_exception(StoreUnavailable(f"the store cannot write: {error}"))
+                    unit.waiter.set_exception(StoreUnavailable(self.failure))
             return
         except BaseException:
             self._closing = True  # the probe played the death of the process: nobody is answered any more
@@ -114,7 +107,7 @@ class Writer:
                 try:
                     outcomes.append(unit.work(connection))
                 except Exception as error:
-                    if isinstance(error, sqlite3.Error) and _cannot_write(error):
+                    if is_about_file(error):
                         raise
                     connection.execute("ROLLBACK TO unit")
                     outcomes.append(_Raised(error))

@@ -3,13 +3,16 @@
 import asyncio
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent.events import Outcome, ToolExecutionStart
 from bot import lanes, wording
-from bot.service import PROBE_EVERY
+from bot.service import PROBE_EVERY, SWEEP_EVERY
+from bot.store.values import AcceptedMessage
 from channels.message import InboundKind
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, ScriptedTool, running, session_of, starts
@@ -82,8 +85,6 @@ async def test_the_background_has_half_of_the_places(tmp_path: Path) -> None:
         crowd = Crowd(hark.model)
         beats = [hark.message(f"beat {n}", f"b{n}", kind=BEAT) for n in range(5)]
         await hark.accept(*beats)
-        for n in range(5):
-            hark.service.parts.lanes.wake(session_of(f"b{n}"), background=True)
         await hark.until(lambda: hark.model.active == 2)
         await hark.write("a person", sender="1")
         await hark.write("another", sender="2")
@@ -102,8 +103,6 @@ async def test_more_sessions_than_memory_holds_are_found_again(tmp_path: Path, m
         await hark.accept(*(hark.message(f"from {person}", person) for person in people))
         beats = [hark.message(f"beat {n}", f"b{n}", kind=BEAT) for n in range(6)]
         await hark.accept(*beats)
-        for n in range(6):
-            hark.service.parts.lanes.wake(session_of(f"b{n}"), background=True)
         await hark.until(lambda: hark.model.active == 2)
         crowd.gate.open()
         await hark.until(lambda: len(hark.model.requests) == 26)
@@ -140,14 +139,51 @@ async def test_a_background_that_waits_does_not_hold_up_people_in_the_store(
         hang = Hang()
         hark.model.on("beat 0", hang)
         await hark.accept(hark.message("beat 0", "b0", kind=BEAT), hark.message("beat 1", "b1", kind=BEAT))
-        for n in range(2):
-            hark.service.parts.lanes.wake(session_of(f"b{n}"), background=True)
         await hang.entered()
         await hark.accept(*(hark.message(f"{n}", f"p{n}") for n in range(6)))
         await hark.until(lambda: len(hark.model.requests) == 7)
         assert questions(hark)[1:] == [f"{n}" for n in range(6)]
         hang.release()
         await hark.until(lambda: len(hark.model.requests) == 8)
+
+
+@pytest.mark.parametrize("kind", [InboundKind.WAKE, InboundKind.JOB, InboundKind.CHILD])
+async def test_what_nobody_wrote_runs_as_soon_as_it_is_accepted(tmp_path: Path, kind: InboundKind) -> None:
+    async with running(tmp_path) as hark:
+        await hark.write("wake up", kind=kind)
+        await hark.until_texts(1)
+        await hark.service.parts.lanes.wait_idle()
+        assert hark.rows("SELECT kind FROM turn") == [("beat" if kind is InboundKind.WAKE else kind,)]
+
+
+async def test_the_sweep_starts_what_a_lost_signal_left(tmp_path: Path) -> None:
+    """A message that stands in the store while nobody was told of it."""
+    async with running(tmp_path) as hark:
+        await hark.time.until_pause(SWEEP_EVERY)
+        unheard = [
+            AcceptedMessage(message=hark.message(kind.value, "1", kind=kind), session_key=kind.value)
+            for kind in (InboundKind.API, InboundKind.JOB)
+        ]
+        await hark.service.parts.store.inbox.accept(unheard)
+        hark.time.advance(SWEEP_EVERY)
+        await hark.until_texts(2)
+
+
+async def test_a_claim_that_fails_unexpectedly_is_tried_again(tmp_path: Path) -> None:
+    """Its row points to a conversation that is not there; later it is there."""
+    async with running(tmp_path) as hark:
+        await hark.time.until_pause(SWEEP_EVERY)
+        waiting = AcceptedMessage(message=hark.message("hello"), session_key=session_of("1"))
+        await hark.service.parts.store.inbox.accept([waiting])
+        with closing(sqlite3.connect(hark.state / "hark.db", isolation_level=None)) as other:
+            other.execute("UPDATE inbox SET conv_id=99")
+            with capture_logs() as logs:
+                hark.service.parts.lanes.wake(session_of("1"))
+                await hark.service.parts.lanes.wait_idle()
+            assert {line["event"] for line in logs} == {"lane failed"}
+            other.execute("UPDATE inbox SET conv_id=1")
+        hark.time.advance(SWEEP_EVERY)
+        await hark.until_texts(1)
 
 
 async def test_what_was_accepted_before_the_end_is_answered_after_the_start(tmp_path: Path) -> None:

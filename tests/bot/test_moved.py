@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from channels.message import ChatMoved
+from bot.store.values import Planned
+from channels.message import ChatMoved, InboundKind
 from channels.outgoing import Moved, NotSent, Outgoing, SendResult, Sent
+from tests.bot.store.opened import accept, opened
 from tests.service import running, session_of
 from tests.standins.script import Gate, Say
 
 OLD, NEW = "1", "-100"
+AGE = 10**9
 EVENT = ChatMoved(channel="telegram", account="bot", old_chat=OLD, new_chat=NEW)
 
 
@@ -47,3 +50,16 @@ async def test_what_waits_to_be_sent_follows_a_chat_that_moved(tmp_path: Path) -
         await hark.until(lambda: hark.ends(session_of(OLD)), "the end")
         await hark.service.parts.pipeline.accept([EVENT], None)
         await hark.until_texts(1, NEW)
+
+
+async def test_a_delivery_is_begun_only_where_it_is(tmp_path: Path) -> None:
+    """It has moved between being found and being begun: who serves its new place sends it, nobody else."""
+    async with opened(tmp_path) as store:
+        seq = await accept(store, "/help", InboundKind.COMMAND)
+        kept = await store.commands.answer(seq, [Planned(source="cmd", body="help", nonce=1)])
+        (delivery,) = kept.deliveries
+        await store.inbox.accept([EVENT])
+        assert await store.deliveries.begin(delivery.delivery_id, kept.conv_id, AGE) is None
+        ((moved_to, place),) = await store.deliveries.open_conversations()
+        assert place.chat == NEW
+        assert await store.deliveries.begin(delivery.delivery_id, moved_to, AGE) is not None

@@ -21,6 +21,8 @@ def check(world: World) -> list[str]:
     for part in (
         _nothing_open,
         _once_and_in_order,
+        _terminal,
+        _edits,
         _answers,
         _commands,
         _calls,
@@ -68,10 +70,12 @@ def visible_words(world: World, chat: str) -> dict[str, list[int]]:
     What nobody will ever know of may count as seen, whether it can be or not.
     """
     words: dict[str, list[int]] = defaultdict(list)
-    visible = {shown.nonce for shown in world.platform.visible(chat)}
+    chats = (chat, world.platform.moved.get(chat, chat))
+    visible = {shown.nonce for place in chats for shown in world.platform.visible(place)}
     for nonce, body, state in world.ask(
-        "SELECT nonce, body, state FROM delivery JOIN conversation USING (conv_id) WHERE chat=? ORDER BY delivery_id",
-        chat,
+        "SELECT nonce, body, state FROM delivery JOIN conversation USING (conv_id) WHERE chat IN (?,?)"
+        " ORDER BY delivery_id",
+        *chats,
     ):
         if nonce in visible or state == "uncertain":
             for token, number in words_of(body):
@@ -84,12 +88,13 @@ def _asked(world: World) -> list[tuple[str, Script, Any, dict[str, list[int]], l
     found = []
     columns = "state, reason, turn_id, payload, seq"
     for update in world.platform.updates:
-        script = parse(update.text)
-        rows = world.ask(
-            f"SELECT {columns} FROM inbox WHERE channel='telegram' AND message_id=?", str(update.update_id)
-        )
+        if update.edits or update.moves_to:
+            continue
+        rows = world.ask(f"SELECT {columns} FROM inbox WHERE channel='telegram' AND event_key=?", update.event_key)
+        script = parse(json.loads(rows[0][3])["text"] if rows else update.text)  # an edit may have replaced it
         if script is not None:
-            bodies = [shown.body for shown in world.platform.visible(update.chat)]
+            chats = (update.chat, world.platform.moved.get(update.chat, ""))
+            bodies = [shown.body for chat in chats for shown in world.platform.visible(chat)]
             found.append((script.token, script, rows, visible_words(world, update.chat), bodies))
     for row in world.ask(f"SELECT {columns} FROM inbox WHERE channel='http'"):
         script = parse(json.loads(row[3])["text"])
@@ -99,10 +104,57 @@ def _asked(world: World) -> list[tuple[str, Script, Any, dict[str, list[int]], l
             for token, number in words_of("".join(text for (text,) in said)):
                 words[token].append(number)
             found.append((script.token, script, [row], words, [text for (text,) in said]))
+    found += _asked_in_terminal(world, columns)
     for key, (turn_id, text) in world.submitted.items():
         if not world.ask("SELECT 1 FROM inbox WHERE event_key=? AND turn_id=?", f"h:{key}", turn_id):
             world.violations.append(f"submitted and not stored: {key} {text}")
     return found
+
+
+def _asked_in_terminal(world: World, columns: str) -> list[tuple[str, Script, Any, dict[str, list[int]], list[str]]]:
+    """As _asked. What a terminal was being shown when the process died counts as shown."""
+    shown = {block.delivery_id for block in world.terminal}
+    bodies = [
+        body
+        for ident, nonce, body in world.ask(
+            "SELECT delivery_id, nonce, body FROM delivery JOIN conversation USING (conv_id) WHERE channel='console'"
+            " ORDER BY delivery_id"
+        )
+        if ident in shown or world.in_doubt[nonce]
+    ]
+    words: dict[str, list[int]] = defaultdict(list)
+    for token, number in words_of("\n".join(bodies)):
+        words[token].append(number)
+    found = []
+    for row in world.ask(f"SELECT {columns} FROM inbox WHERE channel='console'"):
+        script = parse(json.loads(row[3])["text"])
+        if script is not None:
+            found.append((script.token, script, [row], words, bodies))
+    return found
+
+
+def _terminal(world: World) -> list[str]:
+    """Every block once, in the order of planning."""
+    order = [block.delivery_id for block in world.terminal]
+    return [] if order == sorted(set(order)) else [f"twice or out of order in the terminal: {order}"]
+
+
+def _edits(world: World) -> list[str]:
+    """An edit is kept once; it replaces the words of a message that waits, and of no other."""
+    wrong = []
+    for edit in world.platform.updates:
+        if not edit.edits:
+            continue
+        rows = world.ask("SELECT state, reason FROM inbox WHERE event_key=?", edit.event_key)
+        original = world.platform.updates[edit.edits - 1]
+        ((payload,),) = world.ask("SELECT payload FROM inbox WHERE event_key=?", original.event_key)
+        replaced = json.loads(payload)["text"] == edit.text
+        if rows != [("dropped", "replaced the message" if replaced else "edited too late")]:
+            wrong.append(f"the edit {edit} is kept as {rows}, the message says {payload}")
+        undisturbed = not (world.died or world.drained or world.failed_commits)
+        if undisturbed and not replaced:
+            wrong.append(f"{edit} came while its message waited")
+    return wrong
 
 
 def _answers(world: World) -> list[str]:
@@ -123,7 +175,7 @@ def _answers(world: World) -> list[str]:
             wrong.append(f"{token}: words missing, repeated or out of order: {seen}")
         if outcome == "completed" and seen != whole and not refused:
             wrong.append(f"{token} is done, and {len(seen)} of {len(whole)} words are visible: {bodies}")
-        elif outcome == "failed":
+        elif outcome in ("failed", "timeout"):
             notice = wording.CRASHED_TWICE if error_kind == "crash" else wording.failure(error_kind)
             told = world.ask("SELECT state, attempts FROM delivery WHERE source=?", f"turn:{turn_id}:error")
             if not any(notice in body for body in bodies) and told not in (
@@ -231,7 +283,7 @@ def _typing(world: World) -> list[str]:
     wrong: list[str] = []
     if world.died:
         return wrong
-    for chat in {shown.chat for shown in world.platform.shown}:
+    for chat in {shown.chat for shown in world.platform.shown} - set(world.platform.moved):
         if [shown for shown in world.platform.shown if shown.chat == chat][-1].typing:
             wrong.append(f"the sign of work is the last thing in chat {chat}")
     return wrong

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from channels.base import Capabilities, Health, HealthState, Mark, NotAccepted, Sink
-from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from channels.outgoing import NotSent, Outgoing, Refused, SendResult, Sent, Unknown
+from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Origin, Place
+from channels.outgoing import Moved, NotSent, Outgoing, Refused, SendResult, Sent, Unknown
 
 ACCOUNT = "bot1"
 SCOPE = "telegram:bot1"
@@ -34,11 +34,18 @@ class Life(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a person wrote."""
+    """What a person wrote. edits: the update whose words it replaces. moves_to: the chat has this id from now on."""
 
     update_id: int
     chat: str
     text: str
+    edits: int = 0
+    moves_to: str = ""
+
+    @property
+    def event_key(self) -> str:
+        """Under which the service keeps it."""
+        return f"e:{self.chat}:{self.edits}:{self.update_id}" if self.edits else f"m:{self.chat}:{self.update_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,7 @@ class Platform:
         self.faulted: Counter[str] = Counter()
         self.doubtful: Counter[int] = Counter()
         self.floods: dict[int, int] = {}
+        self.moved: dict[str, str] = {}
         self.early: list[str] = []
         self.wrote = asyncio.Event()
         self.again = 0
@@ -70,7 +78,19 @@ class Platform:
     def write(self, chat: str, *texts: str) -> None:
         """A person writes; several texts arrive in one poll."""
         for text in texts:
-            self.updates.append(Update(len(self.updates) + 1, chat, text))
+            self._tell(Update(len(self.updates) + 1, chat, text))
+
+    def edit(self, original: Update, text: str) -> None:
+        """A person writes other words in place of those of a message."""
+        self._tell(Update(len(self.updates) + 1, original.chat, text, edits=original.update_id))
+
+    def move(self, chat: str, to: str) -> None:
+        """A chat gets another id; under the old one nothing can be sent any more."""
+        self.moved[chat] = to
+        self._tell(Update(len(self.updates) + 1, chat, "", moves_to=to))
+
+    def _tell(self, update: Update) -> None:
+        self.updates.append(update)
         self.wrote.set()
         self._changed()
 
@@ -152,7 +172,7 @@ class PlatformChannel:
                 continue
             last = batch[-1].update_id
             try:
-                await sink.accept([_message(update) for update in batch], Mark(SCOPE, str(max(offset, last))))
+                await sink.accept([_incoming(update) for update in batch], Mark(SCOPE, str(max(offset, last))))
             except NotAccepted:
                 await asyncio.sleep(0.001)
                 continue
@@ -200,6 +220,8 @@ class PlatformChannel:
             if fault == "request_lost":
                 platform.doubtful[outgoing.nonce] += 1
                 return Unknown("connection closed")
+            if chat in platform.moved:
+                return Moved(platform.moved[chat])
             platform.show(Shown(chat, outgoing.body, outgoing.nonce))
             await self._life.effect()
             await _travel(self._life)
@@ -217,7 +239,8 @@ class PlatformChannel:
         """See Channel."""
         async with self._typing.setdefault(place.chat, asyncio.Lock()):
             await _travel(self._life)
-            self._platform.show(Shown(place.chat, "", 0, typing=True))
+            if place.chat not in self._platform.moved:
+                self._platform.show(Shown(place.chat, "", 0, typing=True))
 
     def health(self) -> Health:
         """See Channel."""
@@ -231,12 +254,14 @@ async def _travel(life: Life) -> None:
         await asyncio.Event().wait()
 
 
-def _message(update: Update) -> InboundMessage:
+def _incoming(update: Update) -> Incoming:
+    if update.moves_to:
+        return ChatMoved(channel="telegram", account=ACCOUNT, old_chat=update.chat, new_chat=update.moves_to)
     place = Place(channel="telegram", account=ACCOUNT, chat=update.chat, kind=ChatKind.DIRECT)
     return InboundMessage(
-        origin=Origin(place=place, sender=update.chat, message_id=str(update.update_id)),
-        event_key=f"m:{update.chat}:{update.update_id}",
-        kind=InboundKind.MESSAGE,
+        origin=Origin(place=place, sender=update.chat, message_id=str(update.edits or update.update_id)),
+        event_key=update.event_key,
+        kind=InboundKind.EDIT if update.edits else InboundKind.MESSAGE,
         text=update.text,
         sent_at=1_700_000_000_000 + update.update_id,
     )

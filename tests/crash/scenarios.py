@@ -4,20 +4,25 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from channels.message import ChatKind, Place
 from tests.crash.world import World
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """name: of the test. person: what people do. pace: seconds between two messages into one chat."""
+    """name: of the test. person: what people do. pace: seconds between two messages into one chat.
+
+    timeout: seconds that a run may take.
+    """
 
     name: str
     person: Callable[[World], Awaitable[None]]
     pace: float = 0.0
+    timeout: float = 600.0
 
     def world(self, root: Path) -> World:
         """A fresh world for it."""
-        return World(root, self.person, pace=self.pace)
+        return World(root, self.person, pace=self.pace, timeout_seconds=self.timeout)
 
 
 def _writes(*texts: str) -> Callable[[World], Awaitable[None]]:
@@ -101,6 +106,35 @@ async def _refused(world: World) -> None:
     world.platform.write("A", "A1 1p", "A2 1p")
 
 
+async def _edit(world: World) -> None:
+    world.platform.write("A", "A1 2p+hold")
+    await world.until(lambda: world.held["A1"] > 0)
+    world.platform.write("A", "A2 1p")
+    world.platform.edit(world.platform.updates[-1], "A2 3p")
+    await world.until(lambda: world.stored(world.platform.updates[-1]))
+    world.open_gate("A1")
+
+
+async def _move(world: World) -> None:
+    world.platform.write("A", "A1 4p+hold", "A2 1p")
+    await world.until(lambda: world.held["A1"] > 0)
+    world.platform.move("A", "B")
+    world.open_gate("A1")
+
+
+async def _console(world: World) -> None:
+    place = Place(channel="console", account="", chat="local", kind=ChatKind.CONSOLE)
+    await world.submit("", "k1", "A1 4p+count | 2p", place)
+    await world.submit("", "k2", "/status", place)
+    await world.submit("", "k3", "A2 1p", place)
+
+
+async def _timed_out(world: World) -> None:
+    world.platform.write("A", "A1 4p+hold")  # and nobody opens the gate
+    await world.until(lambda: world.held["A1"] > 0)
+    world.platform.write("A", "A2 1p")
+
+
 def _said(world: World, text: str) -> bool:
     return any(text in shown.body for shown in world.platform.shown)
 
@@ -124,5 +158,9 @@ SCENARIOS = (
     Scenario("doubtful", _doubtful),
     Scenario("never-known", _never_known),
     Scenario("refused", _refused),
+    Scenario("edit", _edit),
+    Scenario("move", _move),
+    Scenario("console", _console),
+    Scenario("timed-out", _timed_out, timeout=0.05),
     Scenario("paced", _writes("A1 3p", "A2 1p"), pace=2.0),
 )

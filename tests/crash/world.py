@@ -21,10 +21,11 @@ from bot.config.model import Agent, Config
 from bot.service import Service
 from bot.store.values import TurnView
 from bot.wiring import Surroundings, build
+from channels.console.adapter import ConsoleBlock, ConsoleChannel
 from channels.message import ChatKind, Place
-from channels.session_key import http_key
+from channels.session_key import console_key, http_key
 from tests.crash.model import FaithfulModel
-from tests.crash.platform import Platform, PlatformChannel
+from tests.crash.platform import Platform, PlatformChannel, Update
 from tests.crash.process import Counting, End, Process, drop_tasks
 
 SPEED = 2000
@@ -45,6 +46,7 @@ class World:
     again: int = 2
     places: int = 4
     drain_seconds: float = 0.0
+    timeout_seconds: float = 600.0
     seed: int = 0
     speed: int = SPEED
     violations: list[str] = field(default_factory=list)
@@ -66,6 +68,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.platform = Platform(self.changed)
+        self.terminal: list[ConsoleBlock] = []
         self._moved = asyncio.Event()
         self._gates: dict[str, asyncio.Event] = {}
         self._person_done = False
@@ -75,7 +78,7 @@ class World:
         self.process: Process | None = None
         self._run: asyncio.Task[None] | None = None
         self.api: AgentApi | None = None
-        self.config = _config(self.root, self.places, self.drain_seconds)
+        self.config = _config(self.root, self.places, self.drain_seconds, self.timeout_seconds)
 
     # What the service and the people use.
 
@@ -105,13 +108,16 @@ class World:
         """The clock of the machine, which may be set wrong."""
         return self.steady() + self.skew
 
-    async def submit(self, name: str, key: str, text: str) -> TurnView:
+    async def submit(self, name: str, key: str, text: str, place: Place | None = None) -> TurnView:
         """A program posts a message, again and again until it is answered, always under the same key."""
+        session_key = http_key(name) if place is None else console_key()
+        place = place or Place(channel="http", account="", chat=name, kind=ChatKind.API)
         while True:
             life = self.process
             if self.api is not None and life is not None and not life.dead:
-                place = Place(channel="http", account="", chat=name, kind=ChatKind.API)
-                ask = Submission(text=text, session_key=http_key(name), place=place, sender="http", idempotency_key=key)
+                ask = Submission(
+                    text=text, session_key=session_key, place=place, sender=place.channel, idempotency_key=key
+                )
                 try:
                     view = await _answered(self.api.submit(ask), life)
                 except ConnectionError:
@@ -241,6 +247,8 @@ class World:
             ),
         )
         self.api = service.parts.api
+        console = next(found for found in service.parts.channels if isinstance(found, ConsoleChannel))
+        console.attach(Terminal(self, process))
         await service.start()
         process.up.set()
         self.changed()
@@ -276,10 +284,15 @@ class World:
         self.service = self.api = None
         for nonce, attempts in self.ask("SELECT nonce, attempts FROM delivery WHERE state='sending'"):
             self.in_doubt[nonce] = max(self.in_doubt[nonce], attempts)
-        known = {int(row[0]) for row in self.ask("SELECT message_id FROM inbox WHERE channel='telegram'")}
-        lost = set(range(1, self.platform.confirmed + 1)) - known
+        lost = [found for found in self.platform.updates[: self.platform.confirmed] if not self.stored(found)]
         if lost:
             self.violations.append(f"acknowledged and not stored: {lost}")
+
+    def stored(self, update: Update) -> bool:
+        """Whether the service has an update in its store."""
+        if update.moves_to:
+            return not self.ask("SELECT 1 FROM conversation WHERE chat=? AND moved_to IS NULL", update.chat)
+        return bool(self.ask("SELECT 1 FROM inbox WHERE channel='telegram' AND event_key=?", update.event_key))
 
     async def bury(self) -> None:
         """Leave nothing running after a failure."""
@@ -323,8 +336,9 @@ class World:
         ) or [(1,)]
         if rows[0]:
             return False
-        (accepted,) = self.ask("SELECT count(DISTINCT message_id) FROM inbox WHERE channel='telegram'")
-        return bool(accepted[0] == len(self.platform.updates))
+        (accepted,) = self.ask("SELECT count(*) FROM inbox WHERE channel='telegram'")
+        moves = [update for update in self.platform.updates if update.moves_to]
+        return accepted[0] + len(moves) == len(self.platform.updates) and all(map(self.stored, moves))
 
     def describe(self) -> str:
         """What is open, for the message of a failed test."""
@@ -342,6 +356,24 @@ class World:
         )
 
 
+class Terminal:
+    """A terminal that is attached from the start of a life to its end."""
+
+    def __init__(self, world: World, process: Process) -> None:
+        self._world = world
+        self._process = process
+
+    async def show(self, block: ConsoleBlock) -> bool:
+        """See `channels.console.adapter.Listener`."""
+        await asyncio.sleep(0)
+        if self._process.dead:
+            await asyncio.Event().wait()
+        self._world.terminal.append(block)
+        self._world.changed()
+        await self._process.effect()
+        return True
+
+
 async def _answered(call: Awaitable[T], life: Process) -> T:
     """The answer of a service to a program; ConnectionError when it dies first."""
     task = asyncio.ensure_future(call)
@@ -357,9 +389,9 @@ async def _answered(call: Awaitable[T], life: Process) -> T:
     return found
 
 
-def _config(root: Path, places: int, drain_seconds: float) -> Config:
+def _config(root: Path, places: int, drain_seconds: float, timeout_seconds: float) -> Config:
     return Config(
-        agent=Agent(max_concurrent=places, drain_seconds=drain_seconds),
+        agent=Agent(max_concurrent=places, drain_seconds=drain_seconds, timeout_seconds=timeout_seconds),
         channels=Channels(
             console=Console(enabled=False),
             telegram=Telegram(

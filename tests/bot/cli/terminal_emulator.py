@@ -153,6 +153,11 @@ class Program:
             self._process.send_signal(signal.SIGKILL)
         await asyncio.to_thread(self._process.wait)
 
+    @property
+    def pid(self) -> int:
+        """Of the program."""
+        return self._process.pid
+
     def type(self, text: str) -> None:
         """Press keys."""
         os.write(self._master, text.encode())

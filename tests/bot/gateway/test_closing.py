@@ -40,6 +40,7 @@ def another(at: House, folder: Path, port: int | None = 0, health: Report | None
 async def served(gateway: Gateway) -> AsyncIterator[httpx2.AsyncClient]:
     """A started gateway and a client of it."""
     await gateway.start()
+    gateway.open()
     try:
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{gateway.port}", timeout=PATIENCE) as client:
             yield client

@@ -20,8 +20,9 @@ _numbers = itertools.count(1)
 @contextlib.asynccontextmanager
 async def opened(home: Path, clock: Clock | None = None, probe: CommitProbe | None = None) -> AsyncIterator[Store]:
     """A store that is open while the context lasts."""
-    store = await Store.open(home, clock or Clock(), lambda message, _: Message("user", (Text(message.text),)), probe)
+    store = Store(home, clock or Clock(), lambda message, _: Message("user", (Text(message.text),)), probe)
     try:
+        await store.open()
         yield store
     finally:
         await store.close()

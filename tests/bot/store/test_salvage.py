@@ -1,7 +1,9 @@
 """A damaged file: the service starts, what is readable comes over, and the file is kept."""
 
+import os
 import random
 import resource
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -11,9 +13,10 @@ import pytest
 
 from agent.message import Message, Text
 from bot.store import codec
-from bot.store.database import migrate
+from bot.store.database import CLEAN, migrate
+from bot.store.errors import StoreUnavailable
 from bot.store.salvage import Salvage, check
-from tests.bot.store.opened import KEY, message, opened
+from tests.bot.store.opened import KEY, accept, message, opened
 
 NOW = 1_700_000_000_000
 PAGE = 1024
@@ -52,6 +55,14 @@ def damaged(path: Path, change: Callable[[bytearray], None]) -> None:
     content = bytearray(path.read_bytes())
     change(content)
     path.write_bytes(content)
+
+
+def lose(content: bytearray, number: int) -> None:
+    """Put zeros in place of the page that holds a line, or the next that holds only lines."""
+    page = content.index(b"line %d " % number) // PAGE
+    while content[page * PAGE] != LEAF:
+        page += 1
+    content[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
 
 
 def files(home: Path) -> set[str]:
@@ -125,10 +136,7 @@ def test_pages_that_cannot_be_read_cost_only_their_own_rows(tmp_path: Path) -> N
 
     def spoil(content: bytearray) -> None:
         for number in (100, 200, 400, 500):
-            page = content.index(b"line %d " % number) // PAGE
-            while content[page * PAGE] != LEAF:
-                page += 1
-            content[page * PAGE : (page + 1) * PAGE] = b"\x00" * PAGE
+            lose(content, number)
 
     damaged(path, spoil)
     assert ENTRIES - 4 * 10 <= found(path).rows["entry"] < ENTRIES
@@ -161,7 +169,7 @@ def disk_that_ends_at(size: int) -> Iterator[None]:
 async def test_a_full_disk_is_not_taken_for_damage(tmp_path: Path) -> None:
     """A log's index needs 32 KB, which are not there: the file stays as it is, and a later start finds it whole."""
     path = filled(tmp_path)
-    with disk_that_ends_at(16_384), pytest.raises(OSError, match=r"the store .*hark\.db cannot be opened: "):
+    with disk_that_ends_at(16_384), pytest.raises(StoreUnavailable, match=r"the store .*hark\.db cannot be opened: "):
         async with opened(tmp_path):
             pass
     assert files(tmp_path) <= {"hark.db", "hark.db-wal", "hark.db-shm", "lock"}
@@ -179,8 +187,62 @@ def test_a_damaged_file_that_cannot_be_copied_is_left_as_it_was(tmp_path: Path) 
 
     damaged(path, cut)
     before = path.read_bytes()
-    with disk_that_ends_at(65_536), pytest.raises(OSError, match=r"is damaged .*cannot be copied: File too large"):
+    lost = r"is damaged .*cannot be copied: File too large"
+    with disk_that_ends_at(65_536), pytest.raises(StoreUnavailable, match=lost):
         check(tmp_path, NOW)
     assert path.read_bytes() == before
     assert files(tmp_path) == {"hark.db"}
     assert found(path).rows["entry"] > ENTRIES * 0.8
+
+
+@pytest.mark.parametrize("size", [1, 2, 17, 18, 19, 47, 48, 99])
+async def test_a_file_shorter_than_a_header_is_kept_and_a_new_store_begun(tmp_path: Path, size: int) -> None:
+    whole = filled(tmp_path).read_bytes()
+    for content in (whole[:size], b"x" * size, bytes(size)):
+        (tmp_path / "hark.db").write_bytes(content)
+        async with opened(tmp_path) as store:
+            assert store.salvage is not None
+            assert store.salvage.kept_as.read_bytes() == content
+            assert set(store.salvage.rows.values()) == {0}
+            assert await accept(store) == 1
+
+
+async def test_only_what_was_not_closed_in_order_or_was_changed_since_is_read_to_its_end(tmp_path: Path) -> None:
+    """The same damage, deep in the file: not looked for after an orderly end, found after any other."""
+    path = filled(tmp_path)
+    async with opened(tmp_path) as store:
+        assert not (tmp_path / CLEAN).exists(), "a crash from here on is seen"
+        await accept(store)
+    before = path.stat()
+
+    damaged(path, lambda content: lose(content, 300))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    crashed = tmp_path / "crashed"
+    async with opened(tmp_path) as store:
+        assert store.salvage is None
+        assert await accept(store) == 302
+        shutil.copytree(tmp_path, crashed)  # what a kill leaves
+    async with opened(crashed) as store:
+        assert store.salvage is not None
+        assert ENTRIES - 20 < store.salvage.rows["entry"] < ENTRIES
+        assert store.salvage.rows["inbox"] == 302
+
+
+async def test_damage_that_is_met_later_is_said_and_mended_at_the_next_start(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    async with opened(tmp_path) as store:
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        content = bytearray(path.read_bytes())
+        lose(content, 300)
+        with path.open("r+b") as file:
+            file.write(content)
+        with pytest.raises(StoreUnavailable, match="cannot read: database disk image is malformed"):
+            await store.reads.transcript("new", 0, ENTRIES)
+        assert "Restart Hark" in (store.failure or "")
+        assert await store.try_write()
+        assert "is damaged" in (store.failure or ""), "one good read does not mend it"
+    async with opened(tmp_path) as store:
+        assert store.salvage is not None
+        assert store.failure is None
+        assert len(await store.reads.transcript("new", 0, ENTRIES)) > 0
