@@ -92,8 +92,7 @@ class Connection:
                 async for part in parts:
                     yield part
         except ModelError as error:
-            detail = failures.masked(error.detail, self._secrets)
-            raise ModelError(error.kind, detail, error.retry_after, error.status) from None
+            raise ModelError(error.kind, failures.masked(error.detail, self._secrets), error.retry_after) from None
         except Exception as error:
             raise failures.of_exception(error, self._secrets) from None
 
