@@ -20,17 +20,14 @@ def report(
     store_failure: str | None,
     salvage: Salvage | None,
     now: Callable[[], int],
-    busy: bool,
+    draining: bool,
 ) -> Report:
-    """How the service stands at this moment; also that the store was found damaged at the start, until the next.
-
-    busy: it is starting or stopping.
-    """
+    """How the service stands at this moment; also that the store was found damaged at the start, until the next."""
     found = {channel.name: channel.health() for channel in channels}
     if store_failure is not None:
         found["store"] = Health(HealthState.DOWN, now(), store_failure)
     elif salvage is not None:
         kept = f"kept as {salvage.kept_as}, {sum(salvage.rows.values())} rows recovered"
         found["store"] = Health(HealthState.READY, salvage.at, f"the store was damaged: {kept}")
-    ready = not busy and all(health.state is HealthState.READY for health in found.values())
+    ready = not draining and all(health.state is HealthState.READY for health in found.values())
     return Report(ready, found)

@@ -116,7 +116,6 @@ class Service:
         """Set before start, where there is one."""
         self._background: list[asyncio.Task[None]] = []
         self._obstacle: str | None = None
-        self._started = False
         self._draining = False
 
     async def start(self) -> None:
@@ -141,7 +140,6 @@ class Service:
             self.gateway.open()
         for channel in parts.channels:
             await channel.start(parts.pipeline)
-        self._started = True
         self._in_background(self._begin_runs(), "begin-runs")
         self._in_background(self._prune(), "prune")
         self._in_background(self._sweep(), "sweep")
@@ -151,8 +149,8 @@ class Service:
         """Whether every channel receives and the store can be used; and that it was damaged, if it was."""
         parts = self.parts
         store = parts.store
-        busy = self._draining or not self._started
-        return report(parts.channels, self._obstacle or store.failure, store.salvage, parts.clock.now, busy)
+        failure = self._obstacle or store.failure
+        return report(parts.channels, failure, store.salvage, parts.clock.now, self._draining)
 
     async def close(self) -> None:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""

@@ -157,7 +157,9 @@ class Database:
                 await connection.close()
             if self._damage is None:
                 with contextlib.suppress(OSError):  # without it the next start takes longer
-                    (self._directory / CLEAN).write_bytes(_looks(self._directory))
+                    mark = self._directory / CLEAN
+                    mark.touch(0o600)
+                    mark.write_bytes(_looks(self._directory))
         os.close(self._lock)
 
 

@@ -57,9 +57,9 @@ def damaged(path: Path, change: Callable[[bytearray], None]) -> None:
     path.write_bytes(content)
 
 
-def lose(content: bytearray, number: int) -> None:
+def lose(content: bytearray, number: int, word: bytes = b"line") -> None:
     """Put zeros in place of the page that holds a line, or the next that holds only lines."""
-    page = content.index(b"line %d " % number) // PAGE
+    page = content.index(b"%s %d " % (word, number)) // PAGE
     while content[page * PAGE] != LEAF:
         page += 1
     content[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
@@ -140,6 +140,37 @@ def test_pages_that_cannot_be_read_cost_only_their_own_rows(tmp_path: Path) -> N
 
     damaged(path, spoil)
     assert ENTRIES - 4 * 10 <= found(path).rows["entry"] < ENTRIES
+
+
+def test_rows_between_two_lost_pages_are_found_by_what_other_tables_know_of_them(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("BEGIN")
+        for number in range(1, 301):
+            turn = f"t{number:04}"
+            db.execute(
+                "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at,"
+                " error_message) VALUES (?,?,'new','reply','done',1,0,?)",
+                (turn, KEY, f"note {number} " + "words " * 20),
+            )
+            db.execute("UPDATE inbox SET turn_id=? WHERE seq=?", (turn, number))
+            arguments = f"arguments {number} " + "words " * 20
+            db.execute("INSERT INTO tool_call VALUES (?,'c1',1,0,'read',?,'done',NULL,NULL)", (turn, arguments))
+            db.execute("INSERT INTO kv VALUES (?,'mark',?)", (f"telegram:{number:04}", f"offset {number} " + "w" * 90))
+            place = f"{number:04}"
+            db.execute("INSERT INTO conversation VALUES (NULL,'telegram',?,'2','','direct',NULL)", (place,))
+        db.execute("COMMIT")
+
+    def spoil(content: bytearray) -> None:
+        for word in (b"note", b"arguments", b"offset"):
+            for number in (50, 250):
+                lose(content, number, word)
+
+    damaged(path, spoil)
+    rows = found(path).rows
+    assert {table: 300 - 30 < rows[table] < 300 for table in ("turn", "tool_call", "kv")} == dict.fromkeys(
+        ("turn", "tool_call", "kv"), True
+    ), rows
 
 
 def test_transcripts_keep_the_order_in_which_they_began(tmp_path: Path) -> None:
@@ -226,6 +257,9 @@ async def test_only_what_was_not_closed_in_order_or_was_changed_since_is_read_to
         assert store.salvage is not None
         assert ENTRIES - 20 < store.salvage.rows["entry"] < ENTRIES
         assert store.salvage.rows["inbox"] == 302
+    damaged(path, lambda content: None)  # the same bytes at another time
+    async with opened(tmp_path) as store:
+        assert store.salvage is not None
 
 
 async def test_damage_that_is_met_later_is_said_and_mended_at_the_next_start(tmp_path: Path) -> None:
