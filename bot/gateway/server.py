@@ -17,7 +17,7 @@ from bot.gateway.access import Guard
 from bot.gateway.agent_routes import AgentRoutes
 from bot.gateway.app import Served, build
 from bot.gateway.closing import Closing
-from bot.gateway.listener import Listener
+from bot.gateway.listener import Listener, tell_failures
 from bot.gateway.unix_socket import listening_socket
 from bot.health import Report
 from bot.store.transcripts import Reads
@@ -76,6 +76,7 @@ class Gateway:
 
     async def start(self) -> None:
         """Listen. Raises GatewayError when the port or the socket cannot be had."""
+        tell_failures(asyncio.get_running_loop())
         try:
             await self._unix.start_unix(listening_socket(self._socket_path))
         except OSError as error:
