@@ -62,6 +62,7 @@ class ExecTool(Tool[ExecParameters]):
         f"Processes left in the background end with the command{_EXCEPTION}. Long output loses its middle."
     )
     parameters = ExecParameters
+    trusted_only = True
 
     def __init__(
         self,

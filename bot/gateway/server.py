@@ -65,8 +65,8 @@ class Gateway:
         self._agent = AgentRoutes(api, self._closing)
         served = Served(api=api, reads=reads, bus=bus, health=health, status=status, console=console)
         app = build(served, self._agent, self._closing)
-        self._tcp = Listener(Guard(app, settings.token, owner=False))
-        self._unix = Listener(Guard(app, None, owner=True))
+        self._tcp = Listener(Guard(app, settings.token, socket=False))
+        self._unix = Listener(Guard(app, None, socket=True))
         self._port: int | None = None
 
     @property
