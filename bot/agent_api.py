@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.delivery import Outbox
+from bot.inbound.access import PERSON
 from bot.inbound.pipeline import Pipeline
 from bot.lanes import Lanes
 from bot.store.store import Store
@@ -22,7 +23,10 @@ OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A message to the agent. session_key: where it belongs; place: whose conversation it is (http or console)."""
+    """A message to the agent. session_key: where it belongs; place: whose conversation it is (http or console).
+
+    sender: OWNER or PERSON of `bot/inbound/access`.
+    """
 
     text: str
     session_key: str
@@ -108,7 +112,7 @@ class AgentApi:
             self._bus.publish(event)
         return True
 
-    async def steer(self, turn_id: str, text: str) -> bool:
+    async def steer(self, turn_id: str, text: str, sender: str = PERSON) -> bool:
         """Give a running turn a text to read before its next model call; False when the turn has ended."""
         view = await self._store.reads.turn(turn_id)
         if view is None:
@@ -116,7 +120,7 @@ class AgentApi:
         now = self._clock.now()
         place = Place(channel="http", account="", chat="steer", kind=ChatKind.API)
         message = InboundMessage(
-            origin=Origin(place=place, sender="http"),
+            origin=Origin(place=place, sender=sender),
             event_key=f"h:steer:{self._clock.new_id()}",
             kind=InboundKind.API,
             text=text,

@@ -30,10 +30,14 @@ _TOLD = 4096
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """One reader. session_key, run_id: what it wants to see, None for all. overrun: kept events were passed over."""
+    """One reader. session_key, run_id: what it wants to see, None for all. overrun: kept events were passed over.
+
+    sessions: how the keys of the sessions begin that it may see.
+    """
 
     session_key: str | None
     run_id: str | None
+    sessions: str
     overrun: bool = False
     _events: deque[AgentEvent] = field(default_factory=deque)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -41,7 +45,8 @@ class Subscription:
 
     def wants(self, run: RunRef) -> bool:
         """Whether events of this run are such that this reader wants to see."""
-        return self.session_key in (None, run.session_key) and self.run_id in (None, run.run_id)
+        wanted = self.session_key in (None, run.session_key) and self.run_id in (None, run.run_id)
+        return wanted and run.session_key.startswith(self.sessions)
 
     def offer(self, event: AgentEvent) -> None:
         """Queue an event if it is wanted and there is room."""
@@ -109,9 +114,9 @@ class EventBus:
         for subscription in self._subscriptions:
             subscription.offer(event)
 
-    def subscribe(self, session_key: str | None = None, run_id: str | None = None) -> Subscription:
+    def subscribe(self, session_key: str | None = None, run_id: str | None = None, sessions: str = "") -> Subscription:
         """A new reader; give it back with `unsubscribe`."""
-        subscription = Subscription(session_key, run_id)
+        subscription = Subscription(session_key, run_id, sessions)
         self._subscriptions.add(subscription)
         return subscription
 

@@ -118,15 +118,15 @@ class Outbox:
         """Deliver what is open for at most grace seconds; the rest stays in the store. Calls under way are awaited,
         a channel that cannot send is not."""
         self._draining = True
-        serving = [(found, found.task) for found in self._conversations.values() if found.task is not None]
-        busy = [task for found, task in serving if not found.waiting]
+        busy = [found.task for found in self._conversations.values() if found.task and not found.waiting]
         if busy:
             await asyncio.wait(busy, timeout=grace)
         self._closing = True
-        for found, task in serving:
-            if not found.calling:
-                task.cancel()
-        await asyncio.gather(*(task for _, task in serving), return_exceptions=True)
+        left = [found for found in self._conversations.values() if found.task]  # some may have begun meanwhile
+        for found in left:
+            if found.task and not found.calling:
+                found.task.cancel()
+        await asyncio.gather(*(found.task for found in left if found.task), return_exceptions=True)
 
     def _serve(self, conv_id: int, place: Place, begun: Delivery | None = None) -> None:
         channel = self._channels.get(place.channel)
@@ -189,6 +189,9 @@ class Outbox:
                 return None
             if following.state is DeliveryState.UNKNOWN:
                 return following
+            if following.state is DeliveryState.SENDING:  # begun where the chat was before, and not settled yet
+                await self._clock.sleep(_PAUSE)
+                continue
             wait = 0.0
             if following.delivery_id != waited:  # once: the clock may have been set back meanwhile
                 waited = following.delivery_id

@@ -40,7 +40,6 @@ class Preparing:
         self._parts = parts
         self._cutting = cutting
         self._contexts = Contexts(shop.store)
-        self._fingerprint = _fingerprint(parts, shop.tool_specs)
         self.model = shop.model.name
 
     async def prepare(self, turn: Turn) -> TurnRun:
@@ -89,16 +88,18 @@ class Preparing:
 
         It is that of the channel the transcript began on: a message over another one changes no prefix.
         """
-        if turn.prompt is not None and turn.fingerprint == self._fingerprint:
+        tools = self._shop.tools_of(turn).specs
+        fingerprint = _fingerprint(self._parts, tools)
+        if turn.prompt is not None and turn.fingerprint == fingerprint:
             return turn.prompt
         files = await asyncio.to_thread(load_files, self._parts.workspace)
         prompt = build_prompt(
             name=self._parts.name,
-            tools=self._shop.tool_specs,
+            tools=tools,
             channel=self._parts.rules.get(turn.place.channel, ""),
             files=files,
         )
-        await self._shop.store.turns.set_prompt(turn.transcript_id, prompt, self._fingerprint)
+        await self._shop.store.turns.set_prompt(turn.transcript_id, prompt, fingerprint)
         return prompt
 
 

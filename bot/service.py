@@ -205,12 +205,16 @@ class Service:
             self._obstacle = f"{task.get_name()} has failed: {error}"
 
     async def _recover(self) -> None:
-        """Repair turns that a crash cut, and end the processes they left."""
+        """End the processes that earlier runs left, and repair turns that a crash cut."""
         store = self.parts.store
+        over = []
+        for leftover in await store.recovery.leftovers():
+            if await asyncio.to_thread(end_leftover, leftover.pid, leftover.started):
+                over.append(leftover)
+            else:
+                log.warning("a process of an earlier run cannot be ended", pid=leftover.pid)
+        await store.recovery.forget(over)
         for turn in await store.recovery.cut_turns():
-            for leftover in turn.leftovers:
-                ended = await asyncio.to_thread(end_leftover, leftover.pid, leftover.started)
-                log.info("leftover process", pid=leftover.pid, ended=ended)
             goes_on = await store.recovery.recover(turn.turn_id, self._give_up(turn.channel))
             log.info("turn recovered", turn=turn.turn_id, goes_on=goes_on)
 

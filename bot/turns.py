@@ -7,7 +7,7 @@ the run is cancelled meanwhile: otherwise a block could stand in the ledger with
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from agent.context import Context
 from agent.errors import RunLost
@@ -26,14 +26,15 @@ from agent.events import (
 )
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, Message, ToolCall, ToolSend, Usage
-from agent.models.base import ModelClient, ToolSpec
+from agent.models.base import ModelClient
 from agent.runner import Runner
 from agent.spec import Limits, RunSpec
-from agent.tools.base import Tool
+from agent.tools.registry import Toolset
 from bot import wording
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.delivery import Outbox
+from bot.inbound.access import is_trusted
 from bot.replies import Replies, notice
 from bot.store.errors import StaleRun
 from bot.store.store import Store
@@ -60,17 +61,24 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What every run works with: made once by the wiring. is_owner: whether a message is by an owner of the bot."""
+    """What every run works with: made once by the wiring.
+
+    untrusted_tools: for callers whom nobody vouches for. is_owner: whether a message is by an owner of the bot.
+    """
 
     store: Store
     outbox: Outbox
     bus: EventBus
     clock: Clock
     model: ModelClient
-    tools: dict[str, Tool[Any]]
-    tool_specs: tuple[ToolSpec, ...]
+    tools: Toolset
+    untrusted_tools: Toolset
     limits: Limits
     is_owner: Callable[[InboundMessage], bool]
+
+    def tools_of(self, turn: Turn) -> Toolset:
+        """What a turn may use, by who has sent its message."""
+        return self.tools if is_trusted(turn.message) else self.untrusted_tools
 
 
 class TurnRun:
@@ -95,12 +103,13 @@ class TurnRun:
             session_key=turn.session_key,
             attempt=turn.attempt,
         )
+        tools = shop.tools_of(turn)
         spec = RunSpec(
             ref=self.ref,
             model=shop.model,
             system=system,
-            tools=shop.tools,
-            tool_specs=shop.tool_specs,
+            tools=tools.tools,
+            tool_specs=tools.specs,
             limits=shop.limits,
             step=turn.step,
             usage=turn.usage,

@@ -12,7 +12,7 @@ from agent.models import registry as models
 from agent.models.base import ModelClient, ThinkingLevel
 from agent.spec import Limits
 from agent.tools.base import Tool
-from agent.tools.registry import ToolSettings, spec, tools_for
+from agent.tools.registry import Toolset, ToolSettings, tools_for
 from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import create as create_workspace
 from bot.agent_api import AgentApi
@@ -27,7 +27,7 @@ from bot.config.model import Config
 from bot.delivery import Outbox
 from bot.gateway.unix_socket import SOCKET
 from bot.health import Report
-from bot.inbound.access import LOCAL, AccessRules
+from bot.inbound.access import AccessRules, is_owner
 from bot.inbound.pipeline import Pipeline, Routing
 from bot.lanes import Lanes
 from bot.replies import Cutting
@@ -39,7 +39,6 @@ from bot.store.writer import CommitProbe
 from bot.turns import Workshop
 from channels.base import Channel
 from channels.console.adapter import ConsoleChannel
-from channels.message import InboundMessage
 from channels.session_key import DmScope, link_index, session_key
 
 
@@ -112,7 +111,7 @@ def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: 
     lanes = Lanes(store, clock, preparing, config.agent.max_concurrent)
     status = Status(store, lanes, model.name, chosen.why if around.model is None else "given", clock.stamp)
     registry = builtin.build(status.text)
-    commands = CommandRunner(store, outbox, lanes, bus, clock, registry, partial(_is_owner, config.owners))
+    commands = CommandRunner(store, outbox, lanes, bus, clock, registry, partial(is_owner, config.owners))
     pipeline = Pipeline(store, _routing(config), registry, Signals(lanes, commands, outbox))
     api = AgentApi(store, pipeline, lanes, outbox, bus, clock)
     service = Service(
@@ -186,12 +185,12 @@ def _workshop(
         bus=bus,
         clock=around.clock,
         model=model,
-        tools={tool.name: tool for tool in tools},
-        tool_specs=tuple(spec(tool) for tool in tools),
+        tools=Toolset.of(tools),
+        untrusted_tools=Toolset.of([tool for tool in tools if not tool.trusted_only]),
         limits=Limits(
             timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
         ),
-        is_owner=partial(_is_owner, config.owners),
+        is_owner=partial(is_owner, config.owners),
     )
 
 
@@ -265,9 +264,3 @@ def _routing(config: Config) -> Routing:
 def _owner_ids(owners: Sequence[str], channel: str) -> frozenset[str]:
     prefix = f"{channel}:"
     return frozenset(owner.removeprefix(prefix) for owner in owners if owner.startswith(prefix))
-
-
-def _is_owner(owners: Sequence[str], message: InboundMessage) -> bool:
-    """Whether a message is by an owner: one of the list, or whoever can use the console or the gateway."""
-    place = message.origin.place
-    return place.kind in LOCAL or f"{place.channel}:{message.origin.sender}" in owners

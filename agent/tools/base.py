@@ -36,6 +36,7 @@ class CallContext:
 
 class Tool(Generic[P]):
     """Base class of tools. `parallel_safe` says that calls of one step may run beside others that say so too.
+    `trusted_only`: runs for callers whom nobody vouches for are made without it.
 
     An exception out of `run` becomes an error result that the model can read; cancellation ends the work at once and
     leaves nothing running.
@@ -45,6 +46,7 @@ class Tool(Generic[P]):
     description: str
     parameters: type[P]
     parallel_safe: bool = False
+    trusted_only: bool = False
 
     async def run(self, parameters: P, context: CallContext) -> ToolOutput:
         """Do it; returns what the model reads."""

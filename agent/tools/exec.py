@@ -1,8 +1,9 @@
 """`exec`: a shell command in the workspace, for the model. Offered only when the configuration says `full`.
 
-Promises: a command never runs before its process is stored (see `process`), and nothing of its group runs after the
-call, however it ended; output is bounded in memory; no key or token of the service is in its environment. Where it
-starts is inside the workspace; what it may then touch is not limited here.
+Promises: a command never runs before its process is stored (see `process`), and nothing that it began runs after the
+call, however it ended (elsewhere than on Linux: nothing of its session); output is bounded in memory; no key or token
+of the service is in its environment. Where it starts is inside the workspace; what it may then touch is not limited
+here, its own gate included: `docs/security.md`.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import codecs
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,6 +30,7 @@ TIMEOUT_GRACE_SECONDS = 2.0  # the same when the time limit is reached
 OUTPUT_GRACE_SECONDS = 0.2  # for what a pipeline still writes when its shell has ended
 
 _KEPT_VARIABLES = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
+_EXCEPTION = "" if sys.platform == "linux" else ", unless they start a session of their own"
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -51,14 +54,15 @@ class ExecParameters(Parameters):
 
 
 class ExecTool(Tool[ExecParameters]):
-    """Runs shell commands, one process group each."""
+    """Runs shell commands, each with everything it begins below a gate of its own."""
 
     name = "exec"
     description = (
         "Run a shell command in the workspace and return its output and exit code. "
-        "Processes left in the background end with the command. Long output loses its middle."
+        f"Processes left in the background end with the command{_EXCEPTION}. Long output loses its middle."
     )
     parameters = ExecParameters
+    trusted_only = True
 
     def __init__(
         self,

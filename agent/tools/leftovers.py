@@ -1,27 +1,36 @@
-"""Processes by pid and start time: which one a pid meant, and ending the one that a crash of ours left running.
+"""Ending whole process trees, and the one that a crash of ours left running: found by pid and start time.
 
 A pid alone names whoever holds it today. With the kernel's start time it names one process; with the boot too, where
-the system tells it, also across a restart of the machine. Called by `exec` and by recovery.
+the system tells it, also across a restart of the machine. Called by `process`, `exec` and recovery.
 """
 
 import os
 import signal
 import subprocess
+import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 _PROC = Path("/proc")
-_START_TIME = 22 - 3  # field 22 of /proc/<pid>/stat; field 3 is the first after the name
+_STATE = 3 - 3  # field 3 of /proc/<pid>/stat is the first after the name
+_START_TIME = 22 - 3
+_ENDED = ("Z", "X")
+KILL_SECONDS = 0.08
+"""How long those may take to die who make new ones meanwhile; ordinary processes take a millisecond or two."""
+_PAUSE = 0.001
 
 
 def start_time(pid: int) -> str | None:
-    """When the process `pid` started, as text to compare; None when there is no such process or nobody can tell."""
+    """When the process `pid` started, as text to compare; None when it has ended or nobody can tell."""
     if (_PROC / "self/stat").exists():
         try:
             status = (_PROC / str(pid) / "stat").read_text(errors="replace")
         except OSError:
             return None
-        return f"{status.rpartition(')')[2].split()[_START_TIME]}@{_boot()}"  # the name itself may hold ')' and spaces
+        fields = status.rpartition(")")[2].split()  # the name itself may hold ')' and spaces
+        return None if fields[_STATE] in _ENDED else f"{fields[_START_TIME]}@{_boot()}"
     try:
         shown = subprocess.run(
             ["ps", "-o", "lstart=", "-p", str(pid)],
@@ -36,37 +45,46 @@ def start_time(pid: int) -> str | None:
     return shown.stdout.strip() or None
 
 
-def end_leftover(pid: int, pid_started: str) -> bool:
-    """Kill the process group led by `pid`, only if that is still the process that started at `pid_started`.
+def signal_below(leader: int, number: signal.Signals) -> None:
+    """Send a signal to every process below `leader`, whatever session or group it is in; a held leader goes on."""
+    import psutil  # only when a command runs
 
-    Returns whether it was. The leader is stopped first, so that it cannot end between the comparison and the kill and
-    leave its pid to somebody else. Blocking, a few milliseconds.
+    with suppress(psutil.Error, OSError):
+        below = psutil.Process(leader)
+        os.kill(leader, signal.SIGCONT)
+        for process in below.children(recursive=True):
+            with suppress(psutil.Error):  # ended by itself, or another user's
+                process.send_signal(number)
+
+
+def end_tree(leader: int, gone: Callable[[], bool]) -> None:
+    """Kill everything below `leader`, a gate, which then ends by itself: `gone` says so. Else its group is killed.
+
+    The caller vouches for the pid. Blocking, for KILL_SECONDS at most.
     """
-    if pid <= 1 or start_time(pid) != pid_started:
-        return False
-    try:
-        if os.getpgid(pid) != pid or pid == os.getpgrp():
-            return False
-        _hold(pid, pid_started)
-        if start_time(pid) != pid_started:
-            return False
-        os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
+    until = time.monotonic() + KILL_SECONDS
+    while not gone():
+        signal_below(leader, signal.SIGKILL)
+        if sys.platform != "linux" or time.monotonic() >= until:  # elsewhere a gate may end before all of its group
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(leader, signal.SIGKILL)
+            return
+        time.sleep(_PAUSE)
 
 
-def _hold(pid: int, pid_started: str) -> None:
-    """Stop the process where the system has descriptors of processes, which can mean nobody else."""
-    if not hasattr(os, "pidfd_open"):
-        return
-    with suppress(OSError):  # gone, or not allowed in this container: the comparison that follows decides
-        descriptor = os.pidfd_open(pid)
-        try:
-            if start_time(pid) == pid_started:
-                signal.pidfd_send_signal(descriptor, signal.SIGSTOP)
-        finally:
-            os.close(descriptor)
+def end_leftover(pid: int, pid_started: str) -> bool:
+    """End the tree of a gate that a crash left, only if `pid` is still the process that started at `pid_started`.
+
+    Returns whether that process has ended, now or before. Blocking, a few milliseconds.
+    """
+
+    def gone() -> bool:
+        return start_time(pid) != pid_started
+
+    with suppress(ProcessLookupError):
+        if not gone() and os.getpgid(pid) == pid != os.getpgrp():
+            end_tree(pid, gone)
+    return gone()
 
 
 def _boot() -> str:

@@ -1,21 +1,25 @@
-"""A shell command in a process group of its own, behind a gate: it runs nothing until it is told to.
+"""A shell command below a gate (see `gate`): it runs nothing until it is told to, and nothing of it outlives the call.
 
-Promises: if this program dies while the gate is shut, the command never runs; once `end` has returned, no process of
-the group runs; what the command writes reaches `output` as it comes, whoever keeps the pipe open. Called by `exec`.
+Promises: if this program dies while the gate is shut, the command never runs; once `end` has returned, nothing that
+the command began runs, on Linux also not what has left its group, session and parent; what the command writes reaches
+`output` as it comes, whoever keeps the pipe open. Called by `exec`.
 """
 
 import asyncio
 import os
 import signal
+import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-_GATE = 'read -r go && exec "$0" -c "$1" </dev/null'  # end of file, as when we die, makes `read` fail
+from agent.tools.leftovers import end_tree, signal_below
+
+_GATE = Path(__file__).with_name("gate.py")
 _CHUNK = 64 * 1024
 _LAST_CHUNKS = 16  # chunks read after the end: a full pipe and more, but not for ever from a process that got away
-_POLL_SECONDS = 0.02  # only where there are no descriptors of processes
 _DEATH_SECONDS = 0.05  # a killed process takes a millisecond, unless the kernel holds it
 
 
@@ -27,12 +31,16 @@ class GatedProcess:
     ) -> None:
         self._output = output
         self._output_ended = asyncio.Event()
-        gate, self._gate = os.pipe()
+        self._status: int | None = None  # of the command
+        self._command_ended = asyncio.Event()
+        self._gate_ended = asyncio.Event()
+        self._ended = False
+        self._gate, gate = socket.socketpair()
         self._reader, writer = os.pipe()
         try:
             self._popen = subprocess.Popen(
-                ["/bin/sh", "-c", _GATE, shell, command],
-                stdin=gate,
+                [sys.executable, "-I", "-S", str(_GATE), shell, command],
+                stdin=gate.fileno(),
                 stdout=writer,
                 stderr=subprocess.STDOUT,
                 cwd=folder,
@@ -40,58 +48,52 @@ class GatedProcess:
                 start_new_session=True,
             )
         except BaseException:
-            os.close(self._gate)
+            self._gate.close()
             os.close(self._reader)
             raise
         finally:
-            os.close(gate)
+            gate.close()
             os.close(writer)
         self.pid = self._popen.pid
-        self._group_ended = False
+        self._gate.setblocking(False)
         os.set_blocking(self._reader, False)
-        asyncio.get_running_loop().add_reader(self._reader, self._read)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._gate, self._hear)
+        loop.add_reader(self._reader, self._read)
 
     def open_gate(self) -> None:
         """Let the command run."""
-        with suppress(BrokenPipeError):
-            os.write(self._gate, b"\n")
+        with suppress(OSError):  # the gate has been killed
+            self._gate.send(b"\n")
 
     async def wait(self) -> None:
-        """Until the command's own process has ended. It stays unreaped, so that its pid means nobody else."""
-        if self._popen.returncode is not None:
-            return
-        try:
-            descriptor = os.pidfd_open(self.pid)
-        except (AttributeError, OSError):
-            while self._popen.poll() is None:  # noqa: ASYNC110 - nothing here tells an event
-                await asyncio.sleep(_POLL_SECONDS)
-            return
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_reader(descriptor, ended.set)
-        try:
-            await ended.wait()
-        finally:
-            loop.remove_reader(descriptor)
-            os.close(descriptor)
+        """Until the command's own process has ended; others of it may go on."""
+        await self._command_ended.wait()
 
     async def end(self, grace_seconds: float = 0) -> int | None:
-        """Ask the group to end, unless grace is 0, and after the grace kill what is left of it. Once is enough.
+        """Ask all processes to end, unless grace is 0, and after the grace kill what is left. Once is enough.
 
         Cancelled meanwhile, it kills at once. Returns the exit status as `subprocess` gives it; None when the kernel
-        does not let go of the process.
+        does not let go of the processes.
         """
-        if self._group_ended:  # its pid may be somebody else's by now
-            return self._popen.poll()
+        if self._ended:
+            return self._status
         try:
-            if grace_seconds:
-                self._signal(signal.SIGTERM)
+            if grace_seconds and not self._hear():
+                signal_below(self.pid, signal.SIGTERM)
                 await _at_most(grace_seconds, self.wait())
+            elif self._status is not None:  # when nothing else is left, the gate ends now
+                await _at_most(_DEATH_SECONDS / 5, self._gate_ended.wait())
         finally:
-            self._signal(signal.SIGKILL)
-            self._group_ended = True
-        await _at_most(_DEATH_SECONDS, self.wait())
-        return self._popen.poll()
+            with suppress(OSError):
+                self._gate.shutdown(socket.SHUT_WR)  # one that is still shut ends by this
+            end_tree(self.pid, self._hear)
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)  # it is not reaped yet: the pid means nobody else
+            self._ended = True
+        await _at_most(_DEATH_SECONDS, self._gate_ended.wait())
+        code = self._popen.poll()
+        return code if self._status is None else self._status
 
     async def last_words(self, seconds: float) -> None:
         """Wait that long for the end of the output."""
@@ -104,13 +106,25 @@ class GatedProcess:
                 break
         self._stop_reading()
         os.close(self._reader)
-        os.close(self._gate)
-        with suppress(subprocess.TimeoutExpired):  # waits only if `end` was cancelled twice; the group is killed then
+        asyncio.get_running_loop().remove_reader(self._gate)
+        self._gate.close()
+        with suppress(subprocess.TimeoutExpired):  # killed already: it takes a millisecond
             self._popen.wait(_DEATH_SECONDS)
 
-    def _signal(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+    def _hear(self) -> bool:
+        """Take what the gate says; whether it has ended, and with it, on Linux, everything below it."""
+        try:
+            while said := self._gate.recv(_CHUNK):
+                self._status = int(said)
+                self._command_ended.set()
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            pass  # its end, with something of ours unread
+        asyncio.get_running_loop().remove_reader(self._gate)
+        self._command_ended.set()
+        self._gate_ended.set()
+        return True
 
     def _read(self) -> bool:
         """Pass one chunk on; says whether there may be more at once."""
@@ -139,9 +153,9 @@ async def gated(
     *,
     abort_seconds: float,
 ) -> AsyncIterator[GatedProcess]:
-    """Start `command` behind its gate. However the block is left, the group has ended after it.
+    """Start `command` behind its gate. However the block is left, all of it has ended after it.
 
-    abort_seconds: how long an exception, a cancellation too, lets the group end by itself. Raises OSError when no
+    abort_seconds: how long an exception, a cancellation too, lets it end by itself. Raises OSError when no
     process can be started.
     """
     process = GatedProcess(shell, command, folder, environment, output)

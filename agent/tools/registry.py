@@ -3,18 +3,31 @@
 Called once per transcript: the set is fixed until the next one. With it come `spec` and `parse_arguments` of `schema`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+from agent.models.base import ToolSpec
 from agent.tools.base import Tool
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
 from agent.tools.schema import ArgumentsError, parse_arguments, spec
 from agent.tools.workspace import Workspace
 
-__all__ = ["ArgumentsError", "ExecSecurity", "ToolSettings", "parse_arguments", "spec", "tools_for"]
+__all__ = [
+    "NAMES",
+    "ArgumentsError",
+    "ExecSecurity",
+    "ToolSettings",
+    "Toolset",
+    "matches",
+    "parse_arguments",
+    "spec",
+    "tools_for",
+]
 
+NAMES = (ReadTool.name, WriteTool.name, ExecTool.name)
 ExecSecurity = Literal["deny", "allowlist", "full"]
 
 
@@ -32,6 +45,19 @@ class ToolSettings:
     exec_timeout_seconds: float = 120.0
 
 
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """What a run may call, by name, and how the model is told of it."""
+
+    tools: dict[str, Tool[Any]]
+    specs: tuple[ToolSpec, ...]
+
+    @classmethod
+    def of(cls, tools: Sequence[Tool[Any]]) -> "Toolset":
+        """In the order that is given."""
+        return cls({tool.name: tool for tool in tools}, tuple(spec(tool) for tool in tools))
+
+
 def tools_for(settings: ToolSettings, workspace: Workspace) -> tuple[Tool[Any], ...]:
     """The tools of a run, always in the same order."""
     tools: list[Tool[Any]] = [ReadTool(workspace), WriteTool(workspace)]
@@ -41,10 +67,11 @@ def tools_for(settings: ToolSettings, workspace: Workspace) -> tuple[Tool[Any], 
 
 
 def _allowed(name: str, settings: ToolSettings) -> bool:
-    if _matches(name, settings.deny):
+    if matches(name, settings.deny):
         return False
-    return settings.allow is None or _matches(name, settings.allow)
+    return settings.allow is None or matches(name, settings.allow)
 
 
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a tool's name is one of these, in any case; `*` stands for anything."""
     return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)

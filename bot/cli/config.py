@@ -11,16 +11,17 @@ from pathlib import Path
 import typer
 from pydantic import JsonValue
 
-from bot.config.errors import ConfigError, Problem
-from bot.config.explain import unknown_key
+from bot.config.errors import ConfigError, KeyPath, Problem
+from bot.config.explain import is_secret, unknown_key
 from bot.config.load import find_file, label_of, load
 from bot.config.model import Config
+from bot.telemetry.redact import STARS, mask_url
 
 
 def check(path: Path | None) -> int:
     """Say that the configuration holds no mistake, or raise ConfigError with all of them."""
     cwd = Path.cwd()
-    load(path, os.environ, cwd)
+    load(path, os.environ, cwd, service=True)
     file = find_file(path, os.environ, cwd)
     if file is None:
         typer.echo("no configuration file: the defaults apply")
@@ -38,13 +39,24 @@ def schema() -> int:
 def get(path: Path | None, key: str | None) -> int:
     """Print the value in effect at the dotted `key`: a text as it is, everything else as JSON.
 
-    Secrets appear as stars. Raises ConfigError for a key that does not exist.
+    Secrets appear as stars, those inside URLs too. Raises ConfigError for a key that does not exist.
     """
     config = load(path, os.environ, Path.cwd())
-    tree: JsonValue = config.model_dump(mode="json", by_alias=True)
+    tree = _shown(config.model_dump(mode="json", by_alias=True), ())
     value = tree if key is None else _at(tree, key, key)
     typer.echo(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
     return 0
+
+
+def _shown(value: JsonValue, path: KeyPath) -> JsonValue:
+    """The value at `path` with stars in place of what may be a secret."""
+    if isinstance(value, dict):
+        return {name: _shown(below, (*path, name)) for name, below in value.items()}
+    if isinstance(value, list):
+        return [_shown(below, (*path, number)) for number, below in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+    return STARS if is_secret(path) else mask_url(value)[0]
 
 
 def _at(tree: JsonValue, rest: str, key: str) -> JsonValue:

@@ -55,18 +55,22 @@ async def service(config: Config) -> AsyncIterator[Path]:
         yield socket
         return
     from bot.cli.run import LOG_FILE, secrets
+    from bot.cli.shield import shield
     from bot.store.errors import StateLocked
     from bot.telemetry.logs import set_up
     from bot.telemetry.redact import Redactor
     from bot.wiring import Surroundings, build
 
     config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    set_up(Redactor(secrets(config)), config.state / LOG_FILE)
+    environ = dict(os.environ)
+    known = secrets(config, environ)
+    shield(known)
+    set_up(Redactor(known), config.state / LOG_FILE)
     # nobody waits at the end: what runs then is taken up again by the next service
     at_once = config.model_copy(update={"agent": config.agent.model_copy(update={"drain_seconds": 0.0})})
     for left in reversed(range(_TRIES)):
         try:
-            own = await build(at_once, Surroundings(environ=os.environ, only_local=True, on_wait=_refuse))
+            own = await build(at_once, Surroundings(environ=environ, only_local=True, on_wait=_refuse))
             break
         except StateLocked:
             if left == 0:

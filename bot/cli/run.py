@@ -9,16 +9,18 @@ import os
 import signal
 import sqlite3
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import structlog
 
+from bot.cli.shield import shield
 from bot.config.load import load
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.store.errors import StateLocked, StoreTooNew, StoreUnavailable
 from bot.telemetry.logs import set_up
-from bot.telemetry.redact import Redactor
+from bot.telemetry.redact import Redactor, mask_url
 
 log = structlog.get_logger()
 
@@ -31,14 +33,17 @@ def main(config_path: Path | None) -> int:
 
     Raises ConfigError, which the command line shows.
     """
-    config = load(config_path, os.environ, Path.cwd())
+    environ = dict(os.environ)
+    config = load(config_path, environ, Path.cwd(), service=True)
     interactive = config.channels.console.enabled and sys.stdin.isatty()
     from bot.gateway.server import GatewayError
 
     try:
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        set_up(Redactor(secrets(config)), config.state / LOG_FILE if interactive else None)
-        return asyncio.run(_run(config, interactive))
+        known = secrets(config, environ)
+        shield(known)
+        set_up(Redactor(known), config.state / LOG_FILE if interactive else None)
+        return asyncio.run(_run(config, interactive, environ))
     except (StateLocked, StoreTooNew, GatewayError) as error:
         print(error, file=sys.stderr)  # noqa: T201
     except (OSError, sqlite3.Error) as error:
@@ -46,17 +51,21 @@ def main(config_path: Path | None) -> int:
     return FAILED
 
 
-def secrets(config: Config) -> list[str]:
-    """Every secret of the configuration and of the environment it reads, for the redactor."""
+def secrets(config: Config, environ: Mapping[str, str]) -> list[str]:
+    """Every secret of the configuration, those inside URLs too, and of the environment it reads."""
     found = [key.get_secret_value() for provider in config.providers.values() for key in provider.api_keys]
-    found += [os.environ.get("ANTHROPIC_API_KEY", ""), os.environ.get("OPENAI_API_KEY", "")]
+    found += [environ.get("ANTHROPIC_API_KEY", ""), environ.get("OPENAI_API_KEY", "")]
+    urls = [environ.get("ANTHROPIC_BASE_URL", ""), environ.get("OPENAI_BASE_URL", "")]
+    urls += [provider.base_url or "" for provider in config.providers.values()]
+    urls += [config.channels.telegram.base_url, config.channels.telegram.base_file_url]
+    found += [secret for url in urls for secret in mask_url(url)[1]]
     for secret in (config.channels.telegram.token, config.gateway.token):
         if secret is not None:
             found.append(secret.get_secret_value())
     return found
 
 
-async def _run(config: Config, interactive: bool) -> int:
+async def _run(config: Config, interactive: bool, environ: Mapping[str, str]) -> int:
     from bot.wiring import Surroundings, build
 
     stop = asyncio.Event()
@@ -70,7 +79,7 @@ async def _run(config: Config, interactive: bool) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     # What the imports left stays for good: a full collection walks through it for up to 100 ms, all sessions waiting.
-    around = Surroundings(environ=os.environ, on_warm=gc.freeze, on_wait=_waits if interactive else lambda error: None)
+    around = Surroundings(environ=environ, on_warm=gc.freeze, on_wait=_waits if interactive else lambda error: None)
     service = await build(config, around)
 
     async def serve() -> None:

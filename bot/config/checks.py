@@ -6,11 +6,11 @@ of those was already reported, so that one slip of the pen is one line.
 
 import difflib
 import ipaddress
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.config.errors import KeyPath
+from bot.config.errors import ConfigError, KeyPath
 from bot.config.model import Config
 
 BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
@@ -30,8 +30,23 @@ def conflicts(config: Config, file: Path | None) -> Iterator[Conflict]:
     yield from _providers(config)
     yield from _telegram(config)
     yield from _identity_links(config)
+    yield from _tools(config)
     yield from _gateway(config)
     yield from _folders(config, file)
+
+
+def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[Conflict]:
+    """Yield what keeps a service with a port from starting: what `hark run` refuses and `hark config check` shows."""
+    if config.tools.exec.security == "full" and config.gateway.token is None:
+        text = "`full` needs gateway.token: without it every user of this machine could call the port"
+        yield Conflict(("tools", "exec", "security"), text, (("gateway", "token"),))
+    from bot.config.choose_model import choose_model  # with an HTTP client, which other commands do not need
+
+    try:
+        choose_model(config, environ, lambda _: None)
+    except ConfigError as error:
+        for problem in error.problems:
+            yield Conflict(problem.key, problem.text, (("providers",),))
 
 
 def is_loopback(host: str) -> bool:
@@ -81,6 +96,21 @@ def _identity_links(config: Config) -> Iterator[Conflict]:
             if owner.setdefault(one, person) != person:
                 text = f"`{one}` already belongs to `{owner[one]}`"
                 yield Conflict(("sessions", "identity_links", person, number), text)
+
+
+def _tools(config: Config) -> Iterator[Conflict]:
+    written = {"allow": config.tools.allow or (), "deny": config.tools.deny}
+    if not any(written.values()):
+        return
+    from agent.tools.registry import NAMES, matches
+
+    for key, patterns in written.items():
+        for number, pattern in enumerate(patterns):
+            if not any(matches(name, (pattern,)) for name in NAMES):
+                nearest = difflib.get_close_matches(pattern.lower(), NAMES, 1)
+                hint = f"; nearest is `{nearest[0]}`" if nearest else ""
+                text = f"`{pattern}` is no tool; allowed: {', '.join(sorted(NAMES))}, and * for anything{hint}"
+                yield Conflict(("tools", key, number), text)
 
 
 def _gateway(config: Config) -> Iterator[Conflict]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue, SecretStr
 
-from bot.config.errors import ConfigError, KeyPath, Problem
+from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config, ModelSettings, Provider
 
 Api = Literal["anthropic", "openai-chat", "offline"]
@@ -189,7 +189,7 @@ def _has_key(chosen: ChosenModel) -> bool:
 
 
 def _no_key(model: str, provider: str) -> Problem:
-    key: KeyPath = ("providers", provider, "api_keys")
     variable = _BY_NAME[provider].key_variable if provider in _BY_NAME else None
-    ways = f"write one here or set {variable}" if variable else "write one here"
-    return Problem("configuration", None, key, f"missing; agent.model is {model}, which needs a key: {ways}")
+    written = f"write one at providers.{provider}.api_keys"
+    ways = f"{written} or set {variable}" if variable else written
+    return Problem("configuration", None, ("agent", "model"), f"`{model}` needs a key: {ways}")

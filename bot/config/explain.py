@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 from bot.config.document import Place
 from bot.config.errors import KeyPath
 from bot.config.section import Section
+from bot.telemetry.redact import mask_url
 
 _SECRET_KEY = re.compile(r"token$|secret|passw|keys?$|authorization|cookie", re.IGNORECASE)
 _SECRET_LOOK = re.compile(r"(?=[\w:+=-]*\d)[\w:+=-]{24,}")
@@ -101,7 +102,7 @@ def shown(path: KeyPath, place: Place) -> str:
         return place.written
     if is_secret(path):
         return "a hidden value"
-    written = _SECRET_LOOK.sub("...", _USER_INFO.sub("//...@", place.written))
+    written = _SECRET_LOOK.sub("...", _USER_INFO.sub("//...@", mask_url(place.written)[0]))
     short = written if len(written) <= _LONGEST else written[: _LONGEST - 3] + "..."
     return f"`{''.join(letter if letter.isprintable() else '?' for letter in short)}`"
 

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.config.checks import conflicts
+from bot.config.checks import conflicts, service_conflicts
 from bot.config.document import Document, Place, read_document, touches, without
 from bot.config.errors import ConfigError, KeyPath, Problem
 from bot.config.explain import errors_of, explain
@@ -21,10 +21,11 @@ _LARGEST = 200_000
 """Bytes of a configuration file: the reader of YAML is slow, and a wrong file should be told at once."""
 
 
-def load(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Config:
+def load(path: Path | None, environ: Mapping[str, str], cwd: Path, *, service: bool = False) -> Config:
     """The configuration in `path`, in the file HARK_CONFIG names, in `cwd`/config.yaml, or the defaults.
 
     `workspace` and `state` come back absolute: relative to the file, or to `cwd` when there is none.
+    service: a service with a port is to be started with it, so what keeps that from starting counts as well.
     Raises ConfigError with every mistake, also when a file that was named cannot be read.
     """
     file = find_file(path, environ, cwd)
@@ -32,7 +33,7 @@ def load(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Config:
         return _absolute(Config(), cwd, environ)
     label = label_of(file, path, cwd)
     document = read_document(_read(file, label), environ)
-    config, problems = _check(document, file, environ)
+    config, problems = _check(document, file, environ, service)
     if problems:
         places = document.places
         found = {Problem(label, _line(document, line, key), key, text) for line, key, text in problems}
@@ -53,7 +54,7 @@ def find_file(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path 
 _Finding = tuple[int | None, KeyPath, str]
 
 
-def _check(document: Document, file: Path, environ: Mapping[str, str]) -> tuple[Config, list[_Finding]]:
+def _check(document: Document, file: Path, environ: Mapping[str, str], service: bool) -> tuple[Config, list[_Finding]]:
     """Every mistake of a document. What is wrong is taken out until the rest holds, so that rules between
     keys are still checked in a file that has a wrong value elsewhere."""
     findings: list[_Finding] = [(flaw.line, flaw.path, flaw.text) for flaw in document.flaws]
@@ -71,7 +72,7 @@ def _check(document: Document, file: Path, environ: Mapping[str, str]) -> tuple[
             without(tree, path)
         reported |= {tuple(part for part in error["loc"] if part != "[key]") for error in errors}
     config = _absolute(Config.model_validate(tree), file.parent, environ)
-    for conflict in conflicts(config, file):
+    for conflict in (*conflicts(config, file), *(service_conflicts(config, environ) if service else ())):
         if not any(touches(reported, path) for path in (conflict.path, *conflict.read)):
             findings.append((None, conflict.path, conflict.text))
     return config, findings

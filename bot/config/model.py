@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, JsonValue, SecretStr, StringConstra
 
 from bot.config.channels import Channels
 from bot.config.section import Section
-from bot.config.values import ModelName, Person, Seconds, Secret, Span, Url, Whole
+from bot.config.values import ModelName, Person, Seconds, Span, Token, Url, Whole
 
 Thinking = Literal["auto", "off", "low", "medium", "high", "x-high"]
 DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
@@ -106,7 +106,10 @@ class Gateway(Section):
         default="127.0.0.1", min_length=1, description="Address to listen on; beyond loopback needs a token."
     )
     port: Whole = Field(default=8420, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
-    token: Secret = Field(default=None, description="Bearer token that every request must carry.")
+    token: Token = Field(
+        default=None,
+        description="Bearer token that every request must carry; without it callers are persons, not owners.",
+    )
 
 
 class Config(Section):

@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError
 
 PLATFORMS = ("telegram", "discord", "slack", "console", "http")
 
+_SHORTEST_TOKEN = 16
 _DURATION = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?")
 _DURATION_PATTERN = r"^(\d+d)?(\d+h)?(\d+m)?(\d+(\.\d+)?s)?$"
 
@@ -115,6 +116,14 @@ def _check_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _check_token(value: SecretStr | None) -> SecretStr | None:
+    token = None if value is None else value.get_secret_value()
+    if token is not None and (len(token) < _SHORTEST_TOKEN or len(set(token)) == 1 or any(map(str.isspace, token))):
+        allowed = f"at least {_SHORTEST_TOKEN} characters, not all the same, without spaces"
+        raise refused(f"{allowed}; `openssl rand -hex 32` writes a good one")
+    return value
+
+
 def _empty_is_none(value: object) -> object:
     return None if value == "" else value
 
@@ -157,3 +166,6 @@ Url = Annotated[str, AfterValidator(_check_url)]
 
 Secret = Annotated[SecretStr | None, BeforeValidator(_empty_is_none)]
 """A secret, or none; an empty text (an unset variable with an empty default) is none."""
+
+Token = Annotated[SecretStr | None, AfterValidator(_check_token)]
+"""A secret of one's own choice that nobody guesses; an empty one is a mistake here, since it would open a door."""

@@ -1,15 +1,16 @@
 """Who may call: decided before a route sees the request (the rules are those of `docs/http.md`).
 
-With a token: whoever sends it. Without one: programs of this machine, but no web page that a browser on it shows;
-therefore loopback names only (against DNS rebinding), JSON bodies and no foreign origin. A Unix socket lets everyone
-in who can open it.
+With a token: whoever sends it, as an owner. Without one: programs of this machine, as persons with sessions of their
+own, but no web page that a browser on it shows; therefore loopback names only (against DNS rebinding), JSON bodies and
+no foreign origin. A Unix socket lets everyone in who can open it, as an owner.
 """
 
 import hmac
 import re
+from enum import Enum
 
 import structlog
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.gateway.answers import Problem
@@ -21,20 +22,51 @@ _OWN_SITES = (b"none", b"same-origin")
 _LOCAL_HINT = "Without gateway.token only programs of this machine are answered; set a token for anything else."
 
 
+class Caller(Enum):
+    """Who a request is by."""
+
+    SOCKET = "socket"
+    TOKEN = "token"
+    PERSON = "person"
+
+    @property
+    def sessions(self) -> str:
+        """How the keys of the sessions begin that are open to them."""
+        return "agent:main:http:direct:" if self is Caller.PERSON else ""
+
+    def check_session(self, session_key: str) -> None:
+        """Raises Problem when this session is not open to them."""
+        if not session_key.startswith(self.sessions):
+            raise not_open(f"Without a token only the sessions {self.sessions}* are open.")
+
+
+def caller(request: Request) -> Caller:
+    """Who a request is by."""
+    found: Caller = request.scope["hark.caller"]
+    return found
+
+
+def not_open(message: str) -> Problem:
+    """Something is there, and not for callers without a token."""
+    return Problem(
+        403, "owners_only", message, "Set gateway.token and send it, or use the Unix socket in the state directory."
+    )
+
+
 class Guard:
     """Stands in front of the routes of one listener, and turns what nobody expected into a plain 500.
 
-    token: what callers must send, None for the rules without one. owner: callers are let in as they are.
+    token: what callers must send, None for the rules without one. socket: callers are let in as they are.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None, *, owner: bool) -> None:
+    def __init__(self, app: ASGIApp, token: str | None, *, socket: bool) -> None:
         self._app = app
         self._token = token.encode() if token is not None else None
-        self._owner = owner
+        self._caller = Caller.SOCKET if socket else Caller.PERSON if token is None else Caller.TOKEN
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["hark.owner"] = self._owner
-        if not self._owner and scope["path"].startswith("/v1/"):
+        scope["hark.caller"] = self._caller
+        if self._caller is not Caller.SOCKET and scope["path"].startswith("/v1/"):
             problem = self._refusal(dict(scope["headers"]))
             if problem is not None:
                 await problem.response()(scope, receive, send)

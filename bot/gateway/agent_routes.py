@@ -12,8 +12,10 @@ from starlette.responses import Response
 
 from bot import wording
 from bot.agent_api import OPEN, AgentApi, IdempotencyConflict, Submission
+from bot.gateway.access import Caller, caller
 from bot.gateway.answers import Problem, answer, moment, no_such_run
 from bot.gateway.closing import Closing
+from bot.inbound.access import OWNER, PERSON
 from bot.store.values import TurnState, TurnView
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place
@@ -74,8 +76,9 @@ class AgentRoutes:
             raise _invalid("Idempotency-Key must be 1 to 200 visible ASCII characters.")
         body = _parse(SubmitBody, await read_body(request))
         session_key = resolve_session(body.session or DEFAULT_NAME)
+        caller(request).check_session(session_key)
         self._refuse_when_stopping()
-        console = request.scope["hark.owner"] and session_key == console_key()
+        console = caller(request) is Caller.SOCKET and session_key == console_key()
         if console:
             place = CONSOLE
         else:
@@ -84,7 +87,7 @@ class AgentRoutes:
             text=body.message,
             session_key=session_key,
             place=place,
-            sender=place.channel,
+            sender=_sender(request),
             idempotency_key=idempotency_key,
         )
         try:
@@ -103,33 +106,38 @@ class AgentRoutes:
         """GET /v1/agent/{run_id}, with `?wait=S`."""
         run_id = request.path_params["run_id"]
         seconds = _wait_of(request)
+        view = await self._seen(request)
         if seconds is None:
-            return answer(_as_json(_known(await self._api.turn(run_id)), request))
+            return answer(_as_json(view, request))
         try:
             async with self._closing.within(None):
                 found = await self._api.wait(run_id, seconds)
         except TimeoutError:
             found = await self._api.turn(run_id)
-        view = _known(found)
+        view = seen_by(caller(request), found)
         return answer(_as_json(view, request), 202 if view.state in OPEN else 200)
 
     async def abort(self, request: Request) -> Response:
         """DELETE /v1/agent/{run_id}."""
         run_id = request.path_params["run_id"]
-        _known(await self._api.turn(run_id))
+        await self._seen(request)
         if not await self._api.abort(run_id):
             raise _ended()
-        return answer(_as_json(_known(await self._api.turn(run_id)), request))
+        return answer(_as_json(await self._seen(request), request))
 
     async def steer(self, request: Request) -> Response:
         """POST /v1/agent/{run_id}/steer."""
         run_id = request.path_params["run_id"]
         body = _parse(SteerBody, await read_body(request))
         self._refuse_when_stopping()
-        _known(await self._api.turn(run_id))
-        if not await self._api.steer(run_id, body.message):
+        await self._seen(request)
+        if not await self._api.steer(run_id, body.message, _sender(request)):
             raise _ended()
         return answer({"run_id": run_id, "status": "accepted"}, 202)
+
+    async def _seen(self, request: Request) -> TurnView:
+        """The run of the path, if it is the caller's business. Raises Problem."""
+        return seen_by(caller(request), await self._api.turn(request.path_params["run_id"]))
 
     def _refuse_when_stopping(self) -> None:
         if not self.intake:
@@ -206,10 +214,15 @@ def _wait_of(request: Request) -> float | None:
     return seconds
 
 
-def _known(view: TurnView | None) -> TurnView:
-    if view is None:
+def seen_by(caller: Caller, view: TurnView | None) -> TurnView:
+    """The run, as this caller may see it. Raises Problem: one that is not open to them is as if it were not there."""
+    if view is None or not view.session_key.startswith(caller.sessions):
         raise no_such_run()
     return view
+
+
+def _sender(request: Request) -> str:
+    return PERSON if caller(request) is Caller.PERSON else OWNER
 
 
 def _as_json(view: TurnView, request: Request) -> dict[str, object]:
@@ -219,7 +232,7 @@ def _as_json(view: TurnView, request: Request) -> dict[str, object]:
     error = None
     if view.state is TurnState.FAILED:
         error = {"kind": view.error_kind or "internal", "message": wording.failure(view.error_kind)}
-        if request.scope["hark.owner"] and view.error_message:
+        if caller(request) is not Caller.PERSON and view.error_message:
             error["detail"] = view.error_message
     return {
         "run_id": view.turn_id,

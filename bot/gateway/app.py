@@ -13,8 +13,9 @@ from bot.agent_api import AgentApi
 from bot.bus import EventBus
 from bot.commands.status import StatusView
 from bot.gateway import console_stream
-from bot.gateway.agent_routes import AgentRoutes, resolve_session
-from bot.gateway.answers import Problem, answer, moment, no_such_run, not_yet, store_unavailable
+from bot.gateway.access import Caller, caller, not_open
+from bot.gateway.agent_routes import AgentRoutes, resolve_session, seen_by
+from bot.gateway.answers import Problem, answer, moment, not_yet, store_unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.event_stream import EventStreams, Filter
 from bot.gateway.sse import EventStreamResponse, read_id
@@ -54,27 +55,29 @@ class Routes:
         return answer(_report(found), 200 if found.ready else 503)
 
     async def status(self, request: Request) -> Response:
-        """GET /v1/status."""
-        shown = asdict(await self._served.status())
-        if not request.scope["hark.owner"]:
-            del shown["last_failure"]
-        return answer(shown)
+        """GET /v1/status, for owners."""
+        if caller(request) is Caller.PERSON:
+            raise not_open("The state of the service is for its owners.")
+        return answer(asdict(await self._served.status()))
 
     async def events(self, request: Request) -> Response | EventStreamResponse:
         """GET /v1/events."""
         query = request.query_params
         session, run_id = query.get("session") or None, query.get("run") or None
         last_id = request.headers.get("last-event-id") or query.get("last_event_id") or None
-        if run_id is not None and await self._served.api.turn(run_id) is None:
-            raise no_such_run()
+        key = resolve_session(session) if session else None
+        if key is not None:
+            caller(request).check_session(key)
+        if run_id is not None:
+            seen_by(caller(request), await self._served.api.turn(run_id))
         if run_id is not None and last_id == f"{run_id}/end":
             return Response(status_code=204)  # tells an EventSource that there is nothing to come back for
-        wanted = Filter(resolve_session(session) if session else None, run_id, request.scope["hark.owner"])
+        wanted = Filter(key, run_id, caller(request).sessions, caller(request) is not Caller.PERSON)
         return EventStreamResponse(self._streams.chunks(wanted, read_id(last_id) if last_id else None))
 
     async def console(self, request: Request) -> EventStreamResponse:
         """GET /v1/console, on the Unix socket alone."""
-        if not request.scope["hark.owner"]:
+        if caller(request) is not Caller.SOCKET:
             raise HTTPException(404)
         if self._served.console is None:
             raise Problem(404, "console_disabled", "The console channel is not enabled.", "Set channels.console.")

@@ -25,11 +25,13 @@ _EARLY_TYPES = ("message_start", "notice", "compaction_start", "compaction_end")
 class Filter:
     """What a client wants to see, None for all. A stream of one run ends with the run.
 
+    sessions: how the keys of the sessions begin that are open to it.
     causes: whether it may see why a run failed in the words of whoever refused.
     """
 
     session_key: str | None = None
     run_id: str | None = None
+    sessions: str = ""
     causes: bool = True
 
 
@@ -52,7 +54,7 @@ class EventStreams:
         stream = _Stream(self._reads, wanted, last_id)
         while True:
             newest = await self._reads.last_event()  # what is stored from here on is told to the subscription
-            subscription = self._bus.subscribe(wanted.session_key, wanted.run_id)
+            subscription = self._bus.subscribe(wanted.session_key, wanted.run_id, wanted.sessions)
             told = self._bus.told(subscription, stream.last_id)
             try:
                 yield HELLO
@@ -115,7 +117,7 @@ class _Stream:
         seq, run_id, seen = await self._begin(newest)
         more = True
         while more:
-            page = await self._reads.events_after(seq, wanted.session_key, wanted.run_id, _PAGE)
+            page = await self._reads.events_after(seq, wanted.session_key, wanted.run_id, _PAGE, wanted.sessions)
             more = len(page) == _PAGE and page[-1].seq < newest
             frames: list[bytes] = []
             for event in page:

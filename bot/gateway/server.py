@@ -19,7 +19,7 @@ from bot.gateway.agent_routes import AgentRoutes
 from bot.gateway.answers import starting
 from bot.gateway.app import Served, build
 from bot.gateway.closing import Closing
-from bot.gateway.listener import Listener
+from bot.gateway.listener import Listener, tell_failures
 from bot.gateway.unix_socket import listening_socket
 from bot.health import Report
 from bot.store.transcripts import Reads
@@ -71,8 +71,8 @@ class Gateway:
         served = Served(api=api, reads=reads, bus=bus, health=health, status=status, console=console)
         self._app = build(served, self._agent, self._closing)
         self._open = False
-        self._tcp = Listener(Guard(self._once_open, settings.token, owner=False))
-        self._unix = Listener(Guard(self._once_open, None, owner=True))
+        self._tcp = Listener(Guard(self._once_open, settings.token, socket=False))
+        self._unix = Listener(Guard(self._once_open, None, socket=True))
         self._port: int | None = None
 
     @property
@@ -82,6 +82,7 @@ class Gateway:
 
     async def start(self) -> None:
         """Listen; only health is shown yet. Raises GatewayError when the port or the socket cannot be had."""
+        tell_failures(asyncio.get_running_loop())
         try:
             await self._unix.start_unix(listening_socket(self._socket_path))
         except OSError as error:

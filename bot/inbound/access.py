@@ -18,6 +18,22 @@ class AccessRules:
 
 LOCAL = (ChatKind.CONSOLE, ChatKind.API)
 """Places whose callers the gateway has let in already."""
+OWNER, PERSON = "owner", "person"
+"""Senders of what comes over HTTP, stored with each message: by the token or the Unix socket, and without."""
+
+
+def is_trusted(message: InboundMessage) -> bool:
+    """Whether somebody vouches for the sender: a channel's rules, a token, or the permissions of a socket."""
+    origin = message.origin
+    return origin.place.kind is not ChatKind.API or origin.sender == OWNER
+
+
+def is_owner(owners: Collection[str], message: InboundMessage) -> bool:
+    """Whether a message is by an owner: one of the list, or whoever has the terminal, the socket or the token."""
+    origin = message.origin
+    if origin.place.kind in LOCAL:
+        return is_trusted(message)
+    return f"{origin.place.channel}:{origin.sender}" in owners
 
 
 def refusal(message: InboundMessage, rules: AccessRules | None) -> str | None:

@@ -210,9 +210,7 @@ def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
         ).fetchone()
         db.execute("UPDATE conversation SET moved_to=? WHERE conv_id=?", (new, old))
         db.execute(
-            "UPDATE delivery SET conv_id=? WHERE conv_id=? AND state IN ('planned','sending','unknown')"
-            " AND state <> 'sending'",
-            (new, old),
+            "UPDATE delivery SET conv_id=? WHERE conv_id=? AND state IN ('planned','sending','unknown')", (new, old)
         )
         db.execute(
             "UPDATE turn SET reply_conv=? WHERE reply_conv=? AND state IN ('queued','running','parked')", (new, old)

@@ -18,11 +18,10 @@ CRASHES = 2
 
 @dataclass(frozen=True, slots=True)
 class CutTurn:
-    """A turn that was running when the process died, and the processes it left behind."""
+    """A turn that was running when the process died."""
 
     turn_id: str
     channel: str
-    leftovers: tuple[Leftover, ...]
 
 
 class Recovery:
@@ -33,6 +32,27 @@ class Recovery:
         self._writer = writer
         self._now = now
 
+    async def leftovers(self) -> Sequence[Leftover]:
+        """Processes that nobody has seen end: their turns may be running, or stopped before the process was."""
+
+        def work(db: sqlite3.Connection) -> list[Leftover]:
+            found = db.execute("SELECT pid, pid_started FROM tool_call WHERE pid IS NOT NULL").fetchall()
+            return [Leftover(pid=pid, started=started) for pid, started in found]
+
+        return await self._database.read(work)
+
+    async def forget(self, ended: Sequence[Leftover]) -> None:
+        """These processes are known to have ended."""
+
+        def work(db: sqlite3.Connection) -> None:
+            db.executemany(
+                "UPDATE tool_call SET pid=NULL, pid_started=NULL WHERE pid=? AND pid_started=?",
+                [(leftover.pid, leftover.started) for leftover in ended],
+            )
+
+        if ended:
+            await self._writer.write(work)
+
     async def cut_turns(self) -> Sequence[CutTurn]:
         """Turns found running, oldest first."""
 
@@ -41,7 +61,7 @@ class Recovery:
                 "SELECT turn_id, channel FROM turn JOIN conversation ON conv_id = reply_conv"
                 " WHERE state IN ('running','parked') AND state='running' ORDER BY created_at"
             ).fetchall()
-            return [CutTurn(turn_id, channel, repair.leftovers(db, turn_id)) for turn_id, channel in found]
+            return [CutTurn(turn_id, channel) for turn_id, channel in found]
 
         return await self._database.read(work)
 

@@ -11,7 +11,6 @@ from agent.cut import CUT_NOTE, INTERRUPTED, NOT_EXECUTED
 from agent.events import KeptEvent, MessageEnd, MessageStart, RunRef, ToolExecutionEnd, start_id
 from agent.message import Entry, Message, Text, ToolResult, Usage
 from bot.store import rows
-from bot.store.values import Leftover
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +74,6 @@ def close_calls(
             )
     rows.keep_events(db, ends)
     return tuple(ends)
-
-
-def leftovers(db: sqlite3.Connection, turn_id: str) -> tuple[Leftover, ...]:
-    """Processes of calls that are still marked as running."""
-    found = db.execute(
-        "SELECT pid, pid_started FROM tool_call WHERE turn_id=? AND state='running' AND pid IS NOT NULL", (turn_id,)
-    ).fetchall()
-    return tuple(Leftover(pid=pid, started=started) for pid, started in found)
 
 
 def release_messages(db: sqlite3.Connection, turn_id: str) -> None:

@@ -116,16 +116,16 @@ class Reads:
         return await self._database.read(work)
 
     async def events_after(
-        self, seq: int, session_key: str | None, run_id: str | None, limit: int
+        self, seq: int, session_key: str | None, run_id: str | None, limit: int, sessions: str = ""
     ) -> Sequence[StoredEvent]:
-        """Kept events after a position, oldest first."""
+        """Kept events after a position, oldest first; of sessions whose keys begin with `sessions`."""
 
         def work(db: sqlite3.Connection) -> list[StoredEvent]:
             found = db.execute(
                 "SELECT seq, event_id, json_extract(body, '$.type'), body FROM event WHERE seq > ?1"
                 " AND json_valid(body) AND (?2 IS NULL OR session_key = ?2) AND (?3 IS NULL OR turn_id = ?3)"
-                " ORDER BY seq LIMIT ?4",
-                (seq, session_key, run_id, limit),
+                " AND instr(session_key, ?5) = 1 ORDER BY seq LIMIT ?4",
+                (seq, session_key, run_id, limit, sessions),
             ).fetchall()
             return [StoredEvent(seq=row[0], event_id=row[1], type=row[2], body=row[3]) for row in found]
 

@@ -179,8 +179,9 @@ class Turns:
                 result, state = call.result, call.state
                 message = Message("tool", (result,))
                 lines.append(rows.append_entry(db, transcript_id, "tool_result", message, run.turn_id, step))
-                db.execute(
-                    "UPDATE tool_call SET state=? WHERE turn_id=? AND call_id=?", (state, run.turn_id, result.call_id)
+                db.execute(  # what a tool began has ended when it returns
+                    "UPDATE tool_call SET state=?, pid=NULL, pid_started=NULL WHERE turn_id=? AND call_id=?",
+                    (state, run.turn_id, result.call_id),
                 )
             rows.keep_events(db, events)
             if batch_done:

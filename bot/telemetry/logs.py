@@ -5,7 +5,9 @@ The redactor works on the finished line, tracebacks included, so that no field c
 
 import logging
 import logging.handlers
+import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 
 import structlog
@@ -56,14 +58,25 @@ def set_up(redactor: Redactor, file: Path | None) -> None:
     if file is None:
         handler = logging.StreamHandler()
     else:
-        file.touch(mode=0o600)
-        handler = logging.handlers.RotatingFileHandler(file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
+        handler = _PrivateFile(file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class _PrivateFile(logging.handlers.RotatingFileHandler):
+    """A file that only its owner can read, also after it was renamed and begun anew."""
+
+    def _open(self) -> TextIOWrapper:
+        def private(path: str, flags: int) -> int:
+            descriptor = os.open(path, flags, 0o600)
+            os.fchmod(descriptor, 0o600)
+            return descriptor
+
+        return open(self.baseFilename, "a", encoding=self.encoding, opener=private)
 
 
 class _Redacting(structlog.stdlib.ProcessorFormatter):

@@ -1,10 +1,14 @@
-"""Keeps secrets out of what is written down: every known secret is replaced wherever it stands in a log line."""
+"""Keeps secrets out of what is written down and shown: known ones wherever they stand, and what URLs may hold."""
 
+import re
 from collections.abc import Iterable
+from urllib.parse import unquote, urlsplit
 
 MASK = "[secret]"
+STARS = "**********"
 _SHORTEST = 6
 """Shorter strings are no secrets worth the name, and would blank out ordinary words."""
+_LOOKS_SECRET = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w:.~+=%-]{16,}")
 
 
 class Redactor:
@@ -20,3 +24,34 @@ class Redactor:
             if secret in text:
                 text = text.replace(secret, MASK)
         return text
+
+
+def mask_url(url: str) -> tuple[str, list[str]]:
+    """A URL with stars for what may be a secret, and what that was; a text that is none comes back as it is.
+
+    That is: user and password, the values of the query, the fragment, and pieces of the path that look like keys.
+    """
+    found: list[str] = []
+
+    def hide(text: str) -> str:
+        found.extend({text, unquote(text)} - {""})
+        return STARS if text else ""
+
+    if "://" not in url:
+        return url, found
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return hide(url), found
+    user_info, at, host = parts.netloc.rpartition("@")
+    user, colon, password = user_info.partition(":")
+    shown = parts._replace(
+        netloc=(hide(password if colon else user) + at if at else "") + host,
+        path="/".join(hide(piece) if _LOOKS_SECRET.fullmatch(piece) else piece for piece in parts.path.split("/")),
+        query="&".join(
+            f"{name}={hide(value)}" if is_pair else hide(name)
+            for name, is_pair, value in (piece.partition("=") for piece in parts.query.split("&"))
+        ),
+        fragment=hide(parts.fragment),
+    )
+    return shown.geturl(), found

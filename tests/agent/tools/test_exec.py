@@ -26,6 +26,8 @@ from tests.agent.tools.calls import Notes
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere orphans cannot be found")
+
 PROJECT = Path(__file__).parents[3]
 
 
@@ -54,21 +56,28 @@ class Call:
 
     def __init__(self, root: Path, command: str, notes: Notes | None = None) -> None:
         self.notes = notes or Notes()
-        self._said = asyncio.Event()
+        self._news = asyncio.Event()
         tool = ExecTool(Workspace(root), 600)
         context = self.notes.context(update=self._update)
         self.task = asyncio.create_task(tool.run(ExecParameters(command=command), context))
 
     def _update(self, text: str) -> None:
         self.notes.updates.append(text)
-        self._said.set()
+        self._news.set()
+
+    async def said(self, word: str) -> None:
+        """Return once the command has said this."""
+        while word not in "".join(self.notes.updates):
+            self._news.clear()
+            async with asyncio.timeout(10):
+                await self._news.wait()
 
     async def pids(self, count: int) -> list[int]:
         """The pids the command printed, once there are that many, and its own first."""
         while len(pids := "".join(self.notes.updates).split()) < count:
-            self._said.clear()
+            self._news.clear()
             async with asyncio.timeout(10):
-                await self._said.wait()
+                await self._news.wait()
         return [self.notes.started[0][0], *(int(pid) for pid in pids)]
 
 
@@ -188,14 +197,92 @@ async def test_a_background_process_ends_with_its_command(root: Path) -> None:
     assert sight.ended()
 
 
-async def test_one_that_left_the_group_and_keeps_the_pipe_open_holds_nothing_up(root: Path) -> None:
-    away = root / "away.py"
-    away.write_text("import os\nos.setsid()\nprint(os.getpid(), flush=True)\nopen('pipe').read()\n")
-    answer = await run(root, f"mkfifo told; {sys.executable} away.py | tee told & read -r pid < told; echo $pid")
-    pid = int(answer.text.split()[-1])
-    sight = Sight(pid)
+DAEMON = """
+import os, sys
+if os.fork():
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+print(os.getpid(), flush=True)
+os.execve("/bin/sh", ["sh", "-c", "trap '' TERM HUP; read -r line < pipe"], {})
+"""
+DETACHED = {
+    "setsid": "setsid sh -c 'echo $$; read -r line < pipe' &",
+    "nohup": "nohup sh -c 'trap \"\" TERM; echo $$; read -r line < pipe' & disown",
+    "daemon, its environment emptied": f"{sys.executable} daemon.py &",
+}
+
+
+@linux
+@pytest.mark.parametrize("command", DETACHED.values(), ids=DETACHED)
+@pytest.mark.parametrize("way", ["the command ends", "abort"])
+async def test_what_detaches_itself_ends_with_its_command(root: Path, command: str, way: str) -> None:
+    (root / "daemon.py").write_text(DAEMON)
+    os.mkfifo(root / "gate")
+    call = Call(root, f"{command}\nread -r line < gate")
+    _, away = await call.pids(1)
+    sight = Sight(away)
+    assert os.getsid(away) != os.getsid(call.notes.started[0][0]) or "nohup" in command
     assert not sight.ended(0)
-    await asyncio.to_thread((root / "pipe").write_text, "")
+    if way == "abort":
+        call.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call.task
+    else:
+        await asyncio.to_thread((root / "gate").write_text, "go\n")
+        assert (await call.task).text.startswith("[exit code 0]")
+    assert sight.ended(0)
+
+
+FLEEING = """
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+alive = os.open("alive", os.O_WRONLY)
+print("fleeing", flush=True)
+while True:
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+"""
+
+
+@linux
+async def test_one_that_forks_while_it_is_being_killed_ends_too(root: Path) -> None:
+    """Each lives for a moment only and leaves a child in a session of its own; all hold the pipe `alive` open."""
+    (root / "flee.py").write_text(FLEEING)
+    os.mkfifo(root / "alive")
+    alive = os.open(root / "alive", os.O_RDONLY | os.O_NONBLOCK)
+    call = Call(root, f"{sys.executable} flee.py & read -r line < pipe")
+    await call.said("fleeing")
+    call.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call.task
+    assert select.select([alive], [], [], 10)[0], "it is still there"
+    assert os.read(alive, 1) == b""
+    os.close(alive)
+
+
+@linux
+async def test_signals_to_its_own_group_do_not_loosen_the_gate(root: Path) -> None:
+    call = Call(
+        root, "setsid sh -c 'echo $$; read -r line < pipe' & read -r line < gate; kill -TERM 0; kill -HUP $PPID"
+    )
+    os.mkfifo(root / "gate")
+    _, pid = await call.pids(1)
+    sight = Sight(pid)
+    await asyncio.to_thread((root / "gate").write_text, "go\n")
+    assert (await call.task).text.startswith("[ended by signal SIGTERM]")
+    assert sight.ended(0)
+
+
+async def test_a_command_that_kills_its_gate_ends_with_it(root: Path) -> None:
+    call = Call(root, "(read -r line < pipe) & echo $!; read -r line < gate; kill -KILL $PPID; read -r line < pipe")
+    os.mkfifo(root / "gate")
+    _, background = await call.pids(1)
+    sight = Sight(background)
+    await asyncio.to_thread((root / "gate").write_text, "go\n")
+    assert (await call.task).text.startswith("[ended by signal SIGKILL]")
     assert sight.ended()
 
 
@@ -229,7 +316,7 @@ async def started(pid, pid_started):
         os.kill(os.getpid(), signal.SIGKILL)
 
 async def main():
-    command = "echo begun > ran; echo $$; read -r line < pipe; echo over > ran"
+    command = "echo begun > ran; echo $PPID; read -r line < pipe; echo over > ran"
     context = Notes().context(started, lambda text: print(text, flush=True))
     await ExecTool(Workspace(Path(sys.argv[1])), 600).run(ExecParameters(command=command), context)
 
@@ -270,9 +357,9 @@ def test_what_a_crash_left_running_is_ended_by_pid_and_start_time(root: Path) ->
         program.kill()
         program.wait(10)
         sight = Sight(int(pid))
-        assert not end_leftover(int(pid), pid_started + "0")
-        assert not end_leftover(int(pid), "")
-        assert not sight.ended(0)
+        assert end_leftover(int(pid), pid_started + "0")
+        assert end_leftover(int(pid), "")
+        assert not sight.ended(0), "another process was meant"
         assert end_leftover(int(pid), pid_started)
         assert sight.ended()
     assert (root / "ran").read_text() == "begun\n"
@@ -286,7 +373,7 @@ def test_a_process_that_leads_no_group_is_left_alone() -> None:
         bystander.communicate()
         assert bystander.returncode == 0
     assert start_time(bystander.pid) is None
-    assert not end_leftover(bystander.pid, pid_started)
+    assert end_leftover(bystander.pid, pid_started)
     own = start_time(os.getpid())
     assert own is not None
     assert not end_leftover(os.getpid(), own)

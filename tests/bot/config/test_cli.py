@@ -72,7 +72,8 @@ def test_the_file_is_named_before_or_after_the_command(tmp_path: Path, early: bo
 
 def test_get(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
-        "gateway: {token: sesame}\nproviders: {openai: {api_keys: [sk-1], models: {gpt-5.1: {max_output: 7}}}}"
+        "gateway: {token: sesame-0123456789}\n"
+        "providers: {openai: {api_keys: [sk-1], models: {gpt-5.1: {max_output: 7}}}}"
     )
     everything = hark(tmp_path, "config", "get").stdout
     assert "sesame" not in everything
@@ -83,6 +84,43 @@ def test_get(tmp_path: Path) -> None:
     done = hark(tmp_path, "config", "get", "gateway.prt")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "hark config get: gateway.prt: unknown key; nearest known name is `port`\n"
+
+
+def test_get_shows_no_secret_inside_urls_or_parameters(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "providers:\n  proxy:\n    api: openai-chat\n"
+        "    base_url: https://ada:pass%40word@host.example:8443/v1/tok3n-tok3n-tok3n/x?key=q1&v=q2&q3#f1\n"
+        "    models: {m: {params: {temperature: 0.5, api_key: p1p1}}}\n"
+        "channels: {telegram: {base_url: 'http://host.example/bot'}}\n"
+    )
+    found = json.loads(hark(tmp_path, "config", "get", "providers.proxy").stdout)
+    stars = "*" * 10
+    assert found["base_url"] == f"https://{stars}@host.example:8443/v1/{stars}/x?key={stars}&v={stars}&{stars}#{stars}"
+    assert found["models"]["m"]["params"] == {"temperature": 0.5, "api_key": stars}
+    assert hark(tmp_path, "config", "get", "channels.telegram.base_url").stdout == "http://host.example/bot\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("tools:\n  exec: {security: full}\n", "config.yaml:2: tools.exec.security: `full` needs gateway.token"),
+        ("agent:\n  model: openai/x\n", "config.yaml:2: agent.model: `openai/x` needs a key"),
+        ("gateway: {token: short}\n", "config.yaml:1: gateway.token: found a hidden value"),
+        ("gateway: {host: 0.0.0.0}\n", "config.yaml:1: gateway.host: `0.0.0.0` can be reached"),
+        ("tools: {deny: [exce]}\n", "config.yaml:1: tools.deny[0]: `exce` is no tool"),
+    ],
+)
+def test_check_says_what_run_says(tmp_path: Path, text: str, mistake: str) -> None:
+    (tmp_path / "config.yaml").write_text(text)
+    checked, started = hark(tmp_path, "config", "check"), hark(tmp_path, "run")
+    assert checked.stderr.startswith(mistake)
+    assert (checked.returncode, checked.stderr) == (started.returncode, started.stderr) == (2, checked.stderr)
+    assert not (tmp_path / "state").exists()
+
+
+def test_what_only_a_service_needs_keeps_nobody_else_from_asking(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("agent: {model: openai/x}\ntools: {exec: {security: full}}\n")
+    assert hark(tmp_path, "config", "get", "agent.model").stdout == "openai/x\n"
 
 
 def test_schema_is_one(tmp_path: Path) -> None:

@@ -320,7 +320,29 @@ tools: {{deny: "${{KEY}}"}}
         assert read(tmp_path, f"gateway: {{host: '{host}'}}").gateway.host == host
 
     def test_another_address_with_a_token(self, tmp_path: Path) -> None:
-        assert read(tmp_path, "gateway: {host: 0.0.0.0, token: abc}").gateway.host == "0.0.0.0"
+        assert read(tmp_path, "gateway: {host: 0.0.0.0, token: abcdefgh-0123456}").gateway.host == "0.0.0.0"
+
+    @pytest.mark.parametrize(
+        "token", ["''", "'   '", "fifteen-charact", "aaaaaaaaaaaaaaaaaaaa", "sixteen or more with spaces"]
+    )
+    def test_a_weak_token(self, tmp_path: Path, token: str) -> None:
+        (mistake,) = mistakes(tmp_path, f"agent: {{}}\ngateway: {{token: {token}}}")
+        assert mistake.startswith("config.yaml:2: gateway.token: found a hidden value; allowed: at least 16 characters")
+
+    def test_an_unset_token_is_not_a_password(self, tmp_path: Path) -> None:
+        assert mistakes(tmp_path, "gateway: {token: '${HARK_TOKEN:-}'}") != []
+        assert read(tmp_path, "gateway: {token: null}").gateway.token is None
+
+    @pytest.mark.parametrize("key", ["allow", "deny"])
+    def test_names_of_tools(self, tmp_path: Path, key: str) -> None:
+        assert mistakes(tmp_path, f"tools:\n  {key}:\n  - read\n  - exce\n  - WRTE\n  - w*\n  - web_*") == [
+            f"config.yaml:4: tools.{key}[1]: `exce` is no tool; allowed: exec, read, write, and * for anything;"
+            " nearest is `exec`",
+            f"config.yaml:5: tools.{key}[2]: `WRTE` is no tool; allowed: exec, read, write, and * for anything;"
+            " nearest is `write`",
+            f"config.yaml:7: tools.{key}[4]: `web_*` is no tool; allowed: exec, read, write, and * for anything",
+        ]
+        assert read(tmp_path, f"tools: {{{key}: ['*', Exec, r?ad]}}").tools
 
     @given(st.text(st.sampled_from("abc:-[]{}\"'#&*!|>%@`$ \n\t~?,.0"), max_size=40))
     def test_any_text_is_a_configuration_or_mistakes(self, tmp_path_factory: pytest.TempPathFactory, text: str) -> None:

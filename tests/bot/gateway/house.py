@@ -13,12 +13,13 @@ import httpx2
 
 from agent.message import Message, Part, Text, ToolCall, Usage
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta, ThinkingLevel
-from bot.config.model import Agent, Config, Gateway
+from bot.config.model import Agent, Config, Gateway, Tools
 from bot.gateway.server import Gateway as Server
 from bot.service import Service
 from bot.store.errors import StoreUnavailable
 from bot.wiring import SOCKET, Surroundings, build
 
+TOKEN = "s3cret-of-the-house"
 PATIENCE = 20.0
 """Seconds after which a test that waits has failed."""
 
@@ -231,11 +232,13 @@ async def house(
     drain_seconds: float = 0,
     max_steps: int = 60,
     timeout_seconds: float = 600,
+    tools: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[House]:
     """Start a service in a folder, and stop it."""
     config = Config(
         agent=Agent(drain_seconds=drain_seconds, max_steps=max_steps, timeout_seconds=timeout_seconds),
         gateway=Gateway.model_validate({"port": 0, "token": token}),
+        tools=Tools.model_validate(tools or {}),
         state=folder / "state",
         workspace=folder / "workspace",
     )

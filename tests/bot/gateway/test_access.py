@@ -6,7 +6,7 @@ import pytest
 
 from bot.gateway.server import Gateway, GatewayError, GatewaySettings
 from bot.wiring import SOCKET
-from tests.bot.gateway.house import House, house
+from tests.bot.gateway.house import TOKEN, House, house
 from tests.bot.gateway.test_agent import error_of
 
 JSON = {"content-type": "application/json"}
@@ -74,7 +74,7 @@ async def test_the_rules_hold_for_every_route(tmp_path: Path, path: str) -> None
     async with house(tmp_path) as at:
         response = await at.http.get(path, headers={"host": "example.com"})
         assert response.status_code == 403
-    async with house(tmp_path, token="s3cret") as at:
+    async with house(tmp_path, token=TOKEN) as at:
         response = await at.http.get(path, headers={"authorization": ""})
         assert response.status_code == 401
 
@@ -90,32 +90,32 @@ async def test_a_body_in_pieces_must_be_declared_as_json_too(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "sent", ["", "Bearer", "Bearer wrong", "Bearer s3cre", "Bearer s3cret2", "Basic s3cret", "s3cret"]
+    "sent", ["", "Bearer", "Bearer wrong", f"Bearer {TOKEN[:-1]}", f"Bearer {TOKEN}2", f"Basic {TOKEN}", TOKEN]
 )
 async def test_a_wrong_token_is_refused(tmp_path: Path, sent: str) -> None:
-    async with house(tmp_path, token="s3cret") as at:
+    async with house(tmp_path, token=TOKEN) as at:
         response = await at.http.post("/v1/agent", json={"message": "hi"}, headers={"authorization": sent})
         assert (response.status_code, error_of(response)["code"]) == (401, "unauthorized")
         assert response.headers["www-authenticate"] == "Bearer"
-        assert "s3cret" not in response.text
+        assert TOKEN not in response.text
         assert at.rows("inbox") == 0
 
 
 async def test_with_the_token_everybody_gets_in(tmp_path: Path) -> None:
-    async with house(tmp_path, token="s3cret", reply="yes") as at:
-        assert await status_of(at, {"authorization": "bearer s3cret"}) == (202, "")
+    async with house(tmp_path, token=TOKEN, reply="yes") as at:
+        assert await status_of(at, {"authorization": f"bearer {TOKEN}"}) == (202, "")
         elsewhere = {"host": "bot.example.com", "origin": "https://example.com", "content-type": "text/plain"}
         assert await status_of(at, elsewhere) == (202, "")
 
 
 async def test_health_is_open(tmp_path: Path) -> None:
-    async with house(tmp_path, token="s3cret") as at:
+    async with house(tmp_path, token=TOKEN) as at:
         for path in ("/healthz", "/readyz"):
             headers = {"authorization": "", "host": "bot.example.com"}
             assert (await at.http.get(path, headers=headers)).status_code == 200
 
 
-@pytest.mark.parametrize("token", [None, "s3cret"])
+@pytest.mark.parametrize("token", [None, TOKEN])
 async def test_the_unix_socket_lets_its_owner_in(tmp_path: Path, token: str | None) -> None:
     async with house(tmp_path, token=token, reply="yes") as at, at.unix() as unix:
         assert at.socket.stat().st_mode & 0o777 == 0o600
@@ -145,5 +145,83 @@ async def test_beyond_loopback_needs_a_token(tmp_path: Path, host: str) -> None:
 
         with pytest.raises(GatewayError, match="token"):
             gateway(None, 8420)
-        gateway("s3cret", 8420)
+        gateway(TOKEN, 8420)
         gateway(None, None)
+
+
+TELEGRAM = "agent:main:telegram:direct:42"
+
+
+@pytest.mark.parametrize("session", ["agent:main:main", TELEGRAM, "agent:main:console:direct:local"])
+async def test_without_a_token_there_are_only_sessions_of_ones_own(tmp_path: Path, session: str) -> None:
+    async with house(tmp_path) as at, at.unix() as owner:
+        for refused in (
+            await at.http.post("/v1/agent", json={"message": "hi", "session": session}),
+            await at.http.get(f"/v1/events?session={session}"),
+            await at.http.get("/v1/status"),
+        ):
+            assert (refused.status_code, error_of(refused)["code"]) == (403, "owners_only")
+            assert "gateway.token" in error_of(refused)["hint"]
+        assert at.rows("inbox") == 0
+        run = (await owner.post("/v1/agent", json={"message": "mine", "session": session})).json()["run_id"]
+        await at.model.called()
+        for missing in (
+            await at.http.get(f"/v1/agent/{run}"),
+            await at.http.get(f"/v1/agent/{run}?wait=5"),
+            await at.http.delete(f"/v1/agent/{run}"),
+            await at.http.post(f"/v1/agent/{run}/steer", json={"message": "do this instead"}),
+            await at.http.get(f"/v1/events?run={run}"),
+        ):
+            assert (missing.status_code, error_of(missing)["code"]) == (404, "no_such_run")
+        assert (await owner.get(f"/v1/agent/{run}")).json()["status"] == "running"
+        assert at.rows("inbox") == 1
+
+
+async def test_without_a_token_nothing_is_heard_of_other_sessions(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="yes") as at, at.unix() as owner, at.events() as everything:
+        await everything.next()
+        await owner.post("/v1/agent", json={"message": "mine", "session": TELEGRAM})
+        async with at.events(f"?session={TELEGRAM}&last_event_id=x", client=owner) as stream:
+            await stream.until("agent_end")
+        run = await at.submit("hello")
+        live = await everything.until("agent_end")
+        async with at.events("?last_event_id=x") as replay:
+            stored = await replay.until("agent_end")
+        assert {sent.data["run"]["run_id"] for sent in (*live, *stored)} == {run}
+
+
+async def test_with_the_token_a_caller_is_an_owner(tmp_path: Path) -> None:
+    async with house(tmp_path, token=TOKEN, reply="yes") as at:
+        run = await at.submit("hello", session=TELEGRAM)
+        assert (await at.show(run, wait="20"))["session"] == TELEGRAM
+        assert (await at.http.get("/v1/status")).status_code == 200
+        status = await at.submit("/status")
+        assert "**Service**" in (await at.show(status, wait="20"))["text"]
+
+
+async def test_without_a_token_the_service_is_nobodys_business(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, at.unix() as owner:
+        text = (await at.show(await at.submit("/status"), wait="20"))["text"]
+        assert "**Model**" in text
+        assert "**Service**" not in text
+        run = (await owner.post("/v1/agent", json={"message": "/status"})).json()["run_id"]
+        assert "**Service**" in (await at.show(run, wait="20"))["text"]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+async def test_commands_of_this_machine_are_not_for_those_without_a_token(tmp_path: Path, restart: bool) -> None:
+    """Who has sent a message stands with it: also when it is answered by a service that has a token by then."""
+    tools = {"exec": {"security": "full"}}
+    async with house(tmp_path, reply=None if restart else "yes", tools=tools) as at, at.unix() as owner:
+        await at.submit("a person", session="a")
+        await owner.post("/v1/agent", json={"message": "an owner", "session": "b"})
+        calls = [await at.model.called() for _ in range(2)]
+    if restart:
+        async with house(tmp_path, reply="yes", tools=tools, token=TOKEN) as at:
+            calls = [await at.model.called() for _ in range(2)]
+    offered = {
+        call.request.messages[0].text.split()[-1]: [tool.name for tool in call.request.tools]
+        for call in calls
+        if ("exec" in call.request.system) == (call.request.messages[0].text.endswith("owner"))
+    }
+    assert offered == {"person": ["read", "write"], "owner": ["read", "write", "exec"]}

@@ -11,7 +11,7 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
 from bot import wording
-from tests.bot.gateway.house import PATIENCE, house
+from tests.bot.gateway.house import PATIENCE, TOKEN, house
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -67,7 +67,7 @@ async def test_a_message_is_accepted_and_answered(tmp_path: Path) -> None:
     ],
 )
 async def test_a_session_is_a_name_or_a_key(tmp_path: Path, session: str | None, key: str) -> None:
-    async with house(tmp_path, reply="yes") as at:
+    async with house(tmp_path, token=TOKEN, reply="yes") as at:
         run = await at.submit("hello", **({"session": session} if session else {}))
         assert (await at.show(run, wait="20"))["session"] == key
 
@@ -382,7 +382,7 @@ async def test_unknown_routes_and_methods(tmp_path: Path) -> None:
 
 
 async def test_the_status_of_the_service(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
+    async with house(tmp_path, token=TOKEN) as at:
         await at.submit("hello")
         await at.model.called()
         await at.submit("and this")
@@ -395,4 +395,5 @@ async def test_the_status_of_the_service(tmp_path: Path) -> None:
             "failed_deliveries": 0,
             "uncertain_deliveries": 0,
             "lost": [],
+            "last_failure": "",
         }

@@ -14,7 +14,7 @@ from bot.gateway.server import Gateway, GatewayError, GatewaySettings
 from bot.gateway.unix_socket import address
 from bot.health import Report
 from channels.base import Health, HealthState
-from tests.bot.gateway.house import PATIENCE, House, house
+from tests.bot.gateway.house import PATIENCE, TOKEN, House, house
 from tests.bot.gateway.test_agent import error_of
 
 
@@ -30,7 +30,7 @@ def another(at: House, folder: Path, port: int | None = 0, health: Report | None
         bus=at.gateway._agent._api._bus,
         health=(lambda: health) if health else at.service.health,
         status=status,
-        settings=GatewaySettings(port=port),
+        settings=GatewaySettings(port=port, token=TOKEN),
         socket_path=folder / "hark.sock",
         console=None,
     )
@@ -42,7 +42,8 @@ async def served(gateway: Gateway) -> AsyncIterator[httpx2.AsyncClient]:
     await gateway.start()
     gateway.open()
     try:
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{gateway.port}", timeout=PATIENCE) as client:
+        base, headers = f"http://127.0.0.1:{gateway.port}", {"authorization": f"Bearer {TOKEN}"}
+        async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=PATIENCE) as client:
             yield client
     finally:
         await gateway.close()

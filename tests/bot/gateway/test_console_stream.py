@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from channels.session_key import console_key
-from tests.bot.gateway.house import house
+from tests.bot.gateway.house import TOKEN, house
 
 
 async def test_a_terminal_gets_blocks_and_events(tmp_path: Path) -> None:
-    async with house(tmp_path) as at, at.unix() as unix, at.events("/v1/console", client=unix) as terminal:
+    async with house(tmp_path, token=TOKEN) as at, at.unix() as unix, at.events("/v1/console", client=unix) as terminal:
         response = await unix.post("/v1/agent", json={"message": "hello", "session": console_key()})
         run = response.json()["run_id"]
         (await at.model.called()).answer("Hello, terminal.")
@@ -29,7 +29,7 @@ async def test_a_terminal_gets_blocks_and_events(tmp_path: Path) -> None:
 
 
 async def test_blocks_wait_for_a_terminal_and_go_to_all_that_are_open(tmp_path: Path) -> None:
-    async with house(tmp_path, reply="Here.") as at, at.unix() as unix:
+    async with house(tmp_path, token=TOKEN, reply="Here.") as at, at.unix() as unix:
         async with at.events("/v1/console", client=unix) as first:
             await first.next()
         run = (await unix.post("/v1/agent", json={"message": "hi", "session": console_key()})).json()["run_id"]
@@ -44,7 +44,7 @@ async def test_blocks_wait_for_a_terminal_and_go_to_all_that_are_open(tmp_path: 
 
 
 async def test_over_the_port_there_is_no_terminal(tmp_path: Path) -> None:
-    async with house(tmp_path, reply="For you.") as at:
+    async with house(tmp_path, token=TOKEN, reply="For you.") as at:
         assert (await at.http.get("/v1/console")).status_code == 404
         async with at.unix() as unix, at.events("/v1/console", client=unix) as terminal:
             run = await at.submit("hello", session=console_key())
