@@ -9,6 +9,7 @@ import os
 import signal
 import sqlite3
 import sys
+import termios
 from pathlib import Path
 
 import structlog
@@ -61,9 +62,12 @@ async def _run(config: Config, interactive: bool) -> int:
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    screen = termios.tcgetattr(sys.stdin) if interactive else None
 
     def on_signal() -> None:
         if stop.is_set():
+            if screen is not None:
+                termios.tcsetattr(sys.stdin, termios.TCSANOW, screen)
             os._exit(FAILED)
         stop.set()
 
@@ -71,30 +75,31 @@ async def _run(config: Config, interactive: bool) -> int:
         loop.add_signal_handler(number, on_signal)
     # What the imports left stays for good: a full collection walks through it for up to 100 ms, all sessions waiting.
     service = await build(config, Surroundings(environ=os.environ, on_warm=gc.freeze))
+    terminal = None
     try:
         await service.start()
-        async with asyncio.TaskGroup() as tasks:
-            terminal = None
-            if interactive:
-                terminal = tasks.create_task(_terminal(config.state / SOCKET, stop), name="terminal")
-            await stop.wait()
-            if terminal is not None:
-                terminal.cancel()
+        if interactive:
+            terminal = asyncio.create_task(_terminal(config.state / SOCKET, stop), name="terminal")
+        await stop.wait()
     finally:
         await service.close()
+        if terminal is not None:
+            terminal.cancel()
+            await asyncio.wait([terminal])
     return 0
 
 
 async def _terminal(socket: Path, stop: asyncio.Event) -> None:
     """The console of the service: leaving it with Ctrl-C stops the service, its end-of-file or failure does not."""
-    from bot.cli.terminal.session import Left, talk
+    from bot.cli.terminal.session import FINISHING, Left, talk
 
     try:
-        left = await talk(socket, "Ctrl-D closes this terminal, Ctrl-C twice stops Hark")
+        left = await talk(socket, "Ctrl-D closes this terminal, Ctrl-C twice stops Hark", stopping=stop)
     except Exception:
         log.exception("the terminal has failed")
         return
-    if left is Left.INTERRUPTED:
+    if left is Left.INTERRUPTED and not stop.is_set():
+        print(FINISHING)  # noqa: T201
         stop.set()
-    else:
+    elif left is Left.END_OF_INPUT and not stop.is_set():
         print("The terminal is closed, Hark goes on; Ctrl-C stops it.")  # noqa: T201

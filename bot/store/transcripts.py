@@ -21,6 +21,15 @@ _Line = tuple[int, str, str, int, str | None, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A message and what was delivered of its answer so far. event_key: of the message."""
+
+    event_key: str
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """Counts for /status."""
 
@@ -101,6 +110,23 @@ class Reads:
                 started_at=found[8],
                 ended_at=found[9],
             )
+
+        return await self._database.read(work)
+
+    async def exchange(self, turn_id: str) -> Exchange | None:
+        """The message that began a turn, and what was delivered of its answer; None when it is not kept any more."""
+        return await self._database.read(_exchange, turn_id)
+
+    async def last_exchange(self, session_key: str) -> Exchange | None:
+        """The newest exchange in a session's present transcript, None when there is none."""
+
+        def work(db: sqlite3.Connection) -> Exchange | None:
+            found = db.execute(
+                "SELECT turn_id FROM entry WHERE kind='user'"
+                " AND transcript_id=(SELECT transcript_id FROM session WHERE session_key=?) ORDER BY seq DESC LIMIT 1",
+                (session_key,),
+            ).fetchone()
+            return _exchange(db, found[0]) if found else None
 
         return await self._database.read(work)
 
@@ -187,6 +213,17 @@ class Reads:
             )
 
         return await self._database.read(work)
+
+
+def _exchange(db: sqlite3.Connection, turn_id: str) -> Exchange | None:
+    asked = db.execute("SELECT payload, seq FROM inbox WHERE turn_id=? ORDER BY seq LIMIT 1", (turn_id,)).fetchone()
+    message = codec.read_inbound(*asked) if asked else None
+    if message is None:
+        return None
+    pieces = db.execute(
+        "SELECT step, said FROM delivery WHERE turn_id=? AND state='sent' ORDER BY delivery_id", (turn_id,)
+    ).fetchall()
+    return Exchange(event_key=message.event_key, question=message.text, answer=_said(pieces))
 
 
 def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
