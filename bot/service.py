@@ -7,7 +7,7 @@ intake first, then runs may finish for a while, what was said is delivered, and 
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -81,7 +81,10 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything the service starts and stops, and what surfaces read and call: bus and api."""
+    """Everything the service starts and stops, and what surfaces read and call: bus and api.
+
+    hidden: channels that are not enabled, and there all the same; nobody is told how they stand.
+    """
 
     store: Store
     outbox: Outbox
@@ -89,6 +92,7 @@ class Parts:
     commands: CommandRunner
     pipeline: Pipeline
     channels: Sequence[Channel]
+    hidden: Collection[str]
     model: ModelClient
     clock: Clock
     drain_seconds: float
@@ -132,7 +136,8 @@ class Service:
         """Whether every channel receives and the store can write; and that it was damaged, if it was."""
         parts = self.parts
         store = parts.store
-        return report(parts.channels, store.failure, store.salvage, parts.clock.now, self._draining)
+        listed = [channel for channel in parts.channels if channel.name not in parts.hidden]
+        return report(listed, store.failure, store.salvage, parts.clock.now, self._draining)
 
     async def close(self) -> None:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import structlog
 
+from bot.config.checks import warnings
 from bot.config.load import load
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
@@ -59,6 +60,11 @@ def secrets(config: Config) -> list[str]:
 
 async def _run(config: Config, interactive: bool) -> int:
     from bot.wiring import Surroundings, build
+
+    for warning in warnings(config):
+        log.warning(warning)
+        if interactive:
+            print(f"Warning: {warning}.")  # noqa: T201
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

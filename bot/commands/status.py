@@ -1,8 +1,10 @@
-"""What /status and `hark status` say: which model answers, what runs, waits and could not be delivered."""
+"""What /status and `hark status` say: which model answers, how the channels stand, what runs, waits and was refused."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.commands.registry import Call
+from bot.health import Report
 from bot.lanes import Lanes
 from bot.store.store import Store
 
@@ -22,11 +24,12 @@ class StatusView:
 class Status:
     """Reads what there is to say."""
 
-    def __init__(self, store: Store, lanes: Lanes, model: str, model_reason: str) -> None:
+    def __init__(self, store: Store, lanes: Lanes, model: str, model_reason: str, health: Callable[[], Report]) -> None:
         self._store = store
         self._lanes = lanes
         self._model = model
         self._model_reason = model_reason
+        self._health = health
 
     async def view(self) -> StatusView:
         """The service as a whole."""
@@ -52,4 +55,10 @@ class Status:
                 f"**Service** {view.running} running, {view.waiting} waiting, {view.undelivered} to be delivered,"
                 f" {view.failed_deliveries} refused"
             )
+            lines += _channels(self._health())
         return "\n".join(f"- {line}" for line in lines)
+
+
+def _channels(found: Report) -> list[str]:
+    """How each of them stands; the store is among them when there is something to say about it."""
+    return [f"**{name.capitalize()}** {health.detail or health.state.value}" for name, health in found.channels.items()]

@@ -34,6 +34,17 @@ def conflicts(config: Config, file: Path | None) -> Iterator[Conflict]:
     yield from _folders(config, file)
 
 
+def warnings(config: Config) -> Iterator[str]:
+    """Yield what is allowed and can hardly be meant, one sentence each."""
+    telegram = config.channels.telegram
+    known = telegram.dm.allow_from or any(owner.startswith("telegram:") for owner in config.owners)
+    if telegram.enabled and telegram.dm.policy == "allowlist" and not known:
+        yield (
+            "channels.telegram.dm.allow_from is empty and no owner is on Telegram, so the bot answers nobody there: "
+            "write the ids of people there; the log names the id of whoever writes to the bot"
+        )
+
+
 def is_loopback(host: str) -> bool:
     """Whether a listener on `host` can be reached from this machine only."""
     if host.lower() == "localhost":

@@ -3,6 +3,7 @@
 The redactor works on the finished line, tracebacks included, so that no field can be forgotten.
 """
 
+import contextlib
 import logging
 import logging.handlers
 import sys
@@ -54,16 +55,37 @@ def set_up(redactor: Redactor, file: Path | None) -> None:
     )
     handler: logging.Handler
     if file is None:
-        handler = logging.StreamHandler()
+        handler = _ToStream()
     else:
         file.touch(mode=0o600)
-        handler = logging.handlers.RotatingFileHandler(file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
+        handler = _ToFile(file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class _Calm(logging.Handler):
+    """A handler whose failures, such as a full disk, are one line in all and not a traceback for each record."""
+
+    _failed = False
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Say the first one; what cannot be logged is lost."""
+        if not self._failed and sys.stderr is not None:
+            self._failed = True
+            with contextlib.suppress(OSError, ValueError):
+                print(f"The log cannot be written: {sys.exc_info()[1]}", file=sys.stderr)  # noqa: T201
+
+
+class _ToStream(_Calm, logging.StreamHandler):  # type: ignore[type-arg]
+    """To standard error."""
+
+
+class _ToFile(_Calm, logging.handlers.RotatingFileHandler):
+    """To a file and its predecessor."""
 
 
 class _Redacting(structlog.stdlib.ProcessorFormatter):

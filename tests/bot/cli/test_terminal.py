@@ -223,7 +223,7 @@ async def test_a_terminal_that_opens_again_shows_the_last_exchange(tmp_path: Pat
 
 async def test_a_full_disk_costs_the_history_and_not_the_message(tmp_path: Path) -> None:
     limited = ["sh", "-c", 'ulimit -f 0; exec "$0" -m bot chat', sys.executable]  # no file can grow
-    async with house(tmp_path, reply="Yes.") as at, Program(limited, tmp_path, ENVIRON) as terminal:
+    async with house(tmp_path, reply="Yes."), Program(limited, tmp_path, ENVIRON) as terminal:
         await greeted(terminal)
         for number in range(3):
             terminal.type(f"are you there {number}?\r")
