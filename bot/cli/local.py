@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from bot.cli.home import beginning, find, is_begun
 from bot.cli.terminal.client import Client, Rejected, Unreachable
-from bot.config.load import load
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 
@@ -30,12 +30,17 @@ def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]
 
     Raises ConfigError, which the command line shows.
     """
-    config = load(config_path, os.environ, Path.cwd())
+    config = find(config_path)
     try:
-        return asyncio.run(_until_told(work, config))
+        code = asyncio.run(_until_told(work, config))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever reads has seen enough
+        close_output()
+        return 0
     except Rejected as error:
         _complain(str(error))
-        return USAGE if error.status == 422 else FAILED
+        return USAGE if error.status in (413, 422) else FAILED
     except Unreachable:
         _complain("The service has gone away. What it had accepted is answered when it is back.")
     except _cannot_start() as error:
@@ -60,6 +65,8 @@ async def service(config: Config) -> AsyncIterator[Path]:
     from bot.telemetry.redact import Redactor
     from bot.wiring import Surroundings, build
 
+    if not is_begun(config):
+        _complain(beginning(config))
     config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     set_up(Redactor(secrets(config)), config.state / LOG_FILE)
     # nobody waits at the end: what runs then is taken up again by the next service
@@ -95,6 +102,12 @@ async def answers(socket: Path) -> bool:
     finally:
         await client.close()
     return True
+
+
+def close_output() -> None:
+    """Nobody reads standard output any more: what is still written to it goes nowhere, also at the end."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _cannot_start() -> tuple[type[Exception], ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import structlog
 
+from bot.cli.home import beginning, is_begun, note
 from bot.config.checks import warnings
 from bot.config.load import load
 from bot.config.model import Config
@@ -34,13 +35,15 @@ def main(config_path: Path | None) -> int:
     Raises ConfigError, which the command line shows.
     """
     config = load(config_path, os.environ, Path.cwd())
-    interactive = config.channels.console.enabled and sys.stdin.isatty()
+    interactive = config.channels.console.enabled and sys.stdin is not None and sys.stdin.isatty()
     from bot.gateway.server import GatewayError
 
     try:
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         set_up(Redactor(secrets(config)), config.state / LOG_FILE if interactive else None)
-        return asyncio.run(_run(config, interactive))
+        if not is_begun(config):
+            print(beginning(config)) if interactive else log.info(beginning(config))  # noqa: T201
+        return asyncio.run(_run(config, config_path, interactive))
     except (StateLocked, StoreTooNew, GatewayError) as error:
         print(error, file=sys.stderr)  # noqa: T201
     except (OSError, sqlite3.Error) as error:
@@ -58,14 +61,13 @@ def secrets(config: Config) -> list[str]:
     return found
 
 
-async def _run(config: Config, interactive: bool) -> int:
+async def _run(config: Config, config_path: Path | None, interactive: bool) -> int:
     from bot.wiring import Surroundings, build
 
     for warning in warnings(config):
         log.warning(warning)
         if interactive:
             print(f"Warning: {warning}.")  # noqa: T201
-
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     screen = termios.tcgetattr(sys.stdin) if interactive else None
@@ -84,6 +86,7 @@ async def _run(config: Config, interactive: bool) -> int:
     terminal = None
     try:
         await service.start()
+        note(config_path)
         if interactive:
             terminal = asyncio.create_task(_terminal(config.state / SOCKET, stop), name="terminal")
         await stop.wait()

@@ -1,12 +1,15 @@
 """`hark status`: whether the service runs, and what it is doing."""
 
-from datetime import datetime
+import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
+from bot.cli.home import DATABASE, is_begun
 from bot.cli.local import FAILED, carry_out
 from bot.cli.terminal.client import Activity, Client, Readiness, Unreachable
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
+from bot.store.look import look
 
 
 def main(config_path: Path | None) -> int:
@@ -23,6 +26,8 @@ async def _status(config: Config) -> int:
             await client.close()
     except Unreachable:
         print(f"No service is running in {config.state}. `hark run` starts one.")  # noqa: T201
+        if is_begun(config):
+            print(_stored(config.state / DATABASE))  # noqa: T201
         return FAILED
     print(describe(readiness, activity))  # noqa: T201
     return 0 if readiness.ready else FAILED
@@ -32,7 +37,7 @@ def describe(readiness: Readiness, activity: Activity) -> str:
     """The service in a few lines."""
     width = max((len(name) for name in readiness.channels), default=0)
     channels = [
-        f"{name:<{width}}  {channel.state} since {_local(channel.since)}"
+        f"{name:<{width}}  {channel.state} since {_local(datetime.fromisoformat(channel.since))}"
         + (f": {channel.detail}" if channel.detail else "")
         for name, channel in readiness.channels.items()
     ]
@@ -46,9 +51,22 @@ def describe(readiness: Readiness, activity: Activity) -> str:
     return "\n".join(lines)
 
 
-def _local(moment: str) -> str:
-    """A moment of the service on this machine's clock."""
+def _stored(file: Path) -> str:
+    """What a service would find."""
     try:
-        return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
-    except ValueError:
-        return moment
+        held = look(file)
+    except sqlite3.Error as error:
+        return f"The store {file} cannot be read: {error}."
+    used = "" if held.used_at is None else f", last used {_local(datetime.fromtimestamp(held.used_at / 1000, UTC))}"
+    return "\n".join(
+        (
+            f"sessions    {held.sessions}{used}",
+            f"runs        {held.begun} to go on, {held.waiting} waiting",
+            f"deliveries  {held.undelivered} open, {held.failed_deliveries} refused",
+        )
+    )
+
+
+def _local(moment: datetime) -> str:
+    """A moment on this machine's clock."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")

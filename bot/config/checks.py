@@ -62,14 +62,20 @@ def _providers(config: Config) -> Iterator[Conflict]:
         elif provider.api is None and name not in BUILT_IN_PROVIDERS:
             text = f"missing; allowed: anthropic, openai-chat (only {_spoken(BUILT_IN_PROVIDERS[:3])} need none)"
             yield Conflict(("providers", name, "api"), text)
-    if config.agent.model is not None:
-        name = config.agent.model.partition("/")[0]
-        known = sorted({*config.providers, *BUILT_IN_PROVIDERS})
-        if name not in known:
-            nearest = difflib.get_close_matches(name, known, 1)
-            hint = f"; nearest is `{nearest[0]}`" if nearest else ""
-            text = f"`{name}` is no provider; allowed: {', '.join(known)}{hint}"
-            yield Conflict(("agent", "model"), text, (("providers", name),))
+    problem = model_problem(config)
+    if problem is not None:
+        yield Conflict(("agent", "model"), problem, (("providers", (config.agent.model or "").partition("/")[0]),))
+
+
+def model_problem(config: Config) -> str | None:
+    """What is wrong with `agent.model`, None when its provider is known."""
+    name, _, model = (config.agent.model or "offline").partition("/")
+    known = sorted({*config.providers, *BUILT_IN_PROVIDERS})
+    if name not in known:
+        nearest = difflib.get_close_matches(name, known, 1)
+        hint = f"; nearest is `{nearest[0]}`" if nearest else ""
+        return f"`{name}` is no provider; allowed: {', '.join(known)}{hint}"
+    return None if model or name == "offline" else f"`{name}` names no model; allowed: provider/model, or offline"
 
 
 def _telegram(config: Config) -> Iterator[Conflict]:
