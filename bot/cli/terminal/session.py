@@ -96,6 +96,7 @@ class Terminal:
         left = Left.END_OF_INPUT
         conversation = self._conversation
         with patch_stdout(raw=True), self._prompt.keyboard():
+            self._print(await self._greeting())
             try:
                 async with asyncio.TaskGroup() as self._tasks:
                     work = (conversation.listen(), conversation.watch(), self._show(), self._say_stopping())
@@ -121,7 +122,6 @@ class Terminal:
 
     async def _read(self) -> Left:
         """Read lines and say them."""
-        self._print(await self._greeting())
         unsent = doubtful = ""
         while True:
             try:
