@@ -86,7 +86,7 @@ async def _run(config: Config, config_path: Path | None, interactive: bool) -> i
     terminal = None
     try:
         await service.start()
-        note(config_path)
+        note(config_path, config.state)
         if interactive:
             terminal = asyncio.create_task(_terminal(config.state / SOCKET, stop), name="terminal")
         await stop.wait()
@@ -105,7 +105,8 @@ async def _terminal(socket: Path, stop: asyncio.Event) -> None:
     try:
         left = await talk(socket, "Ctrl-D closes this terminal, Ctrl-C twice stops Hark", stopping=stop)
     except Exception:
-        log.exception("the terminal has failed")
+        if not stop.is_set():
+            log.exception("the terminal has failed")
         return
     if left is Left.INTERRUPTED and not stop.is_set():
         print(FINISHING)  # noqa: T201

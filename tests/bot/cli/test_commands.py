@@ -211,14 +211,18 @@ async def test_a_service_that_answers_with_another_model_says_so(tmp_path: Path)
 
 
 async def test_a_service_is_found_from_another_folder(alone: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    (alone / "config.yaml").write_text(f"{NO_OLLAMA}gateway: {{port: 0}}\n")
     other = tmp_path_factory.mktemp("other")
-    async with Program([sys.executable, "-m", "bot", "run"], alone, ENVIRON) as terminal:
+    (alone / "config.yaml").write_text(f"{NO_OLLAMA}gateway: {{port: 0}}\nowners: ['telegram:${{WHO}}']\n")
+    async with Program([sys.executable, "-m", "bot", "run"], alone, {**ENVIRON, "WHO": "1"}) as terminal:
         await terminal.until(lambda shown: "answers." in shown and shown.endswith("\n>"))
+        done = await hark(alone, "status")  # also without the variables of the shell that it was started in
+        assert (done.code, done.out.startswith("Hark is running and ready.")) == (0, True)
         done = await hark(other, "status")
         assert (done.code, done.out.startswith("Hark is running and ready.")) == (0, True)
         terminal.type("/quit\r")
         assert await terminal.exit_code() == 0
+    assert "WHO" in (await hark(other, "status")).error
+    (alone / "config.yaml").write_text(NO_OLLAMA)
     done = await hark(other, "status")
     assert done.out.startswith(f"No service is running in {alone / 'state'}.")
     done = await hark(other, "agent", "-m", "say still mine")
@@ -327,7 +331,7 @@ async def test_status_without_a_service(alone: Path) -> None:
 async def test_status_without_a_service_says_what_is_in_the_store(alone: Path) -> None:
     (alone / "config.yaml").write_text(f"{NO_OLLAMA}channels: {{console: {{enabled: true}}}}\n")
     await hark(alone, "agent", "-m", "say one")
-    await hark(alone, "agent", "-m", "say two", "--timeout", "0")
+    await hark(alone, "agent", "-m", "be slow, say two", "--timeout", "0")
     before = {file.name: file.read_bytes() for file in (alone / "state").iterdir() if "-" not in file.name}
     done = await hark(alone, "status")
     first, sessions, runs, deliveries = done.out.splitlines()
