@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from agent.events import AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate
 from agent.text import well_formed
-from bot.cli.local import FAILED, USAGE, carry_out, close_output, service
+from bot.cli.local import FAILED, USAGE, carry_out, service
 from bot.cli.terminal.client import Client, Rejected, Run, Told, Unreachable
 from bot.cli.terminal.safe_text import clean
 from bot.cli.terminal.standard_input import LARGEST, whole
@@ -117,7 +117,7 @@ async def _one_turn(client: Client, message: str, session: str, timeout: float |
 
 
 async def _follow(told: AsyncIterator[Told], run_id: str, words: "_Words | None") -> None:
-    with contextlib.suppress(Unreachable):
+    with contextlib.suppress(Unreachable, BrokenPipeError):  # the run goes on when nobody reads any more
         async for event in told:
             if words is None or (isinstance(event, AgentEvent) and event.run.run_id == run_id and words.hear(event)):
                 return
@@ -135,7 +135,7 @@ async def _wait(client: Client, run_id: str, timeout: float | None) -> Run:
 class _Words:
     """The words of one run on standard output, each as soon as it is known, and none of them twice.
 
-    What the stream did not bring is in the run itself; a reader that has gone away changes nothing.
+    What the stream did not bring is in the run itself.
     """
 
     def __init__(self) -> None:
@@ -174,7 +174,7 @@ class _Words:
         self._open, self._blank = "", ""
         self._write(rest)
         if self._any:
-            self._out("\n")
+            print()  # noqa: T201
 
     def _write(self, text: str) -> None:
         """Write a piece of the open answer; white space only when something follows it."""
@@ -186,13 +186,7 @@ class _Words:
         self._open = (self._open or "") + text
         if shown:
             self._any = True
-            self._out(clean(shown))
-
-    def _out(self, text: str) -> None:
-        try:
-            print(text, end="", flush=True)  # noqa: T201
-        except BrokenPipeError:
-            close_output()
+            print(clean(shown), end="", flush=True)  # noqa: T201
 
 
 def _report(run: Run, words: _Words | None) -> int:

@@ -35,8 +35,9 @@ def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]
         code = asyncio.run(_until_told(work, config))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # whoever reads has seen enough
-        close_output()
+    except BrokenPipeError:  # whoever reads has seen enough; what is left in the buffer goes nowhere
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
         return 0
     except Rejected as error:
         _complain(str(error))
@@ -102,12 +103,6 @@ async def answers(socket: Path) -> bool:
     finally:
         await client.close()
     return True
-
-
-def close_output() -> None:
-    """Nobody reads standard output any more: what is still written to it goes nowhere, also at the end."""
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _cannot_start() -> tuple[type[Exception], ...]:
