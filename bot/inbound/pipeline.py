@@ -137,7 +137,12 @@ class Pipeline:
         """Once per person: whoever mistook an id in the configuration finds the right one in the log."""
         origin = item.message.origin
         stranger = (origin.place.channel, origin.sender)
-        if item.reason == "access" and stranger not in self._strangers and len(self._strangers) < STRANGERS:
+        if (
+            item.reason == "access"
+            and stranger[1]
+            and stranger not in self._strangers
+            and len(self._strangers) < STRANGERS
+        ):
             self._strangers.add(stranger)
             log.warning("a stranger was not let in", channel=stranger[0], id=stranger[1])
 

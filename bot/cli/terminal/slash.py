@@ -8,7 +8,7 @@ from bot.commands.registry import Call
 
 LEAVE = ("/quit", "/exit")
 """They close the terminal, and never reach the service."""
-_WORD = re.compile(r"\s*(/[A-Za-z][\w-]*)(?:\s[^\n]*)?")
+_WORD = re.compile(r"\s*/([A-Za-z][\w-]*)(?: [^\n]*)?")
 _NEAR = 0.65
 """How alike two words must be, from 0 to 1."""
 
@@ -29,6 +29,7 @@ def words() -> tuple[str, ...]:
 def nearest(text: str) -> str | None:
     """The command that a text was probably meant to be; None for a command, and for what is like none: a path."""
     found = _WORD.fullmatch(text)
-    if found is None or found[1].lower() in words():
+    names = [word.removeprefix("/") for word in words()]
+    if found is None or found[1].lower() in names:
         return None
-    return next(iter(difflib.get_close_matches(found[1].lower(), words(), 1, _NEAR)), None)
+    return next((f"/{name}" for name in difflib.get_close_matches(found[1].lower(), names, 1, _NEAR)), None)
