@@ -91,6 +91,7 @@ async def hark_over_http(home: Path, model: Model, api: Api) -> AsyncIterator[Ha
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot", "run", "--config", str(config)),
         cwd=ROOT,
+        env={**os.environ, "XDG_STATE_HOME": str(home)},  # the developer's own `hark` is not to find it
         stdin=asyncio.subprocess.DEVNULL,
         stdout=log,
         stderr=log,

@@ -8,7 +8,7 @@ delivered, and the rest stays queued.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -88,7 +88,7 @@ class Parts:
     """Everything the service starts and stops, and what surfaces read and call: bus and api.
 
     create_workspace: the first step of the start. on_wait: called with each new reason why the start waits; what it
-    raises ends the start.
+    raises ends the start. hidden: channels that are not enabled, and there all the same; nobody is told how they stand.
     """
 
     store: Store
@@ -97,6 +97,7 @@ class Parts:
     commands: CommandRunner
     pipeline: Pipeline
     channels: Sequence[Channel]
+    hidden: Collection[str]
     model: ModelClient
     clock: Clock
     drain_seconds: float
@@ -149,8 +150,9 @@ class Service:
         """Whether every channel receives and the store can be used; and that it was damaged, if it was."""
         parts = self.parts
         store = parts.store
+        listed = [channel for channel in parts.channels if channel.name not in parts.hidden]
         failure = self._obstacle or store.failure
-        return report(parts.channels, failure, store.salvage, parts.clock.now, self._draining)
+        return report(listed, failure, store.salvage, parts.clock.now, self._draining)
 
     async def close(self) -> None:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""

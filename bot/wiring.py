@@ -109,7 +109,8 @@ def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: 
     shop = _workshop(config, around, store, outbox, bus, model)
     preparing = Preparing(shop, _prompt_parts(config, channels), _cutting(config))
     lanes = Lanes(store, clock, preparing, config.agent.max_concurrent)
-    status = Status(store, lanes, model.name, chosen.why if around.model is None else "given", clock.stamp)
+    why = chosen.why if around.model is None else "given"
+    status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
     registry = builtin.build(status.text)
     commands = CommandRunner(store, outbox, lanes, bus, clock, registry, partial(is_owner, config.owners))
     pipeline = Pipeline(store, _routing(config), registry, Signals(lanes, commands, outbox))
@@ -122,6 +123,7 @@ def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: 
             commands=commands,
             pipeline=pipeline,
             channels=channels,
+            hidden=() if config.channels.console.enabled else ("console",),
             model=model,
             clock=clock,
             drain_seconds=config.agent.drain_seconds,

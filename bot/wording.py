@@ -31,6 +31,9 @@ ENDED_EARLY = {
 }
 """What follows an answer that did not come to its own end, by stop reason."""
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
+TERMINAL_KEYS = (
+    "Alt-Enter begins a new line. What you type while I work is answered next. Esc or Ctrl-C stops me. `/quit` leaves."
+)
 CRASHED_TWICE = (
     "I was interrupted twice while working on your last message, so I have stopped trying. "
     "Send it again if you still need it."

@@ -1,8 +1,11 @@
 """What holds for every test: a clean environment, loopback only, stand-ins without complaint, the same properties."""
 
+import atexit
 import ipaddress
 import os
+import shutil
 import socket
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +28,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 _FOREIGN_PREFIXES = ("ANTHROPIC_", "OPENAI_", "OLLAMA_", "HARK_", "TELEGRAM_")
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
+
+
+# For this process and all it starts: `hark run` notes there where it was started.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="hark-test-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

@@ -1,54 +1,126 @@
-"""`hark agent -m TEXT`: one turn, and its answer on standard output."""
+"""`hark agent -m TEXT`: one turn, and its answer on standard output while it is written."""
 
 import asyncio
 import contextlib
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
 
+from agent.events import AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate
 from agent.text import well_formed
 from bot.cli.local import FAILED, USAGE, carry_out, service
-from bot.cli.terminal.client import Client, Rejected, Run, Unreachable
+from bot.cli.terminal.client import Client, Rejected, Run, Told, Unreachable
 from bot.cli.terminal.safe_text import clean
+from bot.cli.terminal.standard_input import LARGEST, whole
+from bot.config.checks import model_problem
+from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config
 
 TIMED_OUT = 3
-SESSION = "cli"
 _ANSWERED = ("ok", "limit")
 _POLL = 60.0
 """Seconds of one wait for the run; there may be many."""
+_LATE = 5.0
+"""Seconds that the last words of a run may take to arrive; they are known without."""
+_PATIENCE = 5.0
+"""Seconds without a byte after which standard input is taken for one that a program only inherited."""
 
 
-def main(config_path: Path | None, message: str, session: str | None, as_json: bool, timeout: float | None) -> int:
-    """One turn in a session (a name or a key), waiting so many seconds at most. Returns the exit code:
-    0 answered, 1 failed, 2 usage, 3 timed out; the run goes on then. Raises ConfigError."""
-    message = well_formed(message)  # an argument need not be UTF-8
-    if not message.strip():
-        print("There is nothing to say: -m is empty.", file=sys.stderr)  # noqa: T201
+class _NothingToSay(Exception):
+    """The text says what is wrong with the message."""
+
+
+def main(
+    config_path: Path | None,
+    message: str | None,
+    session: str | None,
+    model: str | None,
+    as_json: bool,
+    timeout: float | None,
+) -> int:
+    """One turn in a session (a name or a key; None for one of its own), waiting so many seconds at most.
+
+    message: None or "-" for what stands on standard input; behind another text that is appended. model: which one must
+    answer. Returns the exit code: 0 answered, 1 failed, 2 usage, 3 timed out; the run goes on then. Raises ConfigError.
+    """
+    try:
+        text = _text(message)
+    except _NothingToSay as error:
+        _say(str(error))
         return USAGE
 
     async def work(config: Config) -> int:
-        async with service(config) as socket:
+        async with service(config if model is None else _with_model(config, model)) as socket:
             client = Client(socket)
             try:
-                run = await _one_turn(client, message, session or SESSION, timeout)
+                answering = (await client.activity()).model if model else ""
+                if model and answering != ("offline/offline" if model == "offline" else model):
+                    _say(f"The service that runs answers with {answering}; stop it, or leave --model out.")
+                    return USAGE
+                words = None if as_json else _Words()
+                run = await _one_turn(client, text, session or f"cli-{uuid4().hex}", timeout, words)
             finally:
                 await client.close()
-        return _report(run, as_json)
+        return _report(run, words)
 
     return carry_out(config_path, work)
 
 
-async def _one_turn(client: Client, message: str, session: str, timeout: float | None) -> Run:
-    """Say it and wait; Ctrl-C ends the run."""
-    run_id = await client.submit(message, session, uuid4().hex)
-    try:
-        return await _wait(client, run_id, timeout)
-    except asyncio.CancelledError:
-        with contextlib.suppress(Rejected, Unreachable):
-            await client.abort(run_id)
-        raise
+def _text(message: str | None) -> str:
+    """What is to be said. Raises _NothingToSay."""
+    piped: bytes | None = b""
+    if message not in (None, "-"):
+        if sys.stdin is not None and not sys.stdin.isatty():
+            piped = whole(patience=_PATIENCE)
+    elif message is None and (sys.stdin is None or sys.stdin.isatty()):
+        raise _NothingToSay("There is nothing to say: give -m TEXT, or something on standard input.")
+    else:
+        piped, message = whole(), ""
+    if piped is None:
+        _say(f"Nothing came on standard input for {_PATIENCE:g} s; going on without it. `-m -` waits for it.")
+    elif len(piped) > LARGEST:
+        raise _NothingToSay(f"Standard input has more than {LARGEST:,} bytes, which no message may have.")
+    parts = (message or "", (piped or b"").decode(errors="replace").rstrip())
+    text = well_formed("\n\n".join(part for part in parts if part.strip()))  # an argument need not be UTF-8
+    if not text.strip():
+        raise _NothingToSay("There is nothing to say: the message is empty.")
+    return text
+
+
+def _with_model(config: Config, model: str) -> Config:
+    changed = config.model_copy(update={"agent": config.agent.model_copy(update={"model": model})})
+    problem = model_problem(changed)
+    if problem is not None:
+        raise ConfigError((Problem("--model", None, (), problem),))
+    return changed
+
+
+async def _one_turn(client: Client, message: str, session: str, timeout: float | None, words: "_Words | None") -> Run:
+    """Say it, show the answer as it comes, and wait; Ctrl-C ends the run."""
+    async with client.events(session) as told:
+        run_id = await client.submit(message, session, uuid4().hex)
+        following = asyncio.create_task(_follow(told, run_id, words), name="follow")
+        try:
+            run = await _wait(client, run_id, timeout)
+            if run.ended:
+                await asyncio.wait([following], timeout=_LATE)
+            return run
+        except asyncio.CancelledError:
+            with contextlib.suppress(Rejected, Unreachable):
+                await client.abort(run_id)
+            raise
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+
+
+async def _follow(told: AsyncIterator[Told], run_id: str, words: "_Words | None") -> None:
+    with contextlib.suppress(Unreachable, BrokenPipeError):  # the run goes on when nobody reads any more
+        async for event in told:
+            if words is None or (isinstance(event, AgentEvent) and event.run.run_id == run_id and words.hear(event)):
+                return
 
 
 async def _wait(client: Client, run_id: str, timeout: float | None) -> Run:
@@ -60,12 +132,69 @@ async def _wait(client: Client, run_id: str, timeout: float | None) -> Run:
             return run
 
 
-def _report(run: Run, as_json: bool) -> int:
-    """Print what came of it; returns the exit code."""
-    if as_json:
+class _Words:
+    """The words of one run on standard output, each as soon as it is known, and none of them twice.
+
+    What the stream did not bring is in the run itself.
+    """
+
+    def __init__(self) -> None:
+        self._said: list[str] = []
+        self._open: str | None = None
+        self._blank = ""
+        self._any = False
+
+    def hear(self, event: AgentEvent) -> bool:
+        """Show what an event brings; True when it is the last one."""
+        match event:
+            case MessageStart():
+                if self._open:
+                    _say("\n(The answer broke off, and goes on.)")
+                self._open, self._blank = "", ""
+            case MessageUpdate(part="text") if self._open is not None:
+                self._write(event.delta)
+            case MessageEnd():
+                if not event.cut:
+                    if not event.text.startswith(self._open or ""):  # some of it was passed over
+                        self._open = ""
+                    self._open = self._open or ""
+                    self._write(event.text[len(self._open) :])
+                    self._open = None
+                self._said.append(event.text.strip())
+            case AgentEnd():
+                return True
+            case _:
+                pass
+        return False
+
+    def end(self, text: str) -> None:
+        """The run is over, or is not waited for any more; text: all that it has said."""
+        said = "\n\n".join(filter(None, self._said))
+        rest = text[len(said) :] if text.startswith(said) else text
+        self._open, self._blank = "", ""
+        self._write(rest)
+        if self._any:
+            print()  # noqa: T201
+
+    def _write(self, text: str) -> None:
+        """Write a piece of the open answer; white space only when something follows it."""
+        waiting = self._blank + text
+        shown = waiting.rstrip()
+        self._blank = waiting[len(shown) :]
+        if shown and not (self._open or "").strip():
+            shown = ("\n\n" if self._any else "") + shown.lstrip("\n")
+        self._open = (self._open or "") + text
+        if shown:
+            self._any = True
+            print(clean(shown), end="", flush=True)  # noqa: T201
+
+
+def _report(run: Run, words: _Words | None) -> int:
+    """Print what is left to say; returns the exit code."""
+    if words is None:
         print(run.document)  # noqa: T201
     else:
-        _print_text(run.text)
+        words.end(run.text)
     if not run.ended:
         _say(f"Not finished in time; run {run.run_id} goes on.")
         return TIMED_OUT
@@ -74,25 +203,10 @@ def _report(run: Run, as_json: bool) -> int:
     if run.status == "aborted":
         _say("The run was stopped.")
     elif run.error is not None:
-        for words in (run.error.message, run.error.detail):
-            if words not in run.text:
-                _say(words)
+        for cause in (run.error.message, run.error.detail):
+            if cause not in run.text:
+                _say(cause)
     return FAILED
-
-
-def _print_text(text: str) -> None:
-    if not text.strip():
-        return
-    if not sys.stdout.isatty():
-        print(clean(text).rstrip())  # noqa: T201
-        return
-    import shutil
-
-    from bot.cli.terminal.screen import Screen, colours
-    from bot.cli.terminal.view import Piece, Tone
-
-    width = shutil.get_terminal_size().columns
-    print(Screen(colours()).piece(Piece(Tone.SAID, text), width).rstrip("\n"))  # noqa: T201
 
 
 def _say(text: str) -> None:

@@ -28,7 +28,11 @@ app.add_typer(config_app, name="config")
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Configuration file; otherwise HARK_CONFIG, then ./config.yaml."),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Configuration file; otherwise HARK_CONFIG, ./config.yaml, the last `hark run`.",
+    ),
 ]
 
 
@@ -79,9 +83,20 @@ def chat(context: typer.Context, config: ConfigOption = None) -> None:
 @app.command()
 def agent(
     context: typer.Context,
-    message: Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="What to say.")],
+    message: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--message",
+            metavar="TEXT",
+            help="What to say; what is piped in follows it. Without it, or with -, all comes from standard input.",
+        ),
+    ] = None,
     session: Annotated[
         str | None, typer.Option(metavar="KEY", help="The session it belongs to; otherwise one of its own.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="PROVIDER/MODEL", help="Which model answers, unless a service runs.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     timeout: Annotated[
@@ -92,7 +107,7 @@ def agent(
     """Let the agent do one turn. Exit code: 0 answered, 1 failed, 2 usage, 3 timed out."""
     from bot.cli.agent import main as one_turn
 
-    raise typer.Exit(one_turn(config or context.obj, message, session, as_json, timeout))
+    raise typer.Exit(one_turn(config or context.obj, message, session, model, as_json, timeout))
 
 
 @app.command()

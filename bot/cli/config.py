@@ -11,6 +11,7 @@ from pathlib import Path
 import typer
 from pydantic import JsonValue
 
+from bot.config.checks import warnings
 from bot.config.errors import ConfigError, KeyPath, Problem
 from bot.config.explain import is_secret, unknown_key
 from bot.config.load import find_file, label_of, load
@@ -21,12 +22,14 @@ from bot.telemetry.redact import STARS, mask_url
 def check(path: Path | None) -> int:
     """Say that the configuration holds no mistake, or raise ConfigError with all of them."""
     cwd = Path.cwd()
-    load(path, os.environ, cwd, service=True)
+    config = load(path, os.environ, cwd, service=True)
     file = find_file(path, os.environ, cwd)
     if file is None:
         typer.echo("no configuration file: the defaults apply")
     else:
         typer.echo(f"{label_of(file, path, cwd)}: no mistakes")
+    for warning in warnings(config):
+        typer.echo(f"warning: {warning}")
     return 0
 
 

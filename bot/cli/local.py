@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from bot.cli.home import beginning, find, is_begun
 from bot.cli.terminal.client import Client, Rejected, Unreachable
-from bot.config.load import load
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 
@@ -30,12 +30,18 @@ def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]
 
     Raises ConfigError, which the command line shows.
     """
-    config = load(config_path, os.environ, Path.cwd())
+    config = find(config_path)
     try:
-        return asyncio.run(_until_told(work, config))
+        code = asyncio.run(_until_told(work, config))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever reads has seen enough; what is left in the buffer goes nowhere
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        return 0
     except Rejected as error:
         _complain(str(error))
-        return USAGE if error.status == 422 else FAILED
+        return USAGE if error.status in (413, 422) else FAILED
     except Unreachable:
         _complain("The service has gone away. What it had accepted is answered when it is back.")
     except _cannot_start() as error:
@@ -61,6 +67,7 @@ async def service(config: Config) -> AsyncIterator[Path]:
     from bot.telemetry.redact import Redactor
     from bot.wiring import Surroundings, build
 
+    begun = is_begun(config)
     config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     environ = dict(os.environ)
     known = secrets(config, environ)
@@ -81,6 +88,8 @@ async def service(config: Config) -> AsyncIterator[Path]:
             return
     try:
         await own.start()
+        if not begun:
+            _complain(beginning(config))
         yield socket
     finally:
         await _to_the_end(own.close())

@@ -9,12 +9,15 @@ import os
 import signal
 import sqlite3
 import sys
+import termios
 from collections.abc import Mapping
 from pathlib import Path
 
 import structlog
 
+from bot.cli.home import beginning, is_begun, note
 from bot.cli.shield import shield
+from bot.config.checks import warnings
 from bot.config.load import load
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
@@ -35,7 +38,7 @@ def main(config_path: Path | None) -> int:
     """
     environ = dict(os.environ)
     config = load(config_path, environ, Path.cwd(), service=True)
-    interactive = config.channels.console.enabled and sys.stdin.isatty()
+    interactive = config.channels.console.enabled and sys.stdin is not None and sys.stdin.isatty()
     from bot.gateway.server import GatewayError
 
     try:
@@ -43,7 +46,7 @@ def main(config_path: Path | None) -> int:
         known = secrets(config, environ)
         shield(known)
         set_up(Redactor(known), config.state / LOG_FILE if interactive else None)
-        return asyncio.run(_run(config, interactive, environ))
+        return asyncio.run(_run(config, config_path, interactive, environ))
     except (StateLocked, StoreTooNew, GatewayError) as error:
         print(error, file=sys.stderr)  # noqa: T201
     except (OSError, sqlite3.Error) as error:
@@ -65,14 +68,22 @@ def secrets(config: Config, environ: Mapping[str, str]) -> list[str]:
     return found
 
 
-async def _run(config: Config, interactive: bool, environ: Mapping[str, str]) -> int:
+async def _run(config: Config, config_path: Path | None, interactive: bool, environ: Mapping[str, str]) -> int:
     from bot.wiring import Surroundings, build
 
+    for warning in warnings(config):
+        log.warning(warning)
+        if interactive:
+            print(f"Warning: {warning}.")  # noqa: T201
+    begun = is_begun(config)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    screen = termios.tcgetattr(sys.stdin) if interactive else None
 
     def on_signal() -> None:
         if stop.is_set():
+            if screen is not None:
+                termios.tcsetattr(sys.stdin, termios.TCSANOW, screen)
             os._exit(FAILED)
         stop.set()
 
@@ -81,24 +92,27 @@ async def _run(config: Config, interactive: bool, environ: Mapping[str, str]) ->
     # What the imports left stays for good: a full collection walks through it for up to 100 ms, all sessions waiting.
     around = Surroundings(environ=environ, on_warm=gc.freeze, on_wait=_waits if interactive else lambda error: None)
     service = await build(config, around)
-
-    async def serve() -> None:
-        await service.start()  # may take as long as the disk is full
-        if interactive:
-            await _terminal(config.state / SOCKET, stop)
-        await stop.wait()
-
-    serving = asyncio.create_task(serve(), name="serve")
+    starting = asyncio.create_task(service.start(), name="start")  # may take as long as the disk is full
     stopped = asyncio.create_task(stop.wait(), name="stopped")
+    terminal = None
     try:
-        await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
-        if serving.done():
-            serving.result()  # raises what kept it from starting
+        await asyncio.wait((starting, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()  # raises what kept it from starting
+            if not begun:
+                print(beginning(config)) if interactive else log.info(beginning(config))  # noqa: T201
+            note(config_path, config.state)
+            if interactive:
+                terminal = asyncio.create_task(_terminal(config.state / SOCKET, stop), name="terminal")
+            await stopped
     finally:
-        serving.cancel()
-        await asyncio.gather(serving, return_exceptions=True)
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
         stopped.cancel()
         await service.close()
+        if terminal is not None:
+            terminal.cancel()
+            await asyncio.wait([terminal])
     return 0
 
 
@@ -109,14 +123,16 @@ def _waits(error: StoreUnavailable) -> None:
 
 async def _terminal(socket: Path, stop: asyncio.Event) -> None:
     """The console of the service: leaving it with Ctrl-C stops the service, its end-of-file or failure does not."""
-    from bot.cli.terminal.session import Left, talk
+    from bot.cli.terminal.session import FINISHING, Left, talk
 
     try:
-        left = await talk(socket, "Ctrl-D closes this terminal, Ctrl-C twice stops Hark")
+        left = await talk(socket, "Ctrl-D closes this terminal, Ctrl-C twice stops Hark", stopping=stop)
     except Exception:
-        log.exception("the terminal has failed")
+        if not stop.is_set():
+            log.exception("the terminal has failed")
         return
-    if left is Left.INTERRUPTED:
+    if left is Left.INTERRUPTED and not stop.is_set():
+        print(FINISHING)  # noqa: T201
         stop.set()
-    else:
+    elif left is Left.END_OF_INPUT and not stop.is_set():
         print("The terminal is closed, Hark goes on; Ctrl-C stops it.")  # noqa: T201

@@ -1,13 +1,16 @@
 """`hark status`: whether the service runs, and what it is doing."""
 
-from datetime import datetime
+import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bot import wording
+from bot.cli.home import DATABASE, is_begun
 from bot.cli.local import FAILED, carry_out
 from bot.cli.terminal.client import Activity, Client, Readiness, Rejected, Unreachable
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
+from bot.store.look import look
 
 
 def main(config_path: Path | None) -> int:
@@ -28,6 +31,8 @@ async def _status(config: Config) -> int:
             await client.close()
     except Unreachable:
         print(f"No service is running in {config.state}. `hark run` starts one.")  # noqa: T201
+        if is_begun(config):
+            print(_stored(config.state / DATABASE))  # noqa: T201
         return FAILED
     print(describe(readiness, activity))  # noqa: T201
     return 0 if readiness.ready else FAILED
@@ -37,7 +42,7 @@ def describe(readiness: Readiness, activity: Activity | None) -> str:
     """The service in a few lines. activity: None when it cannot be told."""
     width = max((len(name) for name in readiness.channels), default=0)
     channels = [
-        f"{name:<{width}}  {channel.state} since {_local(channel.since)}"
+        f"{name:<{width}}  {channel.state} since {_local(datetime.fromisoformat(channel.since))}"
         + (f": {channel.detail}" if channel.detail else "")
         for name, channel in readiness.channels.items()
     ]
@@ -51,21 +56,34 @@ def describe(readiness: Readiness, activity: Activity | None) -> str:
             f"runs        {activity.running} running, {activity.waiting} waiting",
             f"deliveries  {activity.undelivered} open, {activity.failed_deliveries} refused,"
             f" {activity.uncertain_deliveries} uncertain",
-            *(f"{'lost':<12}{wording.lost(found, _clock(found.at))}" for found in activity.lost),
+            *(f"{'lost':<12}{wording.lost(found, _at(found.at))}" for found in activity.lost),
         ]
         if activity.last_failure:
             lines.append(f"failure     {activity.last_failure}")
     return "\n".join(lines)
 
 
-def _clock(at: int) -> str:
-    """Milliseconds since the epoch on this machine's clock."""
-    return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def _local(moment: str) -> str:
-    """A moment of the service on this machine's clock."""
+def _stored(file: Path) -> str:
+    """What a service would find."""
     try:
-        return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
-    except ValueError:
-        return moment
+        held = look(file)
+    except sqlite3.Error as error:
+        return f"The store {file} cannot be read: {error}."
+    used = "" if held.used_at is None else f", last used {_at(held.used_at)}"
+    return "\n".join(
+        (
+            f"sessions    {held.sessions}{used}",
+            f"runs        {held.begun} to go on, {held.waiting} waiting",
+            f"deliveries  {held.undelivered} open, {held.failed_deliveries} refused",
+        )
+    )
+
+
+def _at(moment: int) -> str:
+    """Milliseconds since the epoch on this machine's clock."""
+    return _local(datetime.fromtimestamp(moment / 1000, UTC))
+
+
+def _local(moment: datetime) -> str:
+    """A moment on this machine's clock."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from bot import wording
 from bot.commands.registry import Answering, Arguments, Call, Command, Registry
+from channels.message import ChatKind
 
 
 class HelpArguments(Arguments):
@@ -21,6 +22,8 @@ def build(status: Callable[[Call], Awaitable[str]]) -> Registry:
         assert isinstance(arguments, HelpArguments)
         if arguments.command is None:
             lines = [f"`{command.usage}` {command.help}" for command in registry.commands]
+            if call.message.origin.place.kind is ChatKind.CONSOLE:
+                lines.append(wording.TERMINAL_KEYS)
             await answering.say(call, "\n".join(f"- {line}" for line in lines))
             return
         command = registry.get(arguments.command)

@@ -1,10 +1,11 @@
-"""What /status and `hark status` say: which model answers, what runs, waits and could not be delivered."""
+"""What /status and `hark status` say: which model answers, how the channels stand, what runs, waits and was refused."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot import wording
 from bot.commands.registry import Call
+from bot.health import Report
 from bot.lanes import Lanes
 from bot.store.store import Store
 from bot.store.values import LostDelivery
@@ -33,12 +34,21 @@ class StatusView:
 class Status:
     """Reads what there is to say. stamp: a moment in milliseconds as people read it."""
 
-    def __init__(self, store: Store, lanes: Lanes, model: str, model_reason: str, stamp: Callable[[int], str]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        lanes: Lanes,
+        model: str,
+        model_reason: str,
+        stamp: Callable[[int], str],
+        health: Callable[[], Report],
+    ) -> None:
         self._store = store
         self._stamp = stamp
         self._lanes = lanes
         self._model = model
         self._model_reason = model_reason
+        self._health = health
 
     async def view(self) -> StatusView:
         """The service as a whole."""
@@ -71,4 +81,10 @@ class Status:
             lines += [f"**Lost** {wording.lost(found, self._stamp(found.at))}" for found in view.lost]
             if view.last_failure:
                 lines.append(f"**Last failure** {view.last_failure}")
+            lines += _channels(self._health())
         return "\n".join(f"- {line}" for line in lines)
+
+
+def _channels(found: Report) -> list[str]:
+    """How each of them stands; the store is among them when there is something to say about it."""
+    return [f"**{name.capitalize()}** {health.detail or health.state.value}" for name, health in found.channels.items()]

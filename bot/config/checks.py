@@ -49,6 +49,17 @@ def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[Co
             yield Conflict(problem.key, problem.text, (("providers",),))
 
 
+def warnings(config: Config) -> Iterator[str]:
+    """Yield what is allowed and can hardly be meant, one sentence each."""
+    telegram = config.channels.telegram
+    known = telegram.dm.allow_from or any(owner.startswith("telegram:") for owner in config.owners)
+    if telegram.enabled and telegram.dm.policy == "allowlist" and not known:
+        yield (
+            "channels.telegram.dm.allow_from is empty and no owner is on Telegram, so the bot answers nobody there: "
+            "write the ids of people there; the log names the id of whoever writes to the bot"
+        )
+
+
 def is_loopback(host: str) -> bool:
     """Whether a listener on `host` can be reached from this machine only."""
     if host.lower() == "localhost":
@@ -66,14 +77,20 @@ def _providers(config: Config) -> Iterator[Conflict]:
         elif provider.api is None and name not in BUILT_IN_PROVIDERS:
             text = f"missing; allowed: anthropic, openai-chat (only {_spoken(BUILT_IN_PROVIDERS[:3])} need none)"
             yield Conflict(("providers", name, "api"), text)
-    if config.agent.model is not None:
-        name = config.agent.model.partition("/")[0]
-        known = sorted({*config.providers, *BUILT_IN_PROVIDERS})
-        if name not in known:
-            nearest = difflib.get_close_matches(name, known, 1)
-            hint = f"; nearest is `{nearest[0]}`" if nearest else ""
-            text = f"`{name}` is no provider; allowed: {', '.join(known)}{hint}"
-            yield Conflict(("agent", "model"), text, (("providers", name),))
+    problem = model_problem(config)
+    if problem is not None:
+        yield Conflict(("agent", "model"), problem, (("providers", (config.agent.model or "").partition("/")[0]),))
+
+
+def model_problem(config: Config) -> str | None:
+    """What is wrong with `agent.model`, None when its provider is known."""
+    name, _, model = (config.agent.model or "offline").partition("/")
+    known = sorted({*config.providers, *BUILT_IN_PROVIDERS})
+    if name not in known:
+        nearest = difflib.get_close_matches(name, known, 1)
+        hint = f"; nearest is `{nearest[0]}`" if nearest else ""
+        return f"`{name}` is no provider; allowed: {', '.join(known)}{hint}"
+    return None if model or name == "offline" else f"`{name}` names no model; allowed: provider/model, or offline"
 
 
 def _telegram(config: Config) -> Iterator[Conflict]:

@@ -81,7 +81,8 @@ class Routes:
             raise HTTPException(404)
         if self._served.console is None:
             raise Problem(404, "console_disabled", "The console channel is not enabled.", "Set channels.console.")
-        return EventStreamResponse(console_stream.chunks(self._served.console, self._served.bus, self._closing))
+        served = self._served
+        return EventStreamResponse(console_stream.chunks(self._served.console, served.reads, served.bus, self._closing))
 
     async def metrics(self, request: Request) -> Response:
         """GET /metrics: the name is taken."""

@@ -1,6 +1,7 @@
 """`GET /v1/console`: what one terminal shows, as one stream: blocks of the console channel and events of its session.
 
-Live only. A terminal that was away finds the blocks it missed: they wait in the ledger until one is open.
+It begins with the last exchange. A terminal that was away finds the blocks it missed: they wait in the ledger until
+one is open.
 """
 
 import asyncio
@@ -8,12 +9,13 @@ from collections.abc import AsyncGenerator, Sequence
 
 from pydantic_core import to_json
 
-from agent.events import AgentEvent
+from agent.events import AgentEvent, AgentStart
 from bot.bus import EventBus, Subscription, UpdateEvent
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
 from bot.store import codec
-from channels.console.adapter import ConsoleBlock, ConsoleChannel
+from bot.store.transcripts import Exchange, Reads
+from channels.console.adapter import ConsoleBlock, ConsoleChannel, ConsoleQuestion
 from channels.session_key import console_key
 
 TAKE_SECONDS = 10.0
@@ -69,15 +71,18 @@ class _Terminal:
 
 
 async def chunks(
-    console: ConsoleChannel, bus: EventBus, closing: Closing, ping_seconds: float = PING_SECONDS
+    console: ConsoleChannel, reads: Reads, bus: EventBus, closing: Closing, ping_seconds: float = PING_SECONDS
 ) -> AsyncGenerator[bytes, None]:
-    """Frames for one terminal: `block` with the fields of ConsoleBlock, and the events of the console's session."""
+    """Frames for one terminal: `block` and `question` with the fields of ConsoleBlock and ConsoleQuestion, and the
+    events of the console's session. A question stands before the first event of its run."""
     terminal = _Terminal()
     subscription = bus.subscribe(console_key())
     following = asyncio.create_task(terminal.follow(subscription), name="console-events")
     detach = console.attach(terminal)
     try:
         yield HELLO
+        if last := await reads.last_exchange(console_key()):
+            yield _question(last, last.answer)
         while True:
             try:
                 async with closing.within(ping_seconds):
@@ -93,6 +98,9 @@ async def chunks(
                 yield frame("block", to_json(item).decode())
                 terminal.taken(item)
             else:
+                for event in item:
+                    if isinstance(event, AgentStart) and (asked := await reads.exchange(event.run.turn_id)):
+                        yield _question(asked)
                 yield b"".join(_event(event) for event in item)
     finally:
         detach()
@@ -100,6 +108,11 @@ async def chunks(
         bus.unsubscribe(subscription)
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
+
+
+def _question(exchange: Exchange, answer: str | None = None) -> bytes:
+    key = exchange.event_key.removeprefix("h:")
+    return frame("question", to_json(ConsoleQuestion(key=key, text=exchange.question, answer=answer)).decode())
 
 
 def _event(event: AgentEvent) -> bytes:

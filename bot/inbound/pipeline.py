@@ -5,7 +5,6 @@ is told that a message was received only after `accept` has returned.
 """
 
 import contextlib
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -26,6 +25,8 @@ log = structlog.get_logger()
 _STOPPING = "the service is stopping"
 STRANGER_LIMIT = 4096
 """Bytes kept of the one message that is kept of an unknown sender."""
+STRANGERS = 4096
+"""How many of them are named in the log, at most."""
 
 
 class Accepting(Protocol):
@@ -61,8 +62,7 @@ class Pipeline:
         self._registry = registry
         self._accepting = accepting
         self._closed = False
-        self.dropped: Counter[str] = Counter()
-        """How many messages were dropped, by rule, since the start."""
+        self._strangers: set[tuple[str, str]] = set()
 
     def close(self) -> None:
         """Accept nothing more: what comes now is refused, so that its sender offers it again."""
@@ -126,7 +126,7 @@ class Pipeline:
             log.info("chat moved", channel=item.channel, old=item.old_chat, new=item.new_chat)
             return
         if item.state == "dropped":
-            self.dropped[item.reason or "access"] += 1
+            self._name_stranger(item)
             return
         if isinstance(answer, Duplicate) or item.session_key is None or item.message.kind is InboundKind.EDIT:
             return
@@ -134,6 +134,19 @@ class Pipeline:
             self._accepting.command(answer.seq, item.session_key, item.message)
         else:
             self._accepting.wake(item.session_key, background=item.message.kind in BACKGROUND)
+
+    def _name_stranger(self, item: AcceptedMessage) -> None:
+        """Once per person: whoever mistook an id in the configuration finds the right one in the log."""
+        origin = item.message.origin
+        stranger = (origin.place.channel, origin.sender)
+        if (
+            item.reason == "access"
+            and stranger[1]
+            and stranger not in self._strangers
+            and len(self._strangers) < STRANGERS
+        ):
+            self._strangers.add(stranger)
+            log.warning("a stranger was not let in", channel=stranger[0], id=stranger[1])
 
 
 def _well_formed(message: InboundMessage) -> InboundMessage:

@@ -23,6 +23,15 @@ _Line = tuple[int, str, str, int, str | None, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A message and what was delivered of its answer so far. event_key: of the message."""
+
+    event_key: str
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """Counts for /status."""
 
@@ -86,13 +95,12 @@ class Reads:
             ).fetchone()
             if found is None:
                 return None
-            cut = db.execute("SELECT step FROM entry WHERE turn_id=? AND kind='assistant_cut'", (turn_id,)).fetchall()
             return TurnView(
                 turn_id=turn_id,
                 session_key=found[0],
                 state=TurnState(found[1]),
                 outcome=found[2],
-                text=_said(rows.said(db, turn_id), {step for (step,) in cut}),
+                text=_said(rows.said(db, turn_id), _cut_steps(db, turn_id)),
                 model=found[3],
                 usage=codec.load_usage(found[4]),
                 error_kind=found[5],
@@ -112,6 +120,23 @@ class Reads:
                 "SELECT ended_at, coalesce(error_message, error_kind, '') FROM turn WHERE state='failed'"
                 " ORDER BY ended_at DESC LIMIT 1"
             ).fetchone()
+
+        return await self._database.read(work)
+
+    async def exchange(self, turn_id: str) -> Exchange | None:
+        """The message that began a turn, and what was delivered of its answer; None when it is not kept any more."""
+        return await self._database.read(_exchange, turn_id)
+
+    async def last_exchange(self, session_key: str) -> Exchange | None:
+        """The newest exchange in a session's present transcript, None when there is none."""
+
+        def work(db: sqlite3.Connection) -> Exchange | None:
+            found = db.execute(
+                "SELECT turn_id FROM entry WHERE kind='user'"
+                " AND transcript_id=(SELECT transcript_id FROM session WHERE session_key=?) ORDER BY seq DESC LIMIT 1",
+                (session_key,),
+            ).fetchone()
+            return _exchange(db, found[0]) if found else None
 
         return await self._database.read(work)
 
@@ -215,6 +240,23 @@ class Reads:
             )
 
         return await self._database.read(work)
+
+
+def _exchange(db: sqlite3.Connection, turn_id: str) -> Exchange | None:
+    asked = db.execute("SELECT payload, seq FROM inbox WHERE turn_id=? ORDER BY seq LIMIT 1", (turn_id,)).fetchone()
+    message = codec.read_inbound(*asked) if asked else None
+    if message is None:
+        return None
+    pieces = db.execute(
+        "SELECT step, said FROM delivery WHERE turn_id=? AND state='sent' ORDER BY delivery_id", (turn_id,)
+    ).fetchall()
+    return Exchange(event_key=message.event_key, question=message.text, answer=_said(pieces, _cut_steps(db, turn_id)))
+
+
+def _cut_steps(db: sqlite3.Connection, turn_id: str) -> set[int]:
+    """Steps of a turn whose answer the next one goes on with."""
+    found = db.execute("SELECT step FROM entry WHERE turn_id=? AND kind='assistant_cut'", (turn_id,))
+    return {step for (step,) in found}
 
 
 def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:

@@ -3,6 +3,7 @@
 The redactor works on the finished line, tracebacks included, so that no field can be forgotten.
 """
 
+import contextlib
 import logging
 import logging.handlers
 import os
@@ -54,11 +55,7 @@ def set_up(redactor: Redactor, file: Path | None) -> None:
         foreign_pre_chain=shared,
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
     )
-    handler: logging.Handler
-    if file is None:
-        handler = logging.StreamHandler()
-    else:
-        handler = _PrivateFile(file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
+    handler = _ToStream() if file is None else _ToFile(file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -67,8 +64,25 @@ def set_up(redactor: Redactor, file: Path | None) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-class _PrivateFile(logging.handlers.RotatingFileHandler):
-    """A file that only its owner can read, also after it was renamed and begun anew."""
+class _Calm(logging.Handler):
+    """A handler whose failures, such as a full disk, are one line in all and not a traceback for each record."""
+
+    _failed = False
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Say the first one; what cannot be logged is lost."""
+        if not self._failed and sys.stderr is not None:
+            self._failed = True
+            with contextlib.suppress(OSError, ValueError):
+                print(f"The log cannot be written: {sys.exc_info()[1]}", file=sys.stderr)  # noqa: T201
+
+
+class _ToStream(_Calm, logging.StreamHandler):  # type: ignore[type-arg]
+    """To standard error."""
+
+
+class _ToFile(_Calm, logging.handlers.RotatingFileHandler):
+    """To a file and its predecessor, which only their owner can read, also after the file was begun anew."""
 
     def _open(self) -> TextIOWrapper:
         def private(path: str, flags: int) -> int:

@@ -33,6 +33,18 @@ class ConsoleBlock:
     planned_at: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleQuestion:
+    """What a person said in the session of the terminals, so that all of them show it.
+
+    key: the Idempotency-Key it came with. answer: what was said to it, for the last exchange before a terminal opened.
+    """
+
+    key: str
+    text: str
+    answer: str | None = None
+
+
 class Listener(Protocol):
     """An attached terminal."""
 

@@ -110,7 +110,7 @@ class Receiver:
             self._offset = offset
         elif updates:
             raise ApiError(Trouble.UNKNOWN, "no update has an id")
-        self._received()
+        self._received(self.me)
         if seconds and not updates and self._times.monotonic() - asked < _SHORT:
             # A server that does not hold polls is asked no faster than this.
             await self._times.sleep(_SHORT)
@@ -137,13 +137,14 @@ class Receiver:
         except Exception as error:
             return [unread(update, me, error)]
 
-    def _received(self) -> None:
+    def _received(self, me: Me) -> None:
         self._failures = 0
         self._said = ""
         self._heard = self._times.monotonic()
         if self._health.state is not HealthState.READY:
-            log.info("telegram: receiving")
-            self._health = Health(HealthState.READY, self._times.now())
+            sentence = f"receiving as @{me.username}"
+            log.info("telegram: %s", sentence)
+            self._health = Health(HealthState.READY, self._times.now(), sentence)
             self._sink.can_send(self._name)
 
     async def _pause(self, error: ApiError) -> None:

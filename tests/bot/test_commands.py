@@ -80,9 +80,12 @@ async def test_status_is_answered_during_a_run(tmp_path: Path) -> None:
         assert "test/scripted" in shown
         assert "**This conversation** answering, 1 waiting" in shown
         assert "**Service** 1 running, 1 waiting" in shown
+        assert "- **Telegram** ready" in shown
+        assert "Console" not in shown  # not enabled
         for_others = await command(hark, "/status", sender="2")
         assert "idle, 0 waiting" in for_others
         assert "Service" not in for_others
+        assert "Telegram" not in for_others
         hang.release()
 
 

@@ -3,6 +3,8 @@
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from bot.health import report
 from bot.store.salvage import Salvage
 from channels.base import Health, HealthState
@@ -27,6 +29,12 @@ def test_a_store_that_cannot_write_is_not_ready_whatever_was_recovered() -> None
     found = report((), "the store cannot write: disk full", FOUND, lambda: NOW, draining=False)
     assert not found.ready
     assert found.channels["store"].detail == "the store cannot write: disk full"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_a_console_that_is_not_enabled_is_not_listed(tmp_path: Path, enabled: bool) -> None:
+    async with running(tmp_path, config={"channels": {"console": {"enabled": enabled}}}) as hark:
+        assert ("console" in hark.service.health().channels) is enabled
 
 
 async def test_the_service_tells_of_its_recovered_store(tmp_path: Path) -> None:

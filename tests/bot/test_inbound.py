@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from agent.message import Text
 from bot.clock import Clock
@@ -42,6 +43,17 @@ async def test_owners_and_the_list_get_in(tmp_path: Path) -> None:
     async with running(tmp_path, config=ALLOWLIST) as hark:
         for person in ("1", "2"):
             assert len((await hark.say("hello", sender=person)).texts) == 1
+
+
+async def test_a_stranger_is_named_once_in_the_log(tmp_path: Path) -> None:
+    async with running(tmp_path, config=ALLOWLIST) as hark:
+        with capture_logs() as logged:
+            for sender in ("666", "666", "777", "2", "666"):
+                await hark.write("hello", sender=sender)
+            place = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)
+            await hark.write("hello", origin=Origin(place=place, sender="888"))
+        named = [(line["channel"], line["id"]) for line in logged if line["event"] == "a stranger was not let in"]
+        assert named == [("telegram", "666"), ("telegram", "777")]
 
 
 async def test_groups_wait_for_their_own_rules(tmp_path: Path) -> None:

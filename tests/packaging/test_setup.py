@@ -4,6 +4,7 @@ The installer is a small program that notes how it was called; the interpreter i
 program that takes something away from it.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -103,6 +104,19 @@ def test_a_failed_install_is_not_taken_for_a_finished_one(machine: Machine) -> N
     machine.program("uv", 'test "$1" = --version')
     assert machine.set_up().returncode != 0
     assert machine.set_up().returncode != 0
+
+
+@pytest.mark.parametrize("uv", [True, False])
+def test_without_a_network_it_ends_in_one_sentence(machine: Machine, uv: bool) -> None:
+    machine.program("uv", f'[ "$1" != --version ] || exit {0 if uv else 1}\nseq 50 >&2\nexit 1')
+    done = machine.set_up(PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0", PIP_CONFIG_FILE=os.devnull)
+    assert done.returncode != 0
+    assert done.stdout.splitlines() == ["Setting up Hark in .venv ..."]
+    assert done.stderr.splitlines() == [
+        "The packages that Hark needs could not be installed: is there a network? .venv/setup.log has the details."
+    ]
+    assert (machine.checkout / ".venv/setup.log").read_text().strip()
+    assert machine.set_up(PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0").returncode != 0
 
 
 def test_an_old_python_is_refused_in_one_line(machine: Machine) -> None:

@@ -19,7 +19,7 @@ from tests.standins.odd_updates import broken_updates, readable_updates
 from tests.standins.proxy import FaultProxy
 from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
-from tests.standins.telegram_updates import ALICE, BOT_ID, Room
+from tests.standins.telegram_updates import ALICE, BOT_ID, BOT_NAME, Room
 
 GROUP = Room(-4_000_111, "group", "Kitchen")
 FORUM = Room(-1_001_222_333_444, "supergroup", "Workshop", topics=frozenset({7}))
@@ -147,6 +147,7 @@ async def test_a_message_and_its_mark_are_stored_before_telegram_forgets_it(
     assert sink.marks == {SCOPE: str(update["update_id"] + 1)}
     assert channel.account == str(BOT_ID)
     assert channel.health().state is HealthState.READY
+    assert channel.health().detail == f"receiving as @{BOT_NAME}"
 
 
 async def test_it_is_ready_before_anybody_writes(sink: RecordingSink, channel: TelegramChannel) -> None:

@@ -16,8 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 from agent.events import AgentEvent
 from bot.gateway.unix_socket import address
 from bot.store.values import LostDelivery
-from channels.console.adapter import ConsoleBlock
+from channels.console.adapter import ConsoleBlock, ConsoleQuestion
 
+Told = ConsoleBlock | ConsoleQuestion | AgentEvent
+"""What a stream brings."""
 OPEN = ("queued", "running", "waiting_approval")
 """States of a run that has not ended."""
 
@@ -107,6 +109,7 @@ _run = TypeAdapter(Run)
 _readiness = TypeAdapter(Readiness)
 _activity = TypeAdapter(Activity)
 _block: TypeAdapter[ConsoleBlock] = TypeAdapter(ConsoleBlock)
+_question: TypeAdapter[ConsoleQuestion] = TypeAdapter(ConsoleQuestion)
 _event: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 
 
@@ -154,10 +157,21 @@ class Client:
         return _activity.validate_json(await self._ask("GET", "/v1/status"))
 
     @contextlib.asynccontextmanager
-    async def console(self) -> AsyncIterator[AsyncIterator[ConsoleBlock | AgentEvent]]:
-        """Be a terminal while the context lasts: the blocks delivered to it, and the events of its session."""
+    async def console(self) -> AsyncIterator[AsyncIterator[Told]]:
+        """Be a terminal while the context lasts: blocks delivered to it, and questions and events of its session."""
+        async with self._stream("/v1/console", {}) as told:
+            yield told
+
+    @contextlib.asynccontextmanager
+    async def events(self, session: str) -> AsyncIterator[AsyncIterator[Told]]:
+        """What happens in a session (a name or a key) while the context lasts."""
+        async with self._stream("/v1/events", {"session": session}) as told:
+            yield told
+
+    @contextlib.asynccontextmanager
+    async def _stream(self, path: str, query: dict[str, str]) -> AsyncIterator[AsyncIterator[Told]]:
         with _reworded():
-            async with self._http.sse("/v1/console", max_event_size=None, timeout=_SILENCE) as source:
+            async with self._http.sse(path, params=query, max_event_size=None, timeout=_SILENCE) as source:
                 if not source.response.is_success:
                     await source.response.aread()
                     raise _rejection(source.response)
@@ -172,10 +186,12 @@ class Client:
         return response.content
 
 
-async def _decoded(source: httpx2.EventSource) -> AsyncIterator[ConsoleBlock | AgentEvent]:
+async def _decoded(source: httpx2.EventSource) -> AsyncIterator[Told]:
     async for sent in source:
         if sent.event == "block":
             yield _block.validate_json(sent.data)
+        elif sent.event == "question":
+            yield _question.validate_json(sent.data)
         else:
             with contextlib.suppress(ValidationError):  # a kind of event that a newer service has
                 yield _event.validate_json(sent.data)

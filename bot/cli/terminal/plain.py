@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import TextIO
 
+from bot.cli.terminal import slash
 from bot.cli.terminal.client import Client
 from bot.cli.terminal.conversation import Conversation
 from bot.cli.terminal.safe_text import clean
@@ -63,6 +64,8 @@ class PlainTerminal:
 
     async def _talk(self) -> None:
         async for line in self._lines:
+            if line.strip().lower() in slash.LEAVE:
+                return
             if line.strip():
                 await self._exchange(line)
 

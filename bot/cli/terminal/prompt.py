@@ -7,18 +7,23 @@ any time. Ctrl-C is a key here and not a signal: what it does is the caller's.
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import structlog
 from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
 from prompt_toolkit.output import Output
+from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
+
+log = structlog.get_logger()
 
 _STYLE = Style.from_dict({"prompt": "bold ansicyan", "placeholder": "ansibrightblack"})
 _REDRAW = 0.05
@@ -27,12 +32,25 @@ _LINES_LEFT = 4
 """Lines of the screen that the live region leaves to the prompt and to what is above."""
 
 
-class Prompt:
-    """live: the text above the line (width, height → text with escape codes). on_interrupt: Ctrl-C; True leaves."""
+_ESCAPE = 0.1
+"""Seconds after which an Esc is the key and not the beginning of another one's sequence."""
+_AGAIN = 2.0
+"""Seconds in which a second Ctrl-C leaves."""
 
-    def __init__(self, history: Path | None, live: Callable[[int, int], str], on_interrupt: Callable[[], bool]) -> None:
+
+class Prompt:
+    """live: the text above the line (width, height → text with escape codes). on_stop: Esc, or Ctrl-C on an empty
+    line. words: what Tab completes at the beginning of the line."""
+
+    def __init__(
+        self,
+        history: Path | None,
+        live: Callable[[int, int], str],
+        on_stop: Callable[[], None],
+        words: Sequence[str] = (),
+    ) -> None:
         self._live = live
-        self._on_interrupt = on_interrupt
+        self._on_stop = on_stop
         self._session: PromptSession[str] = PromptSession(
             "> ",
             style=_STYLE,
@@ -40,14 +58,18 @@ class Prompt:
             key_bindings=self._keys(),
             placeholder=self._placeholder,
             multiline=False,
+            completer=WordCompleter(list(words), sentence=True),
+            complete_while_typing=False,
+            complete_style=CompleteStyle.READLINE_LIKE,  # a menu would need room below the line
             erase_when_done=True,  # what was typed is printed by the caller, in its place
             reserve_space_for_menu=0,
         )
         self._drawn = (-1, "")
         self._due: asyncio.TimerHandle | None = None
-        self.hint = ""
-        """Shown in the empty line."""
+        self._armed: asyncio.TimerHandle | None = None
+        self._session.default_buffer.on_text_changed += lambda _: self._disarm()
         app = self._session.app
+        app.timeoutlen = app.ttimeoutlen = _ESCAPE
         region = Window(FormattedTextControl(self._region), dont_extend_height=True, wrap_lines=False)
         shown = ConditionalContainer(region, Condition(lambda: bool(self._text())))
         app.layout.container = HSplit([shown, app.layout.container])
@@ -111,16 +133,30 @@ class Prompt:
         return ANSI(f"{self._text()}\n")
 
     def _placeholder(self) -> StyleAndTextTuples:
-        return [("class:placeholder", self.hint)]
+        return [("class:placeholder", "Ctrl-C again to leave" if self._armed else "")]
+
+    def _disarm(self) -> None:
+        if self._armed is not None:
+            self._armed.cancel()
+            self._armed = None
+            self.refresh()
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
 
         @keys.add("c-c")
         def interrupt(event: KeyPressEvent) -> None:
-            event.current_buffer.reset()
-            if self._on_interrupt():
+            if event.current_buffer.text:
+                event.current_buffer.reset()
+            elif self._armed:
                 event.app.exit(exception=KeyboardInterrupt())
+            else:
+                self._armed = asyncio.get_running_loop().call_later(_AGAIN, self._disarm)
+                self._on_stop()
+
+        @keys.add("escape")
+        def stop(event: KeyPressEvent) -> None:
+            self._on_stop()
 
         @keys.add("escape", "enter")
         def new_line(event: KeyPressEvent) -> None:
@@ -130,11 +166,37 @@ class Prompt:
 
 
 def _history(file: Path | None) -> History:
-    """What was typed before, in a file for its owner alone; for this session only where that cannot be."""
+    """What was typed before, in a file for its owner alone; for this terminal only where that cannot be."""
     if file is None:
         return InMemoryHistory()
     try:
         os.close(os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
     except OSError:
         return InMemoryHistory()
-    return FileHistory(file)
+    return _Forgetful(str(file))
+
+
+class _Forgetful(FileHistory):
+    """A history that forgets what cannot be written, so that a full disk does not eat the Enter that it came with."""
+
+    _failed = False
+
+    def load_history_strings(self) -> Iterable[str]:
+        """What was typed before; nothing when it cannot be read."""
+        try:
+            return list(super().load_history_strings())
+        except OSError as error:
+            return self._forget(error)
+
+    def store_string(self, string: str) -> None:
+        """Keep a line, if that is possible."""
+        try:
+            super().store_string(string)
+        except OSError as error:
+            self._forget(error)
+
+    def _forget(self, error: OSError) -> Sequence[str]:
+        if not self._failed:
+            self._failed = True
+            log.warning("what is typed cannot be kept for later", file=self.filename, reason=error.strerror)
+        return ()

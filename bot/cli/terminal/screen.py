@@ -67,6 +67,8 @@ class Screen:
             case Tone.FAILED_TOOL:
                 self._after_tool = True
                 return self._render(Text(f"  ✗ {text}", "dim"), width)
+            case Tone.ASKED:
+                return self.echo(piece.text, width)
             case Tone.SAID:
                 return self._apart(_markdown(text), width)
             case Tone.HEADING:
@@ -80,6 +82,10 @@ class Screen:
         """What the person typed."""
         lines = clean(text).split("\n")
         return self._apart(Text.assemble(("> ", "bold cyan"), ("\n  ".join(lines), "bold")), width)
+
+    def status(self, text: str, width: int) -> str:
+        """The line above the prompt while nothing is going on."""
+        return self._render(Text(clean(text), "dim", overflow="ellipsis", no_wrap=True), width).rstrip("\n")
 
     def live(self, live: Live, width: int, height: int, now: int) -> str:
         """What is going on, in at most height lines: the end of it, when it is longer. now: milliseconds."""

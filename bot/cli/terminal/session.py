@@ -1,4 +1,4 @@
-"""The terminal of `hark run` and `hark chat`: types lines, shows answers, ends runs with Ctrl-C.
+"""The terminal of `hark run` and `hark chat`: types lines, shows answers, ends runs with Esc or Ctrl-C.
 
 A client like any other: it talks to the service over its socket, also when both are one process. Where stdin or
 stdout is no terminal, `plain` does the same without a screen.
@@ -9,18 +9,22 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
+from bot.cli.terminal import slash
 from bot.cli.terminal.client import Client, Rejected, Unreachable
-from bot.cli.terminal.conversation import Connection, Conversation, Heard
+from bot.cli.terminal.conversation import Connection, Conversation, Heard, Platform
 from bot.cli.terminal.plain import PlainTerminal
 from bot.cli.terminal.standard_input import lines
 from bot.cli.terminal.view import Piece, Tone, View
-from channels.console.adapter import ConsoleBlock
+from channels.console.adapter import ConsoleBlock, ConsoleQuestion
 
 _TICK = 0.5
 """Seconds between redraws while something runs: the clock on the screen moves."""
+FINISHING = "finishing …"
+"""Said when the service ends while something may still run."""
 
 
 class Left(Enum):
@@ -35,23 +39,31 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-async def talk(socket: Path, leaving: str = "Ctrl-D leaves", *, own_process: bool = False) -> Left:
+async def talk(
+    socket: Path,
+    leaving: str = "Ctrl-D leaves",
+    *,
+    own_process: bool = False,
+    stopping: asyncio.Event | None = None,
+) -> Left:
     """Talk to the service behind `socket` until the person leaves. leaving: how, in words.
 
-    own_process: SIGINT is for this terminal, and cancels this task when it means to leave.
+    own_process: SIGINT is for this terminal, and cancels this task when it means to leave. stopping: set when the
+    service ends; the terminal stays, for what it still says.
     Raises Rejected when the service wants no terminal; without a screen also Unreachable.
     """
     client = Client(socket)
     terminal: Terminal | PlainTerminal
     if is_terminal():
-        terminal = Terminal(client, socket.parent / "history", leaving)
+        terminal = Terminal(client, socket.parent / "history", leaving, stopping or asyncio.Event())
     else:
         terminal = PlainTerminal(client, lines(), sys.stdout)
     task = asyncio.current_task()
     assert task is not None
     if own_process:
         leave = task.cancel
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: terminal.interrupt() and leave())
+        interrupt = terminal.interrupt if isinstance(terminal, PlainTerminal) else lambda: True
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: interrupt() and leave())
     try:
         return (await terminal.run()) or Left.END_OF_INPUT
     finally:
@@ -59,9 +71,9 @@ async def talk(socket: Path, leaving: str = "Ctrl-D leaves", *, own_process: boo
 
 
 class Terminal:
-    """One open terminal. history: the file of what was typed."""
+    """One open terminal. history: the file of what was typed. stopping: set when the service ends."""
 
-    def __init__(self, client: Client, history: Path | None, leaving: str) -> None:
+    def __init__(self, client: Client, history: Path | None, leaving: str, stopping: asyncio.Event) -> None:
         # Only a screen needs them; pipes start faster without.
         from bot.cli.terminal.prompt import Prompt
         from bot.cli.terminal.screen import Screen, colours
@@ -69,11 +81,11 @@ class Terminal:
         self._client = client
         self._conversation = Conversation(client)
         self._leaving = leaving
+        self._stopping = stopping
         self._view = View(_now())
         self._screen = Screen(colours())
-        self._prompt = Prompt(history, self._live, self.interrupt)
+        self._prompt = Prompt(history, self._live, self._stop, slash.words())
         self._last_said: str | None = None
-        self._pressed: str | None = None
         self._lost = False
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -82,32 +94,35 @@ class Terminal:
         from prompt_toolkit.patch_stdout import patch_stdout
 
         left = Left.END_OF_INPUT
+        conversation = self._conversation
         with patch_stdout(raw=True), self._prompt.keyboard():
+            self._print(await self._greeting())
             try:
                 async with asyncio.TaskGroup() as self._tasks:
-                    beside = [self._tasks.create_task(task) for task in (self._conversation.listen(), self._show())]
+                    work = (conversation.listen(), conversation.watch(), self._show(), self._say_stopping())
+                    beside = [self._tasks.create_task(task) for task in work]
                     left = await self._read()
                     for task in beside:
                         task.cancel()
             except* Rejected as refused:
                 raise _first(refused) from None
+            finally:
+                self._print(self._view.leave())
         return left
 
-    def interrupt(self) -> bool:
-        """Ctrl-C: ends what runs; True when it was pressed for that before, which leaves."""
-        target = self._view.running or self._last_said or ""
-        if self._pressed is not None and target in ("", self._pressed):
-            return True
-        self._pressed = target
-        self._prompt.hint = "Ctrl-C again to leave"
+    def _stop(self) -> None:
+        """Esc, or Ctrl-C on an empty line: end what runs, or what is about to."""
+        target = self._view.running or self._last_said
         if target and self._tasks is not None:
             self._tasks.create_task(self._abort(target), name="terminal-abort")
-        return False
+
+    async def _say_stopping(self) -> None:
+        await self._stopping.wait()
+        self._print([Piece(Tone.ASIDE, FINISHING)])
 
     async def _read(self) -> Left:
         """Read lines and say them."""
-        self._print(await self._greeting())
-        unsent = ""
+        unsent = doubtful = ""
         while True:
             try:
                 text = await self._prompt.read(unsent)
@@ -115,10 +130,17 @@ class Terminal:
                 return Left.INTERRUPTED
             if text is None:
                 return Left.END_OF_INPUT
-            self._pressed, self._prompt.hint, unsent = None, "", ""
+            unsent = ""
             if not text.strip():
                 continue
-            self._prompt.print(self._screen.echo(text, self._prompt.width))
+            if text.strip().lower() in slash.LEAVE:
+                return Left.INTERRUPTED
+            self._print([Piece(Tone.ASKED, text)])
+            nearest = slash.nearest(text)
+            if nearest and text != doubtful:
+                self._print([Piece(Tone.ASIDE, f"Unknown command; nearest is {nearest}. Enter says it as it is.")])
+                doubtful = unsent = text
+                continue
             try:
                 self._last_said = await self._conversation.say(text)
             except (Rejected, Unreachable) as error:
@@ -143,6 +165,8 @@ class Terminal:
 
     def _pieces(self, item: Heard) -> list[Piece]:
         match item:
+            case Connection.LOST | Platform() if self._stopping.is_set():
+                return []
             case Connection.LOST:
                 self._lost = True
                 return [Piece(Tone.ASIDE, "The service is not there; waiting for it.")]
@@ -150,26 +174,31 @@ class Terminal:
                 self._view.reconnected()
                 back, self._lost = self._lost, False
                 return [Piece(Tone.ASIDE, "The service is back.")] if back else []
+            case Platform():
+                return [Piece(Tone.ASIDE, item.text)]
             case ConsoleBlock():
                 return [*self._view.block(item)]
+            case ConsoleQuestion():
+                return [*self._view.question(item)]
             case _:
                 if item.type == "agent_end" and item.run.run_id == self._last_said:
                     self._last_said = None
                 return [*self._view.event(item)]
 
     async def _abort(self, run_id: str) -> None:
+        self._view.aborting = run_id
         waiting = run_id != self._view.running
         if await self._conversation.abort(run_id) and waiting:
             self._print([Piece(Tone.ASIDE, "Dropped.")])
 
-    def _print(self, pieces: list[Piece]) -> None:
+    def _print(self, pieces: Sequence[Piece]) -> None:
         if pieces:
             width = self._prompt.width
             self._prompt.print("".join(self._screen.piece(piece, width) for piece in pieces))
 
     def _live(self, width: int, height: int) -> str:
         live = self._view.live
-        return self._screen.live(live, width, height, _now()) if live else ""
+        return self._screen.live(live, width, height, _now()) if live else self._screen.status(self._view.status, width)
 
     async def _greeting(self) -> list[Piece]:
         try:

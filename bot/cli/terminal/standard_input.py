@@ -1,12 +1,15 @@
-"""Lines from standard input without a screen: pipes, files and terminals alike, never more than a few ahead."""
+"""Standard input without a screen: pipes, files and terminals alike; lines, never more than a few ahead, or all."""
 
 import asyncio
 import os
+import select
 import threading
 from collections.abc import AsyncIterator
 
 _CHUNK = 65_536
 _AHEAD = 8
+LARGEST = 1_000_000
+"""Bytes that are read at once: more than a message may have is not of use."""
 
 
 async def lines(descriptor: int = 0) -> AsyncIterator[str]:
@@ -37,6 +40,19 @@ async def lines(descriptor: int = 0) -> AsyncIterator[str]:
     threading.Thread(target=read, name="standard-input", daemon=True).start()
     while (line := await found.get()) is not None:
         yield line
+
+
+def whole(descriptor: int = 0, patience: float | None = None) -> bytes | None:
+    """Everything up to end-of-file, or a little more than LARGEST; None when nothing comes for so many seconds.
+
+    Blocks. Once something has come the end is waited for, however long it takes.
+    """
+    if not select.select([descriptor], [], [], patience)[0]:
+        return None
+    found = b""
+    while len(found) <= LARGEST and (chunk := _read(descriptor)):
+        found += chunk
+    return found
 
 
 def _read(descriptor: int) -> bytes:

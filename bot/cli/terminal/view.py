@@ -22,16 +22,19 @@ from agent.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from channels.console.adapter import ConsoleBlock
+from channels.console.adapter import ConsoleBlock, ConsoleQuestion
 
 _SOURCE = re.compile(r"turn:(?P<turn>[^:]+):s(?P<step>\d+):b")
 _LONGEST = 72
 """Characters of a tool's arguments or of its error on its one line."""
+_INVISIBLE = " \t\r\n`~"
+"""What is nothing to see when an answer ends with it: the end of a fence among them."""
 
 
 class Tone(StrEnum):
     """How a piece looks."""
 
+    ASKED = "asked"
     SAID = "said"
     HEADING = "heading"
     TOOL = "tool"
@@ -42,7 +45,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something that is printed for good. SAID is Markdown, the others are plain."""
+    """Something that is printed for good. SAID and UNSAID are Markdown, the others are plain."""
 
     tone: Tone
     text: str
@@ -72,7 +75,7 @@ class _Answer:
     def rest(self) -> str:
         """What no block has shown, empty when that is nothing visible: the end of a fence needs no block."""
         rest = self.text[self.taken :]
-        return rest if rest.strip(" \t\r\n`~") else ""
+        return rest if rest.strip(_INVISIBLE) else ""
 
 
 class View:
@@ -87,6 +90,10 @@ class View:
         self._since = 0
         self.running: str | None = None
         """The run that is under way in this session."""
+        self.aborting: str | None = None
+        """The run that the person at this terminal has stopped by a key: nothing else says that it did."""
+        self.status = ""
+        """Which model answered last, and for how many tokens."""
 
     @property
     def live(self) -> Live | None:
@@ -113,6 +120,18 @@ class View:
             pieces.append(Piece(Tone.SAID, block.text))
         return pieces
 
+    def question(self, question: ConsoleQuestion) -> Sequence[Piece]:
+        """Something was said at another terminal, or is the last that was said before this one opened."""
+        asked = Piece(Tone.ASKED, question.text)
+        if question.answer is None:
+            return [asked]
+        pieces = [Piece(Tone.HEADING, "Last time"), asked]
+        return [*pieces, Piece(Tone.SAID, question.answer)] if question.answer else pieces
+
+    def leave(self) -> Sequence[Piece]:
+        """The terminal closes: what is shown live stays."""
+        return self._keep(0)
+
     def event(self, event: AgentEvent) -> Sequence[Piece]:
         """Something happened in a run."""
         if self.running != event.run.run_id and not isinstance(event, AgentEnd):
@@ -126,7 +145,7 @@ class View:
             case MessageUpdate():
                 self._grow(event)
             case MessageEnd(cut=True):
-                self._answer = None  # what was not planned is void, and the model goes on behind the rest
+                return self._keep(len(event.text))  # the rest is void, and the model goes on behind what was planned
             case ToolExecutionStart():
                 self._tools[event.call_id] = _summary(event.name, event.arguments)
             case ToolExecutionUpdate():
@@ -174,24 +193,32 @@ class View:
             return []  # a command, or a message that was dropped before its turn
         self.running = None
         self._tools.clear()
+        if event.usage.output:
+            self.status = f"{event.model} · {event.usage.input:,} tokens in, {event.usage.output:,} out"
         if event.outcome is not Outcome.ABORTED:
             return []
-        pieces = [Piece(Tone.ASIDE, "Stopped.")]
+        pieces = []
+        if self._answer is not None and self._answer.name[0] == event.run.turn_id:
+            pieces, self._answer.closed = self._keep(0), True
+        return [*pieces, Piece(Tone.ASIDE, "Stopped.")] if self.aborting == event.run.run_id else pieces
+
+    def _keep(self, planned: int) -> list[Piece]:
+        """What is live stays on the screen, but counts as not said. planned: so much of the answer is still said."""
         answer = self._answer
-        if answer is not None and answer.name[0] == event.run.turn_id:
-            if answer.rest:  # seen already, so it stays, but it counts as not said
-                pieces.insert(0, Piece(Tone.UNSAID, answer.rest.strip()))
-            answer.text, answer.closed = "", True
-        return pieces
+        if answer is None:
+            return []
+        end = max(answer.taken, planned)
+        answer.text, rest = answer.text[:end], answer.text[end:]
+        return [Piece(Tone.UNSAID, rest.strip())] if rest.strip(_INVISIBLE) else []
 
 
 def _summary(name: str, arguments: str) -> str:
-    """A call on one line: the tool and the first text among its arguments."""
+    """A call on one line: the tool and its path, or else the first text among its arguments."""
     try:
-        values = json.loads(arguments).values()
-    except (ValueError, AttributeError):
+        values = dict(json.loads(arguments))
+    except (ValueError, TypeError):
         return name
-    first = next((value for value in values if isinstance(value, str)), "")
+    first = next((value for value in (values.get("path"), *values.values()) if isinstance(value, str)), "")
     return f"{name} {_one_line(first)}".rstrip()
 
 

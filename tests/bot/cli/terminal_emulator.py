@@ -166,6 +166,10 @@ class Program:
         """As another program does."""
         self._process.send_signal(number)
 
+    def modes(self) -> list[object]:
+        """How the kernel treats what is typed."""
+        return termios.tcgetattr(self._master)
+
     def hang_up(self) -> None:
         """Close the terminal's window."""
         if self._master >= 0:

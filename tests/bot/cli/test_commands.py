@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import ErrorKind, ModelError
+from agent.message import ToolCall
 from bot import wording
 from tests.bot.cli.terminal_emulator import PATIENCE, Program
 from tests.bot.gateway.house import house
@@ -55,8 +56,9 @@ def alone(tmp_path: Path) -> Path:
 
 
 async def test_chat_starts_a_service_of_its_own_and_answers_every_line(alone: Path) -> None:
-    done = await hark(alone, "chat", typed="say one\nsay two\n/help new\n")
-    assert (done.code, done.error) == (0, "")
+    done = await hark(alone, "chat", typed="say one\nsay two\n/help new\n/quit\nsay three\n")
+    assert (done.code, done.error) == (0, f"A new Hark begins in {alone / 'state'}.\n")
+    assert "three" not in done.out
     assert done.out.startswith(OFFLINE)
     assert done.out.index("one\n") < done.out.index("two\n") < done.out.index("`/new` ")
     assert "\x1b" not in done.out
@@ -87,12 +89,153 @@ async def test_an_interrupt_ends_the_run_of_a_line_and_the_next_one_follows(tmp_
         assert at.rows("turn WHERE outcome='aborted'") == 1
 
 
-async def test_a_turn_prints_its_answer(alone: Path) -> None:
+async def test_a_turn_prints_its_answer_in_a_session_of_its_own(alone: Path) -> None:
     done = await hark(alone, "agent", "-m", "say hello")
-    assert (done.code, done.error) == (0, "")
-    assert done.out.endswith("\nhello\n")
-    again = await hark(alone, "agent", "-m", "say hello")  # the same session: it has introduced itself
+    assert (done.code, done.error) == (0, f"A new Hark begins in {alone / 'state'}.\n")
+    assert done.out.startswith(OFFLINE)
+    assert done.out.endswith("\n\nhello\n")
+    again = await hark(alone, "agent", "-m", "say hello")  # it introduces itself once in a session
+    assert (again.code, again.out, again.error) == (0, done.out, "")
+    for _ in range(2):
+        again = await hark(alone, "agent", "-m", "say hello", "--session", "mine")
     assert again == Done(0, "hello\n", "")
+
+
+async def test_an_answer_is_printed_as_it_comes(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        process = await begin(tmp_path, "agent", "-m", "go")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        call = await at.model.called()
+        call.say("First. ")
+        async with asyncio.timeout(PATIENCE):
+            assert await process.stdout.readexactly(6) == b"First."
+        call.say("\n\nThen \x1b[31mred.\n")
+        call.finish("First. \n\nThen \x1b[31mred.\n", ToolCall("c1", "glob", '{"pattern": "x"}'))
+        (await at.model.called()).answer("Last.\n\n")
+        assert await finish(process) == Done(0, " \n\nThen [31mred.\n\nLast.\n", "")
+
+
+async def test_an_answer_that_begins_anew_is_printed_whole(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        process = await begin(tmp_path, "agent", "-m", "go")
+        assert process.stdin is not None
+        process.stdin.close()
+        call = await at.model.called()
+        call.say("Half of it")
+        call.fail(ModelError(ErrorKind.NETWORK, "broke off"))
+        (await at.model.called()).answer("All of it.")
+        done = await finish(process)
+        assert (done.code, done.out) == (0, "Half of it\n\nAll of it.\n")
+        assert done.error == "\n(The answer broke off, and goes on.)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "piped", "heard"),
+    [
+        (("-m", "review this"), "a\nb\n", "review this\n\na\nb"),
+        (("-m", "-"), "a\nb\n", "a\nb"),
+        ((), "a\nb\n", "a\nb"),
+        (("-m", "only this"), "", "only this"),
+    ],
+)
+async def test_standard_input_is_the_message_or_follows_it(
+    tmp_path: Path, arguments: tuple[str, ...], piped: str, heard: str
+) -> None:
+    async with house(tmp_path, reply="Read.") as at:
+        assert await hark(tmp_path, "agent", *arguments, typed=piped) == Done(0, "Read.\n", "")
+        assert (await at.model.called()).request.messages[-1].text.partition("\n")[2] == heard
+
+
+async def test_an_input_that_was_only_inherited_is_not_waited_for(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="Read.") as at:
+        process = await begin(tmp_path, "agent", "-m", "hello")  # nobody writes, and nobody closes
+        assert process.stderr is not None
+        async with asyncio.timeout(PATIENCE):
+            assert (await process.stderr.readline()).startswith(b"Nothing came on standard input for 5 s")
+        assert (await at.model.called()).request.messages[-1].text.endswith("\nhello")
+        assert (await finish(process)).out == "Read.\n"
+
+
+async def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        process = await begin(tmp_path, "agent", "-m", "go")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        call = await at.model.called()
+        call.say("One line.\n\nAnother")
+        async with asyncio.timeout(PATIENCE):
+            await process.stdout.readuntil(b"Another")
+        process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+        call.say(" line.")
+        call.finish("One line.\n\nAnother line.")
+        assert process.stderr is not None
+        assert await process.stderr.read() == b""
+        assert await process.wait() == 0
+        assert at.rows("turn WHERE outcome='completed'") == 1
+
+
+@pytest.mark.parametrize("arguments", [("status",), ("agent", "-m", "say one", "--json"), ("chat",)])
+async def test_no_command_minds_a_closed_pipe(alone: Path, arguments: tuple[str, ...]) -> None:
+    await hark(alone, "agent", "-m", "say one")
+    read, write = os.pipe()
+    os.close(read)
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot", *arguments), cwd=alone, env=ENVIRON, stdin=pipe, stdout=write, stderr=pipe
+    )
+    os.close(write)
+    async with asyncio.timeout(PATIENCE):
+        _, error = await process.communicate(b"say two\n")
+    assert (process.returncode, error) == (0, b"")
+
+
+async def test_a_model_can_be_chosen_where_no_service_runs(alone: Path) -> None:
+    (alone / "config.yaml").write_text("agent: {model: openai/none}\nproviders: {openai: {api_keys: [k]}}\n")
+    done = await hark(alone, "agent", "-m", "say hello", "--model", "offline/offline")
+    assert (done.code, done.out.endswith("\nhello\n")) == (0, True)
+    for wrong in ("ofline/x", "openai"):
+        done = await hark(alone, "agent", "-m", "hi", "--model", wrong)
+        assert (done.code, done.out, done.error.count("\n")) == (2, "", 1)
+        assert done.error.startswith(f"--model: `{wrong.partition('/')[0]}` ")
+
+
+async def test_a_service_that_answers_with_another_model_says_so(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="Yes.") as at:
+        done = await hark(tmp_path, "agent", "-m", "hi", "--model", "offline/offline")
+        complaint = "The service that runs answers with test/puppet; stop it, or leave --model out.\n"
+        assert done == Done(2, "", complaint)
+        assert at.rows("turn") == 0
+
+
+async def test_a_service_is_found_from_another_folder(alone: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    (alone / "config.yaml").write_text(f"{NO_OLLAMA}gateway: {{port: 0}}\nowners: ['telegram:${{WHO}}']\n")
+    async with Program([sys.executable, "-m", "bot", "run"], alone, {**ENVIRON, "WHO": "1"}) as terminal:
+        await terminal.until(lambda shown: "answers." in shown and shown.endswith("\n>"))
+        done = await hark(alone, "status")  # also without the variables of the shell that it was started in
+        assert (done.code, done.out.startswith("Hark is running and ready.")) == (0, True)
+        done = await hark(other, "status")
+        assert (done.code, done.out.startswith("Hark is running and ready.")) == (0, True)
+        terminal.type("/quit\r")
+        assert await terminal.exit_code() == 0
+    assert "WHO" in (await hark(other, "status")).error
+    (alone / "config.yaml").write_text(NO_OLLAMA)
+    done = await hark(other, "status")
+    assert done.out.startswith(f"No service is running in {alone / 'state'}.")
+    done = await hark(other, "agent", "-m", "say still mine")
+    assert (done.code, done.error) == (0, "")
+    assert list(other.iterdir()) == []
+    (other / "config.yaml").write_text(NO_OLLAMA)  # a folder of its own comes first
+    done = await hark(other, "status")
+    assert done.out.startswith(f"No service is running in {other / 'state'}.")
+    done = await hark(other, "agent", "-m", "say new")
+    assert done.error == f"A new Hark begins in {other / 'state'}.\n"
+    (other / "config.yaml").unlink()
+    done = await hark(other, "status")  # a store of its own, too
+    assert done.out.startswith(f"No service is running in {other / 'state'}.")
 
 
 async def test_a_turn_as_json_is_the_object_of_the_gateway(tmp_path: Path) -> None:
@@ -107,6 +250,8 @@ async def test_a_turn_as_json_is_the_object_of_the_gateway(tmp_path: Path) -> No
 async def test_a_turn_that_failed(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         process = await begin(tmp_path, "agent", "-m", "hi")
+        assert process.stdin is not None
+        process.stdin.close()
         (await at.model.called()).fail(ModelError(ErrorKind.AUTH, "401"))
         done = await finish(process)
         assert done == Done(1, f"{wording.failure('auth')}\n", "test/puppet: 401\n")
@@ -124,6 +269,8 @@ async def test_a_turn_that_takes_too_long_goes_on(tmp_path: Path) -> None:
 async def test_an_interrupt_ends_the_turn(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         process = await begin(tmp_path, "agent", "-m", "hi")
+        assert process.stdin is not None
+        process.stdin.close()
         await at.model.called()
         process.send_signal(signal.SIGINT)
         done = await finish(process)
@@ -134,13 +281,26 @@ async def test_an_interrupt_ends_the_turn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
-    [(("-m", " "), "There is nothing to say"), (("-m", "x", "--session", "agent:nobody"), "is not a session key")],
+    [
+        (("-m", " "), "There is nothing to say"),
+        ((), "There is nothing to say"),
+        (("-m", "x", "--session", "agent:nobody"), "is not a session key"),
+    ],
 )
 async def test_what_cannot_be_meant_is_usage(alone: Path, arguments: tuple[str, ...], complaint: str) -> None:
+    await hark(alone, "agent", "-m", "so that there is a store")
     done = await hark(alone, "agent", *arguments)
     assert (done.code, done.out) == (2, "")
     assert complaint in done.error
     assert done.error.count("\n") == 1
+
+
+async def test_more_than_a_message_may_have_is_usage(tmp_path: Path) -> None:
+    async with house(tmp_path):
+        for size in (1_000_001, 999_999):  # the second is too much only for the gateway
+            done = await hark(tmp_path, "agent", "-m", "read this", typed="x" * size)
+            assert (done.code, done.out, done.error.count("\n")) == (2, "", 1)
+            assert "bytes" in done.error
 
 
 async def test_status_of_a_service(tmp_path: Path) -> None:
@@ -166,6 +326,26 @@ async def test_status_without_a_service(alone: Path) -> None:
     done = await hark(alone, "status")
     assert done == Done(1, f"No service is running in {alone / 'state'}. `hark run` starts one.\n", "")
     assert not (alone / "state").exists()
+
+
+async def test_status_without_a_service_says_what_is_in_the_store(alone: Path) -> None:
+    (alone / "config.yaml").write_text(f"{NO_OLLAMA}channels: {{console: {{enabled: true}}}}\n")
+    await hark(alone, "agent", "-m", "say one")
+    await hark(alone, "agent", "-m", "be slow, say two", "--timeout", "0")
+    before = {file.name: file.read_bytes() for file in (alone / "state").iterdir() if "-" not in file.name}
+    done = await hark(alone, "status")
+    first, sessions, runs, deliveries = done.out.splitlines()
+    assert (done.code, done.error) == (1, "")
+    assert first.startswith("No service is running in ")
+    assert sessions.startswith("sessions    ")
+    assert ", last used 20" in sessions
+    assert runs in ("runs        0 to go on, 1 waiting", "runs        1 to go on, 0 waiting")
+    assert deliveries == "deliveries  0 open, 0 refused"
+    assert {file.name: file.read_bytes() for file in (alone / "state").iterdir() if "-" not in file.name} == before
+    (alone / "state" / "hark.db").write_bytes(b"not a database, whatever it says" * 100)
+    done = await hark(alone, "status")
+    assert (done.code, done.error) == (1, "")
+    assert "cannot be read" in done.out.splitlines()[1]
 
 
 def free_port() -> int:
@@ -204,5 +384,5 @@ async def test_a_service_that_cannot_start_says_why_in_one_line(alone: Path) -> 
     (alone / "state").write_text("in the way")
     done = await hark(alone, "chat", typed="hello")
     assert (done.code, done.out) == (1, "")
-    assert done.error.startswith("Hark cannot start: ")
+    assert done.error.splitlines()[-1].startswith("Hark cannot start: ")
     assert done.error.count("\n") == 1

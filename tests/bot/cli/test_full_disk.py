@@ -88,7 +88,7 @@ async def test_the_service_waits_red_and_goes_on_by_itself(tmp_path: Path, block
         done = await hark(tmp_path, "status")
         assert (done.code, done.error) == (1, "")
         assert done.out.startswith("Hark is running, but not ready.")
-        assert store["detail"] in done.out
+        assert store["detail"].partition("(")[0] in done.out  # the free room may differ by now
         give_room(process.pid)
         await said(process, "the service goes on with its start")
         async with asyncio.timeout(PATIENCE):

@@ -36,8 +36,9 @@ async def test_an_answer_is_shown_while_it_is_written_and_stands_once(tmp_path: 
         call.say("\n\nThe rest.")
         await terminal.until("The rest.")
         call.finish("First **words**.\n\nThe rest.")
-        shown = await terminal.until(lambda shown: "working" not in shown and shown.endswith("\n>"))
-        assert shown.split("\n")[1:] == ["", "> hello", "", "First words.", "", "The rest.", "", ">"]
+        shown = await terminal.until(lambda shown: "tokens" in shown and shown.endswith("\n>"))
+        status = "test/puppet · 3 tokens in, 2 out"
+        assert shown.split("\n")[1:] == ["", "> hello", "", "First words.", "", "The rest.", "", status, "", ">"]
         await at.service.parts.lanes.wait_idle()
         terminal.type(CTRL_D)
         assert await terminal.exit_code() == 0
@@ -83,19 +84,166 @@ async def test_ctrl_c_ends_the_run_and_again_leaves(tmp_path: Path) -> None:
         assert await terminal.exit_code() == 0
 
 
-async def test_ctrl_c_with_nothing_running_leaves_at_the_second_and_forgets_the_first(tmp_path: Path) -> None:
+async def test_ctrl_c_on_a_line_with_text_only_clears_it_also_during_a_run(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("go on\r")
+        call = await at.model.called()
+        call.say("I go")
+        await terminal.until("I go")
+        terminal.type("half a line")
+        await terminal.until("> half a line")
+        terminal.type(CTRL_C)
+        await terminal.until(lambda shown: "half a line" not in shown)
+        assert "again to leave" not in terminal.screen.text
+        call.say(" on.")
+        call.finish("I go on.")
+        shown = await terminal.until("I go on.")
+        assert "Stopped." not in shown
+
+
+async def test_a_first_ctrl_c_is_forgotten_by_typing_and_by_time(tmp_path: Path) -> None:
     async with house(tmp_path, reply="Yes.") as at, chat(at) as terminal:
         await greeted(terminal)
-        terminal.type(f"half a line{CTRL_C}")
-        await terminal.until("Ctrl-C again to leave")
-        terminal.type("there?\r")
-        shown = await terminal.until("Yes.")
-        assert "half a line" not in shown
-        await terminal.until(lambda shown: shown.endswith("\n>"))
         terminal.type(CTRL_C)
         await terminal.until("Ctrl-C again to leave")
+        terminal.type("x\x7f")
+        await terminal.until(lambda shown: "again" not in shown)
+        terminal.type(CTRL_C)
+        await terminal.until("Ctrl-C again to leave")
+        await terminal.until(lambda shown: "again" not in shown)
+        terminal.type(f"there?{CTRL_C}{CTRL_C}")
+        await terminal.until(lambda shown: "again to leave" in shown and "there" not in shown)
         terminal.type(CTRL_C)
         assert await terminal.exit_code() == 0
+
+
+async def test_esc_ends_the_run_and_keeps_what_was_typed(tmp_path: Path) -> None:
+    async with house(tmp_path, reply=None) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("go on for ever\r")
+        call = await at.model.called()
+        call.say("I begin")
+        await terminal.until("I begin")
+        terminal.type("one\x1b\rtwo")  # Alt-Enter is not Esc
+        await terminal.until("> one\ntwo")
+        assert at.rows("turn WHERE outcome='aborted'") == 0
+        terminal.type("\x1b")
+        shown = await terminal.until(lambda shown: "Stopped." in shown and shown.endswith("> one\ntwo"))
+        assert shown.count("I begin") == 1
+        assert at.rows("turn WHERE outcome='aborted'") == 1
+
+
+async def test_quit_leaves_and_is_no_message(tmp_path: Path) -> None:
+    for word in ("/quit", "/exit"):
+        async with house(tmp_path) as at, chat(at) as terminal:
+            await greeted(terminal)
+            terminal.type(f"{word}\r")
+            assert await terminal.exit_code() == 0
+            assert at.rows("inbox") == 0
+
+
+async def test_tab_completes_commands(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("/he\t")
+        await terminal.until("> /help")
+        terminal.type("\r")
+        shown = await terminal.until("Alt-Enter begins a new line.")
+        assert "/quit leaves." in shown
+
+
+async def test_a_command_that_is_not_there_is_held_back_once_and_a_path_is_not(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="I see.") as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("/hlep\r")
+        await terminal.until("Unknown command; nearest is /help.")
+        await terminal.until(lambda shown: shown.endswith("\n> /hlep"))
+        assert at.rows("inbox") == 0
+        terminal.type("\r")
+        call = await at.model.called()
+        assert call.request.messages[-1].text.endswith("\n/hlep")
+        await terminal.until("I see.")
+        terminal.type("/etc/hosts says what?\r")
+        call = await at.model.called()
+        assert call.request.messages[-1].text.endswith("\n/etc/hosts says what?")
+
+
+async def test_stop_is_answered_once(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("work\r")
+        await at.model.called()
+        await terminal.until("working …")
+        terminal.type("/stop\r")
+        await terminal.until(lambda shown: "Stopped." in shown and "working" not in shown)
+        terminal.type("/status\r")
+        shown = await terminal.until("This conversation idle")
+        assert shown.count("Stopped.") == 1
+
+
+async def test_a_second_terminal_sees_questions_and_answers(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="Four.") as at, chat(at) as first, chat(at) as second:
+        await greeted(first)
+        await greeted(second)
+        first.type("two and two?\r")
+        shown = await second.until("Four.")
+        assert shown.index("> two and two?") < shown.index("Four.")
+        await first.until("Four.")
+        second.type("and again?\r")
+        shown = await first.until("> and again?")
+        assert shown.count("two and two?") == 1
+        shown = await second.until(lambda shown: shown.count("Four.") == 2)
+        assert shown.count("> and again?") == 1
+
+
+async def test_a_terminal_that_opens_again_shows_the_last_exchange(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="Four.") as at:
+        async with chat(at) as terminal:
+            await greeted(terminal)
+            for question in ("one and one?", "two and two?"):
+                terminal.type(f"{question}\r")
+                await terminal.until(lambda shown, asked=question: shown.partition(asked)[2].count("Four.") == 1)
+            terminal.type(CTRL_D)
+            await terminal.exit_code()
+        async with chat(at) as terminal:
+            shown = await terminal.until("Four.")
+            assert [line for line in shown.split("\n") if line][1:4] == ["── Last time ──", "> two and two?", "Four."]
+            assert "one and one" not in shown
+            terminal.type("/new\r")
+            await terminal.until("New conversation.")
+            terminal.type(CTRL_D)
+            await terminal.exit_code()
+        async with chat(at) as terminal:
+            await greeted(terminal)
+            terminal.type("/status\r")
+            await terminal.until("This conversation idle")
+            assert "Four." not in terminal.screen.text
+
+
+async def test_a_full_disk_costs_the_history_and_not_the_message(tmp_path: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -f 0; exec "$0" -m bot chat', sys.executable]  # no file can grow
+    async with house(tmp_path, reply="Yes."), Program(limited, tmp_path, ENVIRON) as terminal:
+        await greeted(terminal)
+        for number in range(3):
+            terminal.type(f"are you there {number}?\r")
+            await terminal.until(lambda shown, number=number: shown.count("Yes.") == number + 1)
+        assert "rror" not in terminal.screen.text
+        assert terminal.screen.text.count("cannot be kept") <= 1
+        terminal.type("\x1b[A")
+        await terminal.until(lambda shown: shown.endswith("> are you there 2?"))
+
+
+async def test_what_was_shown_live_stays_when_the_terminal_is_told_to_end(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("tell\r")
+        call = await at.model.called()
+        call.say("Half an answer")
+        await terminal.until("Half an answer")
+        terminal.send_signal(signal.SIGTERM)
+        await terminal.exit_code()
+        assert terminal.screen.lines[-1] == "Half an answer"
 
 
 async def test_a_message_can_be_typed_while_an_answer_is_written(tmp_path: Path) -> None:
@@ -114,7 +262,7 @@ async def test_a_message_can_be_typed_while_an_answer_is_written(tmp_path: Path)
         second = await at.model.called()
         second.answer("Answer to two.")
         shown = await terminal.until(lambda shown: "Answer to two." in shown and shown.endswith("\n>"))
-        assert [line for line in shown.split("\n")[1:] if line] == [
+        assert [line for line in shown.split("\n")[1:] if line and "tokens" not in line] == [
             "> one",
             "Answer to one.",
             "> two",
@@ -184,7 +332,7 @@ async def test_what_was_said_while_nobody_was_there_comes_first(tmp_path: Path) 
             terminal.type(CTRL_D)
             assert await terminal.exit_code() == 0
         async with chat(at) as terminal:
-            await greeted(terminal)
+            await terminal.until("Indeed.")
             assert "train" not in terminal.screen.text
 
 

@@ -1,5 +1,7 @@
 """What the terminal shows, decided from events and blocks alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.events import (
@@ -16,7 +18,7 @@ from agent.events import (
 )
 from agent.message import Usage
 from bot.cli.terminal.view import Piece, Tone, View
-from channels.console.adapter import ConsoleBlock
+from channels.console.adapter import ConsoleBlock, ConsoleQuestion
 
 RUN = RunRef(run_id="r1", turn_id="r1", session_key="k", attempt=1)
 OPENED = 1_000
@@ -129,7 +131,7 @@ def test_a_cut_answer_shows_only_what_was_delivered() -> None:
     for event in (start(), begin(), text("One. Tw")):
         view.event(event)
     view.block(block("One. "))
-    view.event(whole("One. ", cut=True))
+    assert view.event(whole("One. ", cut=True)) == [Piece(Tone.UNSAID, "Tw")]
     assert live_text(view) == ""
     view.event(begin(1))
     view.event(text("Two.", 1))
@@ -141,11 +143,58 @@ def test_what_was_seen_of_a_stopped_answer_stays_and_is_not_printed_again() -> N
     for event in (start(), begin(), text("One.\n\nTwo.\n\nThree")):
         view.event(event)
     view.block(block("One.\n\n"))
+    view.aborting = "r1"
     assert view.event(end(Outcome.ABORTED)) == [Piece(Tone.UNSAID, "Two.\n\nThree"), Piece(Tone.ASIDE, "Stopped.")]
     assert view.live is None
     assert view.running is None
     # the second block was being sent when the stop came
     assert view.block(block("Two.\n\n", source="turn:r1:s0:b1")) == []
+
+
+def test_a_stop_that_a_command_has_made_is_told_by_its_reply() -> None:
+    view = View(OPENED)
+    view.event(start())
+    assert view.event(end(Outcome.ABORTED)) == []
+    assert view.block(block("Stopped.", source="cmd:7")) == [Piece(Tone.SAID, "Stopped.")]
+
+
+def test_what_was_planned_of_a_cut_answer_is_waited_for() -> None:
+    view = View(OPENED)
+    for event in (start(), begin(), text("One. Two. Thr")):
+        view.event(event)
+    assert view.event(whole("One. Two. ", cut=True)) == [Piece(Tone.UNSAID, "Thr")]
+    assert live_text(view) == "One. Two. "
+    assert view.block(block("One. Two. ")) == [Piece(Tone.SAID, "One. Two.")]
+    assert view.leave() == []
+
+
+def test_what_is_live_stays_when_the_terminal_closes() -> None:
+    view = View(OPENED)
+    for event in (start(), begin(), text("One.\n\nTwo.")):
+        view.event(event)
+    view.block(block("One.\n\n"))
+    assert view.leave() == [Piece(Tone.UNSAID, "Two.")]
+    assert view.leave() == []
+
+
+def test_a_question_of_another_terminal_and_the_last_exchange() -> None:
+    view = View(OPENED)
+    asked = Piece(Tone.ASKED, "why?")
+    assert view.question(ConsoleQuestion(key="k", text="why?")) == [asked]
+    heading = Piece(Tone.HEADING, "Last time")
+    assert view.question(ConsoleQuestion(key="k", text="why?", answer="")) == [heading, asked]
+    assert view.question(ConsoleQuestion(key="k", text="why?", answer="So.")) == [
+        heading,
+        asked,
+        Piece(Tone.SAID, "So."),
+    ]
+
+
+def test_the_status_is_of_the_last_answer() -> None:
+    view = View(OPENED)
+    view.event(start())
+    view.event(replace(end(), usage=Usage(input=12_345, output=67)))
+    assert view.status == "m · 12,345 tokens in, 67 out"
 
 
 def test_the_end_of_another_run_changes_nothing() -> None:
@@ -161,6 +210,7 @@ def test_the_end_of_another_run_changes_nothing() -> None:
     [
         ('{"path": "AGENTS.md", "limit": 3}', "read AGENTS.md"),
         ('{"limit": 3}', "read"),
+        ('{"content": "words", "path": "b.md"}', "read b.md"),
         ("{broken", "read"),
         ("[1]", "read"),
         ('{"path": "a\\tb\\nsecret"}', "read a b"),

@@ -50,6 +50,25 @@ def test_check_says_that_all_is_well(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "config.yaml: no mistakes\n")
 
 
+@pytest.mark.parametrize(
+    ("rest", "warned"),
+    [
+        ("", True),
+        ("owners: ['discord:1']\n", True),
+        ("owners: ['telegram:1']\n", False),
+        ("channels.telegram.dm: {policy: open}\n", False),
+        ("channels.telegram.dm: {allow_from: [1]}\n", False),
+    ],
+)
+def test_a_channel_that_would_answer_nobody_is_a_warning(tmp_path: Path, rest: str, warned: bool) -> None:
+    direct = rest.partition("dm: ")[2] or "{}"
+    owners = rest if rest.startswith("owners") else ""
+    (tmp_path / "config.yaml").write_text(f"channels: {{telegram: {{token: '1:x', dm: {direct}}}}}\n{owners}")
+    done = hark(tmp_path, "config", "check")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("warning: channels.telegram.dm.allow_from is empty" in done.stdout) is warned
+
+
 @pytest.mark.parametrize("command", [["config", "check"], ["config", "get", "agent.name"]])
 def test_mistakes_are_lines_and_the_exit_code_is_2(tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "config.yaml").write_text("agnt: {}\ngateway: {port: x}\n")

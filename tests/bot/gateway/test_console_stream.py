@@ -20,6 +20,7 @@ async def test_a_terminal_gets_blocks_and_events(tmp_path: Path) -> None:
         assert block.id is None
         events = [sent for sent in seen if sent.event != "block"]
         assert [sent.event for sent in events if sent.event != "message_update"] == [
+            "question",
             "agent_start",
             "message_start",
             "message_end",
@@ -35,7 +36,8 @@ async def test_blocks_wait_for_a_terminal_and_go_to_all_that_are_open(tmp_path: 
         run = (await unix.post("/v1/agent", json={"message": "hi", "session": console_key()})).json()["run_id"]
         assert (await at.show(run, wait="20"))["status"] == "ok"
         async with at.events("/v1/console", client=unix) as terminal:
-            (block,) = await terminal.until("block")
+            question, block = await terminal.until("block")
+            assert (question.data["text"], question.data["answer"]) == ("hi", "")
             assert block.data["text"] == "Here."
             async with at.events("/v1/console", client=unix) as other:
                 await unix.post("/v1/agent", json={"message": "again", "session": console_key()})

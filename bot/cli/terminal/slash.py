@@ -1,0 +1,35 @@
+"""Words that begin with a slash, as a person types them: which there are, and which one was meant."""
+
+import difflib
+import re
+
+from bot.commands import builtin
+from bot.commands.registry import Call
+
+LEAVE = ("/quit", "/exit")
+"""They close the terminal, and never reach the service."""
+_WORD = re.compile(r"\s*/([A-Za-z][\w-]*)(?: [^\n]*)?")
+_NEAR = 0.65
+"""How alike two words must be, from 0 to 1."""
+
+
+async def _elsewhere(call: Call) -> str:
+    raise NotImplementedError("commands are carried out by the service")
+
+
+_COMMANDS = builtin.build(_elsewhere)
+
+
+def words() -> tuple[str, ...]:
+    """Everything that can be typed, in alphabetical order."""
+    names = (name for command in _COMMANDS.commands for name in (command.name, *command.aliases))
+    return tuple(sorted((*(f"/{name}" for name in names), *LEAVE)))
+
+
+def nearest(text: str) -> str | None:
+    """The command that a text was probably meant to be; None for a command, and for what is like none: a path."""
+    found = _WORD.fullmatch(text)
+    names = [word.removeprefix("/") for word in words()]
+    if found is None or found[1].lower() in names:
+        return None
+    return next((f"/{name}" for name in difflib.get_close_matches(found[1].lower(), names, 1, _NEAR)), None)
