@@ -240,7 +240,7 @@ import os, signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 alive = os.open("alive", os.O_WRONLY)
 print("fleeing", flush=True)
-while True:
+for _ in range(20_000):  # nobody has to hunt one that got away
     if os.fork():
         os._exit(0)
     os.setsid()

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from bot.gateway.server import Gateway, GatewayError, GatewaySettings
@@ -149,6 +150,14 @@ async def test_beyond_loopback_needs_a_token(tmp_path: Path, host: str) -> None:
         gateway(None, None)
 
 
+async def refused_stream(at: House, query: str) -> httpx2.Response:
+    """The answer to a request for events; one that is granted would have no end."""
+    async with at.http.stream("GET", f"/v1/events{query}") as response:
+        assert response.is_error
+        await response.aread()
+        return response
+
+
 TELEGRAM = "agent:main:telegram:direct:42"
 
 
@@ -157,7 +166,7 @@ async def test_without_a_token_there_are_only_sessions_of_ones_own(tmp_path: Pat
     async with house(tmp_path) as at, at.unix() as owner:
         for refused in (
             await at.http.post("/v1/agent", json={"message": "hi", "session": session}),
-            await at.http.get(f"/v1/events?session={session}"),
+            await refused_stream(at, f"?session={session}"),
             await at.http.get("/v1/status"),
         ):
             assert (refused.status_code, error_of(refused)["code"]) == (403, "owners_only")
@@ -170,7 +179,7 @@ async def test_without_a_token_there_are_only_sessions_of_ones_own(tmp_path: Pat
             await at.http.get(f"/v1/agent/{run}?wait=5"),
             await at.http.delete(f"/v1/agent/{run}"),
             await at.http.post(f"/v1/agent/{run}/steer", json={"message": "do this instead"}),
-            await at.http.get(f"/v1/events?run={run}"),
+            await refused_stream(at, f"?run={run}"),
         ):
             assert (missing.status_code, error_of(missing)["code"]) == (404, "no_such_run")
         assert (await owner.get(f"/v1/agent/{run}")).json()["status"] == "running"

@@ -28,6 +28,7 @@ def test_every_file_of_the_log_is_its_owners_alone(
     file.write_text("of an earlier version\n")
     file.chmod(0o644)
     logs.set_up(Redactor(["s3cret-word"]), file)
+    assert file.stat().st_mode & 0o777 == 0o600
     for number in range(9):
         root.warning("line %d with s3cret-word", number)
     assert {found.name: found.stat().st_mode & 0o777 for found in tmp_path.iterdir()} == {
