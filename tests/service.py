@@ -323,6 +323,7 @@ async def running(
             await service.close()
         await listening
     assert not model.violations, "\n".join(model.violations)
+    assert model.unused == 0, "answers that nobody asked for"
 
 
 def starts(events: Sequence[AgentEvent]) -> list[AgentStart]:

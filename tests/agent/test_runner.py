@@ -60,7 +60,7 @@ async def test_a_busy_provider_is_asked_again_when_it_said(tmp_path: Path) -> No
         ([20.0, 10.0, 0.5], [20, 10]),
         ([31.0], []),
         ([None] * 6, [2, 4, 8, 8, 8]),
-        ([0.0] * 40, [1] * 30),
+        ([0.0] * 31, [1] * 30),
     ],
     ids=["thirty seconds in all", "too long at once", "nothing told", "told not to wait"],
 )
