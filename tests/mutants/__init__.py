@@ -13,8 +13,7 @@ from pkgutil import iter_modules
 class Fault:
     """One fault: in `file`, `text` (which stands there exactly once) becomes `instead`, and then `tests` fail.
 
-    name: area and words, `store/synchronous-off`. tests: node ids; of each at least one test must fail. The first
-    ones to take are few and fast.
+    name: area and words, `store/synchronous-off`. tests: node ids, few and fast; of each at least one case must fail.
     """
 
     name: str

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from rich.console import Console
 
 from tests.mutants import Fault, every
-from tests.mutants._copy import Copy
+from tests.mutants._copy import Copy, NotRun
 
 WORKERS = 2
 _STYLES = {True: "green", False: "bold red"}
@@ -51,11 +51,15 @@ def try_all(faults: Sequence[Fault], root: Path, console: Console) -> bool:
                 copies.put(copy)
 
         copy = copies.get()
-        failing = copy.failing(sorted({test for fault in faults for test in fault.tests}))
+        try:
+            failing = copy.failing(sorted({test for fault in faults for test in fault.tests}))
+        except NotRun as error:
+            console.print(f"Without any fault: {error}", style=_STYLES[False], markup=False)
+            return False
         copies.put(copy)
         lost = [f"{fault.name}: {test}" for fault in faults for test in fault.tests if failing(test)]
         if lost:
-            console.print("These tests fail without any fault:", *sorted(lost), sep="\n  ", style=_STYLES[False])
+            console.print("Fails without any fault:", *lost, sep="\n  ", style=_STYLES[False], markup=False)
             return False
         good = True
         with ThreadPoolExecutor(WORKERS) as pool:
@@ -63,7 +67,8 @@ def try_all(faults: Sequence[Fault], root: Path, console: Console) -> bool:
             for done in as_completed(running):
                 noticed, said = done.result()
                 good &= noticed
-                console.print(f"{running[done].name:40} {said}", style=_STYLES[noticed], soft_wrap=True)
+                line = f"{running[done].name:52} {said}"
+                console.print(line, style=_STYLES[noticed], soft_wrap=True, markup=False)
     console.print(f"{len(faults)} faults, " + ("all noticed" if good else "not all noticed"))
     return good
 

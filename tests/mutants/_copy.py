@@ -12,7 +12,7 @@ from tests.mutants import Fault
 
 PATIENCE = 300.0
 """Seconds that the tests of a fault may take."""
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 _KEPT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "state", "dist")
 _PASSED, _SOME_FAILED = 0, 1
 """What pytest ends with; anything else means that it could not do its work."""
