@@ -6,37 +6,59 @@ the call alone. Deliveries wait in the store, not here: memory holds one per con
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import structlog
 
+from bot import wording
 from bot.clock import Clock
+from bot.replies import notice
 from bot.store.errors import StoreUnavailable
+from bot.store.outbox import REFUSED
 from bot.store.store import Store
-from bot.store.values import Delivery
-from channels.base import Channel, UnknownOutcome
+from bot.store.values import Delivery, DeliveryState, OwnerNotice, Planned
+from channels.base import Channel
+from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place
-from channels.outgoing import NotSent, Outgoing, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Moved, NotSent, Outgoing, Refused, SendResult, Unknown
 
 log = structlog.get_logger()
 
 _PAUSE = 1.0
-"""Seconds between tries when the store cannot write."""
+"""Seconds between tries when the store cannot write, or a channel fails by a fault of its own."""
+
+
+@dataclass(eq=False, slots=True)
+class _Conversation:
+    """One that is reserved or being served; task: None while it is reserved.
+
+    more: something was planned meanwhile. calling: a call is under way, and nothing may come between it and the store
+    of its outcome. waiting: for its channel, for as long as that takes.
+    """
+
+    channel: Channel
+    conv_id: int
+    place: Place
+    task: "asyncio.Task[None] | None" = None
+    more: bool = False
+    calling: bool = False
+    waiting: bool = False
 
 
 class Outbox:
-    """Serves conversations that have something to deliver. max_age: milliseconds until a delivery expires."""
+    """Serves conversations that have something to deliver.
 
-    def __init__(self, store: Store, clock: Clock, max_age: int) -> None:
+    max_age: milliseconds until a delivery expires. owners: "channel:id" of each, who are told what was refused.
+    """
+
+    def __init__(self, store: Store, clock: Clock, max_age: int, owners: Sequence[str] = ()) -> None:
         self._store = store
         self._clock = clock
         self._max_age = max_age
+        self._owners = [(channel, sender) for channel, _, sender in (owner.partition(":") for owner in owners)]
         self._channels: dict[str, Channel] = {}
         self._ready: dict[str, asyncio.Event] = {}
-        self._workers: dict[int, asyncio.Task[None]] = {}
-        self._reserved: set[int] = set()
-        self._more: set[int] = set()
-        self._calling: set[int] = set()
-        self._held: set[int] = set()
+        self._conversations: dict[int, _Conversation] = {}
         self._draining = False
         self._closing = False
 
@@ -50,8 +72,8 @@ class Outbox:
         return self._channels.get(name)
 
     async def start(self) -> None:
-        """Settle what a crash left, then serve what is open."""
-        await self._store.deliveries.recover(self._rule)
+        """Note what a crash left in the middle of a call, then serve what is open."""
+        await self._store.deliveries.recover()
         await self.serve_open()
 
     async def serve_open(self) -> None:
@@ -65,22 +87,20 @@ class Outbox:
         After True, `planned` must follow, whether the block was stored or not.
         """
         channel = self._channels.get(place.channel)
-        if channel is None or conv_id in self._workers or conv_id in self._reserved or self._closing:
+        if channel is None or conv_id in self._conversations or self._closing or channel.pass_limit(place) > 0:
             return False
-        if channel.pass_limit(place) > 0:
-            return False
-        self._reserved.add(conv_id)
+        self._conversations[conv_id] = _Conversation(channel, conv_id, place)
         return True
 
     def planned(self, conv_id: int, place: Place, deliveries: Sequence[Delivery], *, reserved: bool) -> None:
         """Blocks were stored (or not: no deliveries): send them. reserved: what `reserve` answered before."""
-        if reserved:
-            self._reserved.discard(conv_id)
+        more = self._conversations.pop(conv_id).more if reserved else False
         if place.kind is ChatKind.API:
             return
         if deliveries:
-            self._serve(deliveries[0].conv_id, place, deliveries[0] if deliveries[0].begun else None)
-        elif reserved and conv_id in self._more:
+            begun = deliveries[0].state is DeliveryState.SENDING
+            self._serve(deliveries[0].conv_id, place, deliveries[0] if begun else None)
+        elif more:
             self._serve(conv_id, place)
 
     def can_send(self, channel: str) -> None:
@@ -89,131 +109,168 @@ class Outbox:
             self._ready[channel].set()
             self._ready[channel] = asyncio.Event()
 
+    async def tell_owner(self, source: str, text: str) -> None:
+        """Tell an owner something, once per source: where they wrote last, else in the terminal."""
+        await self._store.deliveries.tell_owner(self._notice(source, text))
+        await self.serve_open()
+
     async def close(self, grace: float) -> None:
         """Deliver what is open for at most grace seconds; the rest stays in the store. Calls under way are awaited,
         a channel that cannot send is not."""
         self._draining = True
-        busy = [task for conv_id, task in self._workers.items() if conv_id not in self._held]
+        serving = [(found, found.task) for found in self._conversations.values() if found.task is not None]
+        busy = [task for found, task in serving if not found.waiting]
         if busy:
             await asyncio.wait(busy, timeout=grace)
         self._closing = True
-        for conv_id, task in self._workers.items():
-            if conv_id not in self._calling:
+        for found, task in serving:
+            if not found.calling:
                 task.cancel()
-        await asyncio.gather(*self._workers.values(), return_exceptions=True)
-
-    def _rule(self, channel: str) -> UnknownOutcome:
-        found = self._channels.get(channel)
-        return found.capabilities.unknown_outcome if found else UnknownOutcome.RESEND_ONCE
+        await asyncio.gather(*(task for _, task in serving), return_exceptions=True)
 
     def _serve(self, conv_id: int, place: Place, begun: Delivery | None = None) -> None:
         channel = self._channels.get(place.channel)
         if channel is None or (self._closing and begun is None):
             return
-        if conv_id in self._workers or conv_id in self._reserved:
-            self._more.add(conv_id)
+        if conv_id in self._conversations:
+            self._conversations[conv_id].more = True
             return
-        task = asyncio.create_task(self._work(channel, conv_id, place, begun), name=f"deliver-{conv_id}")
-        self._workers[conv_id] = task
-        task.add_done_callback(lambda _: self._left(conv_id, place))
+        conversation = self._conversations[conv_id] = _Conversation(channel, conv_id, place)
+        conversation.task = asyncio.create_task(self._work(conversation, begun), name=f"deliver-{conv_id}")
+        conversation.task.add_done_callback(lambda _: self._left(conversation))
 
-    def _left(self, conv_id: int, place: Place) -> None:
-        del self._workers[conv_id]
-        if conv_id in self._more and not self._closing:
-            self._more.discard(conv_id)
-            self._serve(conv_id, place)
+    def _left(self, conversation: _Conversation) -> None:
+        del self._conversations[conversation.conv_id]
+        if conversation.more:
+            self._serve(conversation.conv_id, conversation.place)
 
-    async def _work(self, channel: Channel, conv_id: int, place: Place, begun: Delivery | None) -> None:
+    async def _work(self, conversation: _Conversation, begun: Delivery | None) -> None:
         """Deliver until nothing is open."""
         while True:
             try:
-                delivery, begun = begun or await self._next(channel, conv_id, place), None
+                delivery, begun = begun or await self._next(conversation), None
                 if delivery is None:
                     return
-                ready = self._ready[channel.name]  # before the call: what opens during it must not be missed
-                result = await self._deliver(channel, conv_id, place, delivery)
-                if result is None or isinstance(result, Sent | Refused):
+                ready = self._ready[conversation.channel.name]  # before the call: what opens during it counts
+                if delivery.state is DeliveryState.UNKNOWN:
+                    result = await self._settle_unknown(conversation, delivery)
+                else:
+                    result = await self._deliver(conversation, delivery)
+                if isinstance(result, Refused):
+                    await self.serve_open()  # the owner is told
+                if not isinstance(result, NotSent | Moved | Unknown):
                     continue
-                now_at, place = await self._store.deliveries.place(conv_id)
-                if now_at != conv_id:
+                now_at, place = await self._store.deliveries.place(conversation.conv_id)
+                if now_at != conversation.conv_id:
                     self._serve(now_at, place)
                     return
+                conversation.place = place
                 if isinstance(result, NotSent) and result.retry_after is None:
                     if self._draining:
                         return
-                    self._held.add(conv_id)
+                    conversation.waiting = True
                     await ready.wait()
-                    self._held.discard(conv_id)
+                    conversation.waiting = False
             except StoreUnavailable:
                 await self._clock.sleep(_PAUSE)
 
-    async def _next(self, channel: Channel, conv_id: int, place: Place) -> Delivery | None:
-        """What is to be delivered next, once its time and the rate limit allow it; None when nothing is open."""
+    async def _next(self, conversation: _Conversation) -> Delivery | None:
+        """What is to be looked at next; what is to be sent, once its time and the rate limit allow it.
+
+        None when nothing is open.
+        """
         waited = 0
         while not self._closing:
-            self._more.discard(conv_id)
-            following = await self._store.deliveries.next(conv_id)
+            conversation.more = False
+            following = await self._store.deliveries.next(conversation.conv_id)
             if following is None:
-                if conv_id in self._more:
+                if conversation.more:
                     continue
                 return None
+            if following.state is DeliveryState.UNKNOWN:
+                return following
             wait = 0.0
             if following.delivery_id != waited:  # once: the clock may have been set back meanwhile
                 waited = following.delivery_id
                 wait = min(following.not_before - self._clock.now(), following.longest) / 1000
             if wait <= 0:
-                wait = channel.pass_limit(place)
+                wait = conversation.channel.pass_limit(conversation.place)
             if wait <= 0:
                 return following
             await self._clock.sleep(wait)
         return None
 
-    async def _deliver(self, channel: Channel, conv_id: int, place: Place, delivery: Delivery) -> SendResult | None:
+    async def _deliver(self, conversation: _Conversation, delivery: Delivery) -> SendResult | None:
         """Store it as `sending` unless it is, make the call, store what became of it; not to be interrupted between.
 
         None when it was not to be sent any more.
         """
-        self._calling.add(conv_id)
+        conversation.calling = True
         try:
-            begin = self._store.deliveries.begin
-            begun = delivery if delivery.begun else await begin(delivery.delivery_id, self._max_age)
+            begun: Delivery | None = delivery
+            if delivery.state is not DeliveryState.SENDING:
+                begun = await self._store.deliveries.begin(delivery.delivery_id, self._max_age)
             if begun is None:
                 return None
-            result = await self._call(channel, place, begun)
-            await self._settle(channel, place, begun, result)
+            try:
+                result = await conversation.channel.send(_outgoing(begun, conversation.place))
+            except Exception as error:  # a fault of the adapter: nobody knows how far it came
+                log.exception("channel failed", channel=conversation.channel.name, source=delivery.source)
+                result = Unknown(str(error) or type(error).__name__)
+            if isinstance(result, Refused | Unknown):
+                log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
+            await self._settle(conversation, begun, result)
             return result
         finally:
-            self._calling.discard(conv_id)
+            conversation.calling = False
 
-    async def _call(self, channel: Channel, place: Place, delivery: Delivery) -> SendResult:
-        outgoing = Outgoing(
-            delivery_id=delivery.delivery_id,
-            place=place,
-            action=delivery.action,
-            body=delivery.body,
-            nonce=delivery.nonce,
-            source=delivery.source,
-            said=delivery.said,
-            planned_at=delivery.planned_at,
-        )
+    async def _settle_unknown(self, conversation: _Conversation, delivery: Delivery) -> SendResult | None:
+        """Let the channel find out what became of a send; None when it could not even look."""
+        conversation.waiting = True
         try:
-            result = await channel.send(outgoing)
-        except Exception as error:  # a fault of the adapter: nobody knows how far it came
-            log.exception("channel failed", channel=channel.name, source=delivery.source)
-            result = Unknown(str(error))
-        if isinstance(result, Refused | Unknown):
-            log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
+            result = await conversation.channel.settle(_outgoing(delivery, conversation.place))
+        except Exception:
+            log.exception("channel failed", channel=conversation.channel.name, source=delivery.source)
+            await self._clock.sleep(_PAUSE)
+            return None
+        finally:
+            conversation.waiting = False
+        log.info("delivery", source=delivery.source, settled=type(result).__name__)
+        await self._settle(conversation, delivery, result)
         return result
 
-    async def _settle(self, channel: Channel, place: Place, delivery: Delivery, result: SendResult) -> None:
+    async def _settle(self, conversation: _Conversation, delivery: Delivery, result: SendResult) -> None:
         """What became of a call is known: keep it until it can be written, or until the service ends."""
+        place = conversation.place
+        text = wording.refused(place, result.reason) if isinstance(result, Refused) else ""
+        # the blocks of one turn are refused for one reason
+        told = self._notice(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
         while True:
             try:
-                return await self._store.deliveries.settle(
-                    delivery, place, result, channel.capabilities.unknown_outcome
-                )
+                return await self._store.deliveries.settle(delivery, place, result, told)
             except StoreUnavailable:
                 if self._closing:
                     log.error("the end of a call could not be stored", source=delivery.source)
                     return
                 await self._clock.sleep(_PAUSE)
+
+    def _notice(self, source: str, text: str) -> OwnerNotice:
+        def blocks(place: Place) -> tuple[Planned, ...]:
+            return notice(source, text, self._channels.get(place.channel), self._clock.nonce)
+
+        reachable = [owner for owner in self._owners if owner[0] in self._channels]
+        return OwnerNotice(reachable, CONSOLE if CONSOLE.channel in self._channels else None, blocks)
+
+
+def _outgoing(delivery: Delivery, place: Place) -> Outgoing:
+    return Outgoing(
+        delivery_id=delivery.delivery_id,
+        place=place,
+        action=delivery.action,
+        body=delivery.body,
+        nonce=delivery.nonce,
+        attempts=delivery.attempts,
+        source=delivery.source,
+        said=delivery.said,
+        planned_at=delivery.planned_at,
+    )

@@ -116,6 +116,7 @@ class Service:
             log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
         await self._once_written(self._recover)
         await self._once_written(parts.outbox.start)
+        await self._once_written(self._tell_of_salvage)
         await parts.commands.recover()
         if self.gateway is not None:
             await self.gateway.start()
@@ -176,6 +177,12 @@ class Service:
                 log.info("leftover process", pid=leftover.pid, ended=ended)
             goes_on = await store.recovery.recover(turn.turn_id, self._give_up(turn.channel))
             log.info("turn recovered", turn=turn.turn_id, goes_on=goes_on)
+
+    async def _tell_of_salvage(self) -> None:
+        found = self.parts.store.salvage
+        if found is not None:
+            text = wording.salvaged(found.problem, str(found.kept_as), sum(found.rows.values()))
+            await self.parts.outbox.tell_owner(f"salvage:{found.at}", text)
 
     def _give_up(self, channel: str) -> Callable[[str], Sequence[Planned]]:
         found = self.parts.outbox.channel(channel)

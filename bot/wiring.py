@@ -81,7 +81,7 @@ async def build(config: Config, around: Surroundings) -> Service:
 def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: ModelClient, store: Store) -> Service:
     """Make the parts and tell them of each other."""
     clock = around.clock
-    outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000))
+    outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), config.owners)
     channels = _channels(config, around)
     for channel in channels:
         outbox.add_channel(channel)
@@ -89,7 +89,7 @@ def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: 
     shop = _workshop(config, around, store, outbox, bus, model)
     preparing = Preparing(shop, _prompt_parts(config, channels), _cutting(config))
     lanes = Lanes(store, clock, preparing, config.agent.max_concurrent)
-    status = Status(store, lanes, model.name, chosen.why if around.model is None else "given")
+    status = Status(store, lanes, clock.stamp, model.name, chosen.why if around.model is None else "given")
     registry = builtin.build(status.text)
     commands = CommandRunner(store, outbox, lanes, bus, clock, registry, partial(_is_owner, config.owners))
     pipeline = Pipeline(store, _routing(config), registry, Signals(lanes, commands, outbox))

@@ -1,6 +1,8 @@
 """What people are told: every plain sentence of the service in one place, for tone and so that nothing leaks."""
 
 from agent.errors import ErrorKind
+from bot.store.values import DeliveryState, LostDelivery
+from channels.message import Place
 
 _MODEL_ERRORS = {
     ErrorKind.RATE_LIMIT: "The model's provider is limiting requests right now. Please try again in a few minutes.",
@@ -29,6 +31,28 @@ def failure(kind: str | None) -> str:
         return _MODEL_ERRORS[ErrorKind(kind or "")]
     except ValueError:
         return INTERNAL_ERROR
+
+
+def refused(place: Place, reason: str) -> str:
+    """What an owner is told of a message that a platform refused for good."""
+    return (
+        f"{place.channel.capitalize()} refused a message to chat {place.chat}, so it was not delivered: {reason}. "
+        "/status lists such messages."
+    )
+
+
+def lost(found: LostDelivery, when: str) -> str:
+    """A message that did not arrive, or may not have, on one line."""
+    word = "refused" if found.state is DeliveryState.FAILED else "uncertain"
+    return f"{found.channel} chat {found.chat}, {when}, {word}: {found.reason}"
+
+
+def salvaged(problem: str, kept_as: str, recovered: int) -> str:
+    """What an owner is told of a store that was found damaged."""
+    return (
+        f"The store was damaged ({problem}). What could be read of it was recovered ({recovered} rows); "
+        f"the damaged file is kept as {kept_as}."
+    )
 
 
 def stopped(running: bool, dropped: int) -> str:

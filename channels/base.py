@@ -17,13 +17,6 @@ class NotAccepted(Exception):
     """The batch could not be stored: acknowledge nothing, keep the mark, offer the same events again later."""
 
 
-class UnknownOutcome(StrEnum):
-    """How a send whose outcome the platform never told is settled."""
-
-    RESEND_ONCE = "resend_once"
-    COUNT_AS_SENT = "count_as_sent"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """What a channel can carry.
@@ -35,7 +28,6 @@ class Capabilities:
 
     block_chars: int
     typing_seconds: float
-    unknown_outcome: UnknownOutcome
     rules: str
 
 
@@ -107,6 +99,13 @@ class Channel(Protocol):
 
     async def send(self, outgoing: Outgoing) -> SendResult:
         """Make the call; never raises for what a platform or the network does."""
+
+    async def settle(self, outgoing: Outgoing) -> SendResult:
+        """Find out what became of a send whose outcome was Unknown; may take as long as the platform is away.
+
+        Sent: it is there. NotSent: it is to be made again, after the seconds told. Unknown: nobody will ever know, and
+        it must not be made again. Cancelled when the service ends; asked again after its next start.
+        """
 
     async def working(self, place: Place) -> None:
         """Show once that the bot is at work there; failures are ignored."""

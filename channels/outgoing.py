@@ -33,8 +33,9 @@ class ReplyBlock:
 class Outgoing:
     """One platform call. body: what the channel's own `render` made, kept in the store so that a resend is the same.
 
-    nonce: 63 random bits, the same for every attempt. source, said, planned_at: of the ledger, for a surface that
-    shows the run live and must know which piece of it this is; most channels need none of them.
+    nonce: 63 random bits, the same for every attempt. attempts: sends of it, this one too, that have or may have
+    happened. source, said, planned_at: of the ledger, for a surface that shows the run live and must know which piece
+    of it this is; most channels need none of them.
     """
 
     delivery_id: int
@@ -42,6 +43,7 @@ class Outgoing:
     action: Action
     body: str
     nonce: int
+    attempts: int = 1
     source: str = ""
     said: str = ""
     planned_at: int = 0
@@ -56,10 +58,14 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """Certainly not sent; may be tried again after retry_after seconds (None: when the channel says it is ready)."""
+    """Not sent; is to be tried again after retry_after seconds (None: when the channel says it is ready).
+
+    body: what to send instead from now on, None for the same.
+    """
 
     retry_after: float | None
     reason: str
+    body: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The request was written, and no answer came: it may have been sent."""
+    """The request was written, and no answer came that says what became of it: it may have been sent."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""What holds for every test: a clean environment, no connection past loopback, reproducible properties."""
+"""What holds for every test: a clean environment, loopback only, stand-ins without complaint, the same properties."""
 
 import ipaddress
 import os
@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.standins.inspection import inspected
 
 # Derandomised: the same examples on every machine and in every worker, so a failure is the change's own.
 # `make soak` looks further with HYPOTHESIS_PROFILE=soak and prints how to repeat what it finds.
@@ -31,6 +33,19 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(_FOREIGN_PREFIXES) or name.lower() in _PROXIES:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _stand_ins_have_no_complaint(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test whose client broke a rule of a stand-in, or whose ordered faults and answers were not needed.
+
+    As an automatic fixture it is set up before all others of the test, so that it asks after their end.
+    """
+    failed = request.session.testsfailed
+    with inspected() as stand_ins:
+        yield
+        if request.session.testsfailed > failed:
+            stand_ins.clear()  # what a broken test leaves undone is no news
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -44,7 +44,6 @@ class ScriptedModel(Script):
         self.max_output = max_output
         self.watch = watch or Watch()
         self.requests: list[ModelRequest] = []
-        self.violations: list[str] = []
         self.active = 0
         self._ids = itertools.count(1)
 

@@ -7,7 +7,6 @@ installation and the partner of the tests; what it can be asked is in `offline_r
 import asyncio
 import re
 import secrets
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -34,7 +33,6 @@ INTRODUCTION = (
 )
 SLOW_SECONDS = 0.2
 _SHOWN_RESULT = 500
-_REMEMBERED_FAILURES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,6 @@ class OfflineClient:
         self.thinking: ThinkingLevel = spec.thinking
         self._sleep = sleep
         self._new_id = new_id
-        self._failed: Counter[str] = Counter()
 
     async def warm(self) -> None:
         """Nothing to import."""
@@ -80,9 +77,7 @@ class OfflineClient:
         if read > self.context_window:
             raise ModelError(ErrorKind.CONTEXT_OVERFLOW, f"{read} tokens do not fit into {self.context_window}")
         start = _question(request)
-        stored = request.messages[start].text
-        asked = understand(spoken(stored))
-        self._fail_if_asked(asked, stored)
+        asked = understand(spoken(request.messages[start].text))
         plan = _plan(request, start, asked)
         room = request.max_output * 4
         rest = plan.text[plan.standing :]
@@ -90,9 +85,7 @@ class OfflineClient:
         for word in _words(plan.thinking):
             await self._pause(asked)
             yield ThinkingDelta(word)
-        for count, word in enumerate(_words(rest[:room])):
-            if count == asked.break_after and not plan.standing:
-                raise ModelError(ErrorKind.NETWORK, f"broken off after {count} words, as asked")
+        for word in _words(rest[:room]):
             await self._pause(asked)
             yield TextDelta(word)
         if rest:
@@ -109,16 +102,6 @@ class OfflineClient:
     async def _pause(self, asked: Asked) -> None:
         if asked.slow:
             await self._sleep(SLOW_SECONDS)
-
-    def _fail_if_asked(self, asked: Asked, stored: str) -> None:
-        """Fail as often as the message says; counted per message, its time-stamp included."""
-        if asked.fail is None:
-            return
-        if len(self._failed) > _REMEMBERED_FAILURES:
-            self._failed.clear()
-        if asked.fail_times is None or self._failed[stored] < asked.fail_times:
-            self._failed[stored] += 1
-            raise ModelError(asked.fail, "failed as asked", asked.retry_after)
 
 
 def _question(request: ModelRequest) -> int:

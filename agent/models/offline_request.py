@@ -1,4 +1,4 @@
-"""What the offline model understands of a person's words: modifiers first, then actions one after the other.
+"""What the offline model understands of a person's words: how to answer first, then actions one after the other.
 
 Plain regular expressions on purpose: it is a demonstration that can be relied on, not an imitation of understanding.
 """
@@ -7,14 +7,11 @@ import json
 import re
 from dataclasses import dataclass, field
 
-from agent.errors import ErrorKind
-
 HELP = """I understand, one after the other or joined by "and" (same step) or "then" (next step):
 
 - `say WORDS` · `think about SOMETHING`
 - `read FILE` · `write TEXT to FILE` · `run COMMAND` · `call TOOL with {"json": "arguments"}`
-- `write 3000 words of Markdown` · `long markdown`
-- `be slow` · `fail with rate_limit` (or `fail twice with overloaded`, any error kind) · `break after 20 words`
+- `write 3000 words of Markdown` · `long markdown` · `be slow`
 
 Everything else I repeat."""
 
@@ -22,23 +19,16 @@ Everything else I repeat."""
 STAMP = re.compile(r"\A\s*(?:\[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\]\n]*\](?: [^\n]+:)?[ \t]*(?:\n|\Z))+")
 
 _SLOW = re.compile(r"\bbe slow\b", re.I)
-_BREAK = re.compile(r"\bbreak after (\d{1,6}) words?\b", re.I)
-_FAIL = re.compile(
-    r"\bfail(?: (once|twice|(\d{1,3}) times))? with (" + "|".join(ErrorKind) + r")\b(?: (?:for|after) (\d{1,5}) s\w*)?",
-    re.I,
-)
 _LONG = re.compile(r"\b(?:write )?(?:(\d{1,5}) words of|(?:a )?long) markdown\b", re.I)
 _HELP = re.compile(r"\A(?:help|what can you do)\W*\Z", re.I)
 _JOIN = re.compile(r"[\s,;.]*\b(and then|then|and|,)\s+(?=(?:say|think about|read|write|run|call)\s)", re.I)
-_ACTIONS = (
-    ("think", re.compile(r"think about\s+(?P<what>.+)", re.I | re.S)),
-    ("say", re.compile(r"say\s+(?P<what>.+)", re.I | re.S)),
-    ("read", re.compile(r"read\s+(?P<path>.+)", re.I | re.S)),
-    ("write", re.compile(r"write\s+(?P<content>.+)\s+to\s+(?P<path>\S+)", re.I | re.S)),
-    ("exec", re.compile(r"run\s+(?P<command>.+)", re.I | re.S)),
+_ACTION = re.compile(
+    r"(?:(?:please|now)\s+)?(?:say\s+(?P<say>.+)|think about\s+(?P<think>.+)|read\s+(?P<read>.+)"
+    r"|write\s+(?P<content>.+)\s+to\s+(?P<write>\S+)|run\s+(?P<exec>.+)"
+    r"|call\s+`?(?P<call>[\w-]+)`?(?:\s+with\s+(?P<arguments>.*))?)",
+    re.I | re.S,
 )
-_POLITE = re.compile(r"\A(?:please|now)\s+", re.I)
-_CALL = re.compile(r"call\s+`?(?P<tool>[\w-]+)`?(?:\s+with\s+(?P<arguments>.*))?", re.I | re.S)
+_FIRST_PARAMETER = {"read": "path", "write": "path", "exec": "command"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +42,7 @@ class Call:
 
 @dataclass(slots=True)
 class Asked:
-    """What a person asked for. steps: the calls of each step. failures: how often to fail, None: not at all."""
+    """What a person asked for. steps: the calls of each step. long: words of Markdown, 0 for none."""
 
     words: str
     say: list[str] = field(default_factory=list)
@@ -60,10 +50,6 @@ class Asked:
     steps: list[list[Call]] = field(default_factory=list)
     long: int = 0
     slow: bool = False
-    break_after: int | None = None
-    fail: ErrorKind | None = None
-    fail_times: int | None = None
-    retry_after: float | None = None
     help: bool = False
 
 
@@ -74,37 +60,23 @@ def spoken(text: str) -> str:
 
 def understand(words: str) -> Asked:
     """Read a message (without its time-stamp)."""
-    asked = Asked(words)
-    rest = _modifiers(words, asked)
+    asked, rest = Asked(words), words
+    if found := _SLOW.search(rest):
+        asked.slow, rest = True, _without(rest, found)
     if found := _LONG.search(rest):
-        asked.long = int(found[1] or 600)
-        rest = _without(rest, found)
+        asked.long, rest = int(found[1] or 600), _without(rest, found)
     asked.help = bool(_HELP.match(rest))
     next_step = True
     while rest:
         clause, joint, rest = _clause(rest)
-        next_step |= not asked.steps
-        if _action(_POLITE.sub("", clause.strip(" \t\n,;")), asked, next_step):
+        call = _action(clause.strip(" \t\n,;"), asked)
+        if call is not None:
+            if next_step or not asked.steps:
+                asked.steps.append([])
+            asked.steps[-1].append(call)
             next_step = False
         next_step |= "then" in joint
     return asked
-
-
-def _modifiers(words: str, asked: Asked) -> str:
-    """Take in how to answer; returns what is left of the words."""
-    if found := _SLOW.search(words):
-        asked.slow = True
-        words = _without(words, found)
-    if found := _BREAK.search(words):
-        asked.break_after = int(found[1])
-        words = _without(words, found)
-    if found := _FAIL.search(words):
-        asked.fail = ErrorKind(found[3].lower())
-        times = (found[1] or "").lower()
-        asked.fail_times = {"": None, "once": 1, "twice": 2}.get(times, int(found[2] or 0))
-        asked.retry_after = float(found[4]) if found[4] else None
-        words = _without(words, found)
-    return words
 
 
 def _without(words: str, found: re.Match[str]) -> str:
@@ -117,31 +89,30 @@ def _without(words: str, found: re.Match[str]) -> str:
 def _clause(words: str) -> tuple[str, str, str]:
     """The first clause, what joins it to the next, and the rest. JSON arguments are never cut in two."""
     start = 0
-    if (call := _CALL.match(words.lstrip())) and call["arguments"]:
-        begin = words.find(call["arguments"])
+    if (call := _ACTION.match(words.lstrip())) and call["arguments"]:
         try:
-            start = json.JSONDecoder().raw_decode(words, begin)[1]
+            start = json.JSONDecoder().raw_decode(words, words.find(call["arguments"]))[1]
         except (ValueError, RecursionError):
             start = 0
     joint = _JOIN.search(words, start)
     return (words[: joint.start()], joint[1].lower(), words[joint.end() :]) if joint else (words, "", "")
 
 
-def _action(clause: str, asked: Asked, next_step: bool) -> bool:
-    """Take in one clause; whether it was a call."""
-    call: Call | None = None
-    if found := _CALL.fullmatch(clause):
-        call = Call(found["tool"], (found["arguments"] or "{}").strip().rstrip(".") or "{}", named=True)
-    for name, pattern in _ACTIONS:
-        if call is None and (found := pattern.fullmatch(clause)):
-            if name in ("say", "think"):
-                (asked.say if name == "say" else asked.think).append(found["what"].strip())
-                return False
-            values = {key: value.strip().strip("`") for key, value in found.groupdict().items()}
-            call = Call(name, json.dumps(values, ensure_ascii=False))
-    if call is None:
-        return False
-    if next_step:
-        asked.steps.append([])
-    asked.steps[-1].append(call)
-    return True
+def _action(clause: str, asked: Asked) -> Call | None:
+    """Take in one clause; the call, if it is one."""
+    found = _ACTION.fullmatch(clause)
+    if found is None:
+        return None
+    given = {name: value.strip() for name, value in found.groupdict().items() if value is not None}
+    if "say" in given:
+        asked.say.append(given["say"])
+    elif "think" in given:
+        asked.think.append(given["think"])
+    elif "call" in given:
+        return Call(given["call"], given.get("arguments", "").rstrip(".") or "{}", named=True)
+    else:
+        tool = next(name for name in _FIRST_PARAMETER if name in given)
+        given[_FIRST_PARAMETER[tool]] = given.pop(tool)
+        values = {name: value.strip("`") for name, value in sorted(given.items())}
+        return Call(tool, json.dumps(values, ensure_ascii=False))
+    return None

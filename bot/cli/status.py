@@ -3,6 +3,7 @@
 from datetime import datetime
 from pathlib import Path
 
+from bot import wording
 from bot.cli.local import FAILED, carry_out
 from bot.cli.terminal.client import Activity, Client, Readiness, Unreachable
 from bot.config.model import Config
@@ -41,9 +42,16 @@ def describe(readiness: Readiness, activity: Activity) -> str:
         f"model       {activity.model} ({activity.model_reason})",
         *(f"{'' if number else 'channels':<12}{line}" for number, line in enumerate(channels)),
         f"runs        {activity.running} running, {activity.waiting} waiting",
-        f"deliveries  {activity.undelivered} open, {activity.failed_deliveries} refused",
+        f"deliveries  {activity.undelivered} open, {activity.failed_deliveries} refused,"
+        f" {activity.uncertain_deliveries} uncertain",
+        *(f"{'lost':<12}{wording.lost(found, _clock(found.at))}" for found in activity.lost),
     ]
     return "\n".join(lines)
+
+
+def _clock(at: int) -> str:
+    """Milliseconds since the epoch on this machine's clock."""
+    return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _local(moment: str) -> str:

@@ -1,15 +1,20 @@
 """What /status and `hark status` say: which model answers, what runs, waits and could not be delivered."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from bot import wording
 from bot.commands.registry import Call
 from bot.lanes import Lanes
 from bot.store.store import Store
+from bot.store.values import LostDelivery
+
+_LOST_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
-    """Counts of this moment. model_reason: why this model was chosen."""
+    """Counts of this moment. model_reason: why this model was chosen. lost: what did not arrive, newest first."""
 
     model: str
     model_reason: str
@@ -17,13 +22,16 @@ class StatusView:
     waiting: int
     undelivered: int
     failed_deliveries: int
+    uncertain_deliveries: int
+    lost: tuple[LostDelivery, ...]
 
 
 class Status:
-    """Reads what there is to say."""
+    """Reads what there is to say. stamp: makes words of a moment."""
 
-    def __init__(self, store: Store, lanes: Lanes, model: str, model_reason: str) -> None:
+    def __init__(self, store: Store, lanes: Lanes, stamp: Callable[[int], str], model: str, model_reason: str) -> None:
         self._store = store
+        self._stamp = stamp
         self._lanes = lanes
         self._model = model
         self._model_reason = model_reason
@@ -38,6 +46,8 @@ class Status:
             waiting=totals.waiting,
             undelivered=totals.undelivered,
             failed_deliveries=totals.failed_deliveries,
+            uncertain_deliveries=totals.uncertain_deliveries,
+            lost=await self._store.reads.lost_deliveries(_LOST_SHOWN),
         )
 
     async def text(self, call: Call) -> str:
@@ -50,6 +60,7 @@ class Status:
             view = await self.view()
             lines.append(
                 f"**Service** {view.running} running, {view.waiting} waiting, {view.undelivered} to be delivered,"
-                f" {view.failed_deliveries} refused"
+                f" {view.failed_deliveries} refused, {view.uncertain_deliveries} uncertain"
             )
+            lines += [f"**Lost** {wording.lost(found, self._stamp(found.at))}" for found in view.lost]
         return "\n".join(f"- {line}" for line in lines)

@@ -16,6 +16,7 @@ from bot.gateway.answers import Problem, answer, moment, no_such_run, store_unav
 from bot.gateway.closing import Closing
 from bot.store.errors import StoreUnavailable
 from bot.store.values import TurnState, TurnView
+from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place
 from channels.session_key import console_key, http_key, parse
 
@@ -77,7 +78,7 @@ class AgentRoutes:
         self._refuse_when_stopping()
         console = request.scope["hark.owner"] and session_key == console_key()
         if console:
-            place = Place(channel="console", account="", chat="local", kind=ChatKind.CONSOLE)
+            place = CONSOLE
         else:
             place = Place(channel="http", account="", chat=body.session or DEFAULT_NAME, kind=ChatKind.API)
         submission = Submission(

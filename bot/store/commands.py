@@ -109,10 +109,7 @@ def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> t
     transcript_id, step, epoch = db.execute(
         "SELECT transcript_id, step, epoch FROM turn WHERE turn_id=?", (turn_id,)
     ).fetchone()
-    db.execute(
-        "UPDATE delivery SET state='expired', error=?, settled_at=? WHERE turn_id=? AND state='planned'",
-        (reason, now, turn_id),
-    )
+    rows.expire(db, "turn_id=? AND state IN ('planned','unknown')", (turn_id,), reason, now)
     db.execute(
         "UPDATE inbox SET state='dropped', reason=? WHERE turn_id=? AND state IN ('waiting','steering')",
         (reason, turn_id),

@@ -10,14 +10,13 @@ from collections.abc import Callable, Sequence
 from bot.store import rows
 from bot.store.database import Database
 from bot.store.inbox import move_chat
-from bot.store.values import Delivery
+from bot.store.values import Delivery, DeliveryState, OwnerNotice
 from bot.store.writer import Writer
-from channels.base import UnknownOutcome
 from channels.message import ChatMoved, Place
 from channels.outgoing import Moved, NotSent, Refused, SendResult, Sent, Unknown
 
-RESENDS = 2
-"""How often a send of unknown outcome is begun at most, where the channel cannot find out (durability.md part 5)."""
+REFUSED = "refused:"
+"""What the source of a notice about a refused send begins with: its own refusal is told to nobody."""
 
 _NEXT = (
     f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery"
@@ -50,12 +49,8 @@ class Deliveries:
         now = self._now()
 
         def work(db: sqlite3.Connection) -> Delivery | None:
-            expired = db.execute(
-                "UPDATE delivery SET state='expired', error='age', settled_at=?"
-                " WHERE delivery_id=? AND state='planned' AND planned_at < ?",
-                (now, delivery_id, now - max_age),
-            )
-            if expired.rowcount:
+            old = "delivery_id=? AND state='planned' AND planned_at < ?"
+            if rows.expire(db, old, (delivery_id, now - max_age), "age", now):
                 return None
             begun = db.execute(
                 "UPDATE delivery SET state='sending', attempts=attempts+1, begun_at=?"
@@ -66,8 +61,8 @@ class Deliveries:
 
         return await self._writer.write(work)
 
-    async def settle(self, delivery: Delivery, place: Place, result: SendResult, rule: UnknownOutcome) -> None:
-        """T6: what became of a send. A chat that moved takes its conversation along."""
+    async def settle(self, delivery: Delivery, place: Place, result: SendResult, notice: OwnerNotice) -> None:
+        """T6: what became of a send. A chat that moved takes its conversation along; notice: of a refusal."""
         now = self._now()
 
         def work(db: sqlite3.Connection) -> None:
@@ -76,23 +71,25 @@ class Deliveries:
                     channel=place.channel, account=place.account, old_chat=place.chat, new_chat=result.new_chat
                 )
                 move_chat(db, moved)
-            _settle(db, delivery.delivery_id, result, rule, now)
+            _settle(db, delivery, result, now)
+            if isinstance(result, Refused) and not delivery.source.startswith(REFUSED):
+                rows.tell_owner(db, notice, now, besides=delivery.conv_id)
 
         await self._writer.write(work)
 
-    async def recover(self, rule_of: Callable[[str], UnknownOutcome]) -> None:
-        """Settle what a crash left in `sending`; rule_of: the rule of a channel by its name. Before the outbox runs."""
+    async def tell_owner(self, notice: OwnerNotice) -> None:
+        """Plan a notice to an owner."""
         now = self._now()
+        await self._writer.write(lambda db: rows.tell_owner(db, notice, now))
 
-        def work(db: sqlite3.Connection) -> None:
-            found = db.execute(
-                "SELECT delivery_id, channel FROM delivery JOIN conversation USING (conv_id)"
-                " WHERE state IN ('planned','sending','unknown') AND state <> 'planned'"
-            ).fetchall()
-            for delivery_id, channel in found:
-                _settle(db, delivery_id, Unknown("the service ended during the call"), rule_of(channel), now)
-
-        await self._writer.write(work)
+    async def recover(self) -> None:
+        """What a crash left in `sending` has an unknown outcome. Before the outbox runs."""
+        await self._writer.write(
+            lambda db: db.execute(
+                "UPDATE delivery SET state='unknown', error='the service ended during the call'"
+                " WHERE state IN ('planned','sending','unknown') AND state='sending'"
+            )
+        )
 
     async def open_conversations(self) -> Sequence[tuple[int, Place]]:
         """Conversations with something to deliver."""
@@ -116,30 +113,31 @@ class Deliveries:
         return await self._database.read(work)
 
 
-def _settle(db: sqlite3.Connection, delivery_id: int, result: SendResult, rule: UnknownOutcome, now: int) -> None:
-    state, error, not_before = "planned", "", 0
+def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now: int) -> None:
+    """Write what became of a send, or of the look for it. One that was given up meanwhile stays so."""
+    state, error, not_before = DeliveryState.PLANNED, "", 0
     platform_id: str | None = None
+    body: str | None = None
     match result:
         case Sent(platform_id=platform_id):
-            state = "sent"
+            state = DeliveryState.SENT
         case Refused(reason=error):
-            state = "failed"
-        case NotSent(retry_after=wait, reason=error):
+            state = DeliveryState.FAILED
+        case NotSent(retry_after=wait, reason=error, body=body):
             not_before = now + int((wait or 0) * 1000)
         case Moved():
             error = "the chat moved"
-        case Unknown(reason=reason):
-            (attempts,) = db.execute("SELECT attempts FROM delivery WHERE delivery_id=?", (delivery_id,)).fetchone()
-            again = rule is UnknownOutcome.RESEND_ONCE and attempts < RESENDS
-            state = "planned" if again else "sent"
-            error = f"outcome unknown: {reason}"
-    settled = None if state == "planned" else now
-    # a send that certainly did not happen does not count as an attempt: only doubtful ones are limited
-    undo = int(isinstance(result, NotSent | Moved))
+        case Unknown(reason=error):
+            looked = delivery.state is DeliveryState.UNKNOWN
+            state = DeliveryState.UNCERTAIN if looked else DeliveryState.UNKNOWN
+    settled = None if state in (DeliveryState.PLANNED, DeliveryState.UNKNOWN) else now
+    # a send that certainly did not happen is no attempt: only doubtful ones are limited
+    undo = int(isinstance(result, NotSent | Moved) and delivery.state is not DeliveryState.UNKNOWN)
     db.execute(
         "UPDATE delivery SET state=?, error=?, not_before=?, settled_at=?, platform_id=?, attempts=attempts-?,"
+        " body=coalesce(?, body),"
         # it may have moved during the call, told by the answer or by an event
         " conv_id=(SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=delivery.conv_id)"
-        " WHERE delivery_id=?",
-        (state, error or None, not_before, settled, platform_id, undo, delivery_id),
+        " WHERE delivery_id=? AND state IN ('planned','sending','unknown') AND state=?",
+        (state, error or None, not_before, settled, platform_id, undo, body, delivery.delivery_id, delivery.state),
     )

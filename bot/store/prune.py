@@ -28,7 +28,7 @@ _PRUNE = (
     ),
     (
         "DELETE FROM delivery WHERE delivery_id IN (SELECT delivery_id FROM delivery"
-        " WHERE state IN ('sent','failed','expired') AND settled_at < ? LIMIT ?)",
+        " WHERE state IN ('sent','uncertain','failed','expired') AND settled_at < ? LIMIT ?)",
         KEEP_DELIVERIES,
     ),
     # events are in the order of time: only the lowest need to be looked at

@@ -30,13 +30,7 @@ def close_cut_answer(
     go_on: the run continues, so the fixed note follows. When nothing was planned, the answer never existed. The step is
     counted, so that the next answer's blocks have names of their own.
     """
-    said = "".join(
-        row[0]
-        for row in db.execute(
-            "SELECT said FROM delivery WHERE turn_id=? AND step=? AND state <> 'expired' ORDER BY delivery_id",
-            (turn_id, step + 1),
-        )
-    )
+    said = "".join(words for at, words in rows.said(db, turn_id) if at == step + 1)
     count = db.execute("SELECT count(*) FROM delivery WHERE turn_id=? AND step=?", (turn_id, step + 1)).fetchone()[0]
     if not count:
         return Closed()

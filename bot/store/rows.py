@@ -2,18 +2,19 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
 from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.store import codec
 from bot.store.errors import StaleRun
-from bot.store.values import Delivery, PlanIn, Planned, RunKey, TurnState
+from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, RunKey, TurnState
 from channels.message import ChatKind, Place
 from channels.outgoing import Action
 
 DELIVERY_COLUMNS = (
-    "delivery_id, conv_id, source, action, body, said, nonce, attempts, not_before, planned_at, state='sending',"
+    "delivery_id, conv_id, turn_id, source, action, body, said, nonce, attempts, not_before, planned_at, state,"
     " not_before - coalesce(begun_at, not_before)"
 )
 
@@ -127,22 +128,68 @@ def plan(
     return tuple(made)
 
 
-def delivery(row: tuple[int, int, str, str, str, str, int, int, int, int, int, int]) -> Delivery:
+def delivery(row: tuple[Any, ...]) -> Delivery:
     """A row of DELIVERY_COLUMNS as a value."""
+    delivery_id, conv_id, turn_id, source, action, body, said, nonce, attempts, not_before, planned_at, *rest = row
     return Delivery(
-        delivery_id=row[0],
-        conv_id=row[1],
-        source=row[2],
-        action=Action(row[3]),
-        body=row[4],
-        said=row[5],
-        nonce=row[6],
-        attempts=row[7],
-        not_before=row[8],
-        planned_at=row[9],
-        begun=bool(row[10]),
-        longest=row[11],
+        delivery_id=delivery_id,
+        conv_id=conv_id,
+        turn_id=turn_id,
+        source=source,
+        action=Action(action),
+        body=body,
+        said=said,
+        nonce=nonce,
+        attempts=attempts,
+        not_before=not_before,
+        planned_at=planned_at,
+        state=DeliveryState(rest[0]),
+        longest=rest[1],
     )
+
+
+def said(db: sqlite3.Connection, turn_id: str) -> list[tuple[int | None, str]]:
+    """Step and words of each delivery of a turn that was, may have been or will be seen, in order."""
+    return db.execute(
+        "SELECT step, said FROM delivery WHERE turn_id=? AND state NOT IN ('failed','expired') ORDER BY delivery_id",
+        (turn_id,),
+    ).fetchall()
+
+
+def expire(db: sqlite3.Connection, which: str, values: Sequence[object], reason: str, now: int) -> int:
+    """Give up deliveries that are not under way; returns how many. One that may have arrived becomes uncertain."""
+    return db.execute(
+        "UPDATE delivery SET state=CASE attempts WHEN 0 THEN 'expired' ELSE 'uncertain' END, error=?, settled_at=?"
+        f" WHERE {which}",
+        (reason, now, *values),
+    ).rowcount
+
+
+def tell_owner(db: sqlite3.Connection, notice: OwnerNotice, now: int, besides: int | None = None) -> bool:
+    """Plan a notice to the owner who wrote last, in that direct conversation; False when there is nowhere to tell it.
+
+    besides: a conversation that will not do.
+    """
+    wrote = [
+        found
+        for owner in notice.owners
+        if (
+            found := db.execute(
+                "SELECT seq, coalesce(moved_to, conv_id) FROM inbox JOIN conversation USING (conv_id)"
+                " WHERE conversation.kind='direct' AND inbox.channel=? AND inbox.sender=?"
+                " AND coalesce(moved_to, conv_id) IS NOT ? ORDER BY seq DESC LIMIT 1",
+                (*owner, besides),
+            ).fetchone()
+        )
+    ]
+    if wrote:
+        conv_id = int(max(wrote)[1])
+    elif notice.otherwise is not None:
+        conv_id = conversation(db, notice.otherwise)
+    else:
+        return False
+    plan(db, PlanIn(conv_id), notice.blocks(place_of(db, conv_id)), None, now)
+    return True
 
 
 def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> None:

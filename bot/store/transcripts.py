@@ -8,13 +8,15 @@ import structlog
 from pydantic import ValidationError
 
 from agent.message import Entry, Message, ToolCall, ToolResult
-from bot.store import codec
+from bot.store import codec, rows
 from bot.store.database import Database
-from bot.store.values import StoredEvent, TurnState, TurnView
+from bot.store.values import DeliveryState, LostDelivery, StoredEvent, TurnState, TurnView
 
 log = structlog.get_logger()
 
 UNREADABLE = "(The result was damaged in the store and cannot be read.)"
+
+_LOST = "state IN ('failed','uncertain')"
 
 _Line = tuple[int, str, str, int, str | None, int]
 """seq, kind, body, tokens, turn, step."""
@@ -28,6 +30,7 @@ class Totals:
     running: int
     undelivered: int
     failed_deliveries: int
+    uncertain_deliveries: int
 
 
 class Reads:
@@ -83,16 +86,12 @@ class Reads:
             ).fetchone()
             if found is None:
                 return None
-            pieces = db.execute(
-                "SELECT step, said FROM delivery WHERE turn_id=? AND state <> 'expired' ORDER BY delivery_id",
-                (turn_id,),
-            ).fetchall()
             return TurnView(
                 turn_id=turn_id,
                 session_key=found[0],
                 state=TurnState(found[1]),
                 outcome=found[2],
-                text=_said(pieces),
+                text=_said(rows.said(db, turn_id)),
                 model=found[3],
                 usage=codec.load_usage(found[4]),
                 error_kind=found[5],
@@ -183,7 +182,24 @@ class Reads:
                 waiting=count("SELECT count(*) FROM inbox WHERE state='waiting' AND kind <> 'command'"),
                 running=count("SELECT count(*) FROM turn WHERE state IN ('running','parked') AND state='running'"),
                 undelivered=count("SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"),
-                failed_deliveries=count("SELECT count(*) FROM delivery WHERE state='failed'"),
+                failed_deliveries=count(f"SELECT count(*) FROM delivery WHERE {_LOST} AND state='failed'"),
+                uncertain_deliveries=count(f"SELECT count(*) FROM delivery WHERE {_LOST} AND state='uncertain'"),
+            )
+
+        return await self._database.read(work)
+
+    async def lost_deliveries(self, limit: int) -> tuple[LostDelivery, ...]:
+        """What did not arrive, or may not have, newest first."""
+
+        def work(db: sqlite3.Connection) -> tuple[LostDelivery, ...]:
+            found = db.execute(
+                "SELECT state, channel, chat, error, settled_at FROM delivery JOIN conversation USING (conv_id)"
+                f" WHERE {_LOST} ORDER BY delivery_id DESC LIMIT ?",
+                (limit,),
+            ).fetchall()
+            return tuple(
+                LostDelivery(state=DeliveryState(state), channel=channel, chat=chat, reason=error or "", at=at)
+                for state, channel, chat, error, at in found
             )
 
         return await self._database.read(work)

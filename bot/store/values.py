@@ -1,5 +1,6 @@
 """What goes into the store and comes out of it: frozen values, no rows, no transactions."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -117,16 +118,29 @@ class Planned:
     action: Action = Action.SEND
 
 
+class DeliveryState(StrEnum):
+    """States of a delivery (durability.md part 5). UNKNOWN is to be settled by its channel, UNCERTAIN never can be."""
+
+    PLANNED = "planned"
+    SENDING = "sending"
+    SENT = "sent"
+    UNKNOWN = "unknown"
+    UNCERTAIN = "uncertain"
+    FAILED = "failed"
+    EXPIRED = "expired"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """One row of the ledger, as the outbox needs it. Times in milliseconds.
 
-    begun: it is `sending` already. longest: how long the wait until not_before was when it was asked for, so that a
-    clock that is set back makes nobody wait longer.
+    attempts: sends that have or may have happened. longest: how long the wait until not_before was when it was asked
+    for, so that a clock that is set back makes nobody wait longer.
     """
 
     delivery_id: int
     conv_id: int
+    turn_id: str | None
     source: str
     action: Action
     body: str
@@ -135,8 +149,31 @@ class Delivery:
     attempts: int
     not_before: int
     planned_at: int
-    begun: bool
+    state: DeliveryState
     longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerNotice:
+    """Something an owner is to be told: where they wrote last, else at `otherwise`, if that is anywhere.
+
+    owners: channel and id of each. blocks: makes the deliveries for a place; their source is the notice's own.
+    """
+
+    owners: Sequence[tuple[str, str]]
+    otherwise: Place | None
+    blocks: Callable[[Place], Sequence[Planned]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostDelivery:
+    """What did not arrive, or may not have. state: failed or uncertain; at: milliseconds."""
+
+    state: DeliveryState
+    channel: str
+    chat: str
+    reason: str
+    at: int
 
 
 @dataclass(frozen=True, slots=True)

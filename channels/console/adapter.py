@@ -9,13 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from channels.base import Capabilities, Health, HealthState, Sink, UnknownOutcome
-from channels.message import Place
+from channels.base import Capabilities, Health, HealthState, Sink
+from channels.message import ChatKind, Place
 from channels.outgoing import NotSent, Outgoing, SendResult, Sent
 
 RULES = """\
 You are talking in a terminal. Markdown is rendered; images and files cannot be shown.
 Keep tables narrow, and write addresses out instead of hiding them behind words."""
+
+
+PLACE = Place(channel="console", account="", chat="local", kind=ChatKind.CONSOLE)
+"""The one conversation of this machine's terminals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +48,6 @@ class ConsoleChannel:
     capabilities = Capabilities(
         block_chars=1_000_000,
         typing_seconds=0,
-        unknown_outcome=UnknownOutcome.COUNT_AS_SENT,
         rules=RULES,
     )
 
@@ -94,6 +97,10 @@ class ConsoleChannel:
         )
         shown = await asyncio.gather(*(listener.show(block) for listener in self._listeners))
         return Sent() if any(shown) else NotSent(None, "no terminal is open")
+
+    async def settle(self, outgoing: Outgoing) -> SendResult:
+        """See Channel. A terminal that was writing has most likely written."""
+        return Sent()
 
     async def working(self, place: Place) -> None:
         """See Channel. A terminal shows the events of the run instead."""

@@ -4,11 +4,12 @@ What has no form of its own there becomes text: headings are bold, lists get bul
 aligned preformatted text, HTML stays as it is written. Channels' renderers call it.
 """
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from itertools import count
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline, image, link
 from markdown_it.token import Token
 
 from channels.markdown.entities import EntityType, Formatted
@@ -18,9 +19,7 @@ from channels.utf16 import whole
 
 RULE = "———"
 _SCHEMES = ("http://", "https://", "tg://", "mailto:")
-# A link to a person would call that person.
-_CALLS = "tg://user"
-_LONGEST_URL = 2048
+_MAIL = "mailto:"
 _LONGEST_LANGUAGE = 32
 _NEST = "   "
 _BULLETS = "•◦▪"
@@ -28,34 +27,43 @@ _TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 _STYLES = {"strong": EntityType.BOLD, "em": EntityType.ITALIC, "s": EntityType.STRIKETHROUGH}
 
 
-def render(markdown: str) -> Formatted:
-    """Text and entities of some Markdown. The text is empty when there is nothing to see."""
-    return _Renderer(plain=False).render(markdown)
+def render(markdown: str, is_link: Callable[[str], bool]) -> Formatted:
+    """Text and entities of some Markdown. The text is empty when there is nothing to see.
 
-
-def render_plain(markdown: str) -> str:
-    """The same as text alone; the target of a link stands behind its words."""
-    return _Renderer(plain=True).render(markdown).text
+    is_link: whether the platform takes an address as the target of words; one that it does not take stands behind them.
+    """
+    return _Renderer(is_link).render(markdown)
 
 
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-    # A link that may not be one stays as it is written.
-    parser.validateLink = _is_link  # type: ignore[method-assign]
+    # What looks like a link definition or <an:address> and has no scheme of a link stays as it is written.
+    parser.validateLink = _is_address  # type: ignore[method-assign]
+    for name, rule in (("link", link), ("image", image)):
+        parser.inline.ruler.at(name, partial(_with_any_target, rule))
     return parser
 
 
-def _is_link(url: str) -> bool:
-    lower = url.lower()
-    return lower.startswith(_SCHEMES) and not lower.startswith(_CALLS) and len(url) <= _LONGEST_URL
+def _is_address(url: str) -> bool:
+    return url.lower().startswith(_SCHEMES)
+
+
+def _with_any_target(rule: Callable[[StateInline, bool], bool], state: StateInline, silent: bool) -> bool:
+    """Words with a target are a link whatever the target is: its brackets are not for people."""
+    before = state.md.validateLink  # this may be a look ahead, inside of another such rule
+    state.md.validateLink = lambda url: True  # type: ignore[method-assign]
+    try:
+        return rule(state, silent)
+    finally:
+        state.md.validateLink = before  # type: ignore[method-assign]
 
 
 class _Renderer:
     """One walk over the tokens of one text."""
 
-    def __init__(self, *, plain: bool) -> None:
-        self._plain = plain
+    def __init__(self, is_link: Callable[[str], bool]) -> None:
+        self._is_link = is_link
         self._out = Writer()
         self._styles: list[Style] = []
         self._numbers: list[int | None] = []  # of the next item of each open list, None where it has bullets
@@ -161,9 +169,10 @@ class _Renderer:
                 case "softbreak" | "hardbreak":
                     self._out.line(self._active())
                 case "link_open":
+                    begins = number + 1
                     self._open_link(str(token.attrs["href"]))
                 case "link_close":
-                    self._close_link(tokens[number - 1].content)
+                    self._close_link(_words(tokens[begins:number]))
                 case "image":
                     self._image(token)
                 case other:
@@ -195,13 +204,15 @@ class _Renderer:
 
     def _open_link(self, url: str) -> None:
         self._urls.append(url)
-        self._styles.append(Style(EntityType.TEXT_LINK, url=url, mark=next(self._marks)))
+        if self._is_link(url):
+            self._styles.append(Style(EntityType.TEXT_LINK, url=url, mark=next(self._marks)))
 
     def _close_link(self, words: str) -> None:
-        self._styles.pop()
         url = self._urls.pop()
-        if self._plain and words != url:
-            self._out.write(f" ({url})")
+        if self._is_link(url):
+            self._styles.pop()
+        else:
+            self._out.write(_behind(words, url), self._active())
 
     def _image(self, token: Token) -> None:
         words = _words(token.children or []) or "image"
@@ -219,6 +230,12 @@ class _Renderer:
         """Code shares its text with nothing; within a link the link is worth more."""
         inside_link = any(style.type is EntityType.TEXT_LINK for style in self._styles)
         return self._active() if inside_link else (Style(EntityType.CODE, mark=next(self._marks)),)
+
+
+def _behind(words: str, url: str) -> str:
+    """What stands behind the words of a link that is shown as text: its target, unless the words are that."""
+    shown = _parser().normalizeLinkText(url).removeprefix(_MAIL)
+    return "" if words in (url, shown) or not shown else f" ({shown})"
 
 
 def _words(tokens: Sequence[Token]) -> str:
@@ -242,8 +259,7 @@ def _cell(tokens: Sequence[Token]) -> str:
         if token.type == "link_open":
             url, words = str(token.attrs["href"]), ""
         elif token.type == "link_close":
-            if words != url:
-                found.append(f" ({url})")
+            found.append(_behind(words, url))
         else:
             text = _words([token])
             words += text

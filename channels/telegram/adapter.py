@@ -10,19 +10,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
-from channels.base import Capabilities, Health, HealthState, Sink, UnknownOutcome
+from channels.base import Capabilities, Health, HealthState, Sink
 from channels.message import ChatKind, Place
 from channels.outgoing import Action, Moved, NotSent, Outgoing, Refused, SendResult, Sent, Unknown
 from channels.telegram.api import Api, ApiError, Trouble
 from channels.telegram.limits import RateLimits
 from channels.telegram.poll import Receiver, Times
-from channels.telegram.render import MAX_UNITS, bodies
+from channels.telegram.render import MAX_UNITS, bodies, plain_body
 from channels.telegram.settings import TelegramSettings
 
 _RULES = """\
 The conversation is on Telegram. Write Markdown: bold, italic, strikethrough, inline code, fenced code with its
 language, links, quotes, headings and lists are shown; tables become fixed-width text, so keep them narrow; HTML and
 images are not shown. People read on phones: be brief."""
+
+
+_MOST_SENDS = 3
+"""Of one message, when Telegram never tells what became of them: at the worst two copies too many."""
 
 
 class TelegramChannel:
@@ -33,7 +37,6 @@ class TelegramChannel:
     capabilities = Capabilities(
         block_chars=MAX_UNITS - 96,
         typing_seconds=4.0,
-        unknown_outcome=UnknownOutcome.RESEND_ONCE,
         rules=_RULES,
     )
 
@@ -99,12 +102,25 @@ class TelegramChannel:
             try:
                 answer = await self._api.call("sendMessage", _addressed(place, body), self._settings.request_timeout)
             except ApiError as error:
-                return self._result(error, place)
+                return self._result(error, outgoing)
             finally:
                 self._limits.ended(place.chat)
         self._failures = 0
         message_id = answer.get("message_id") if isinstance(answer, dict) else None
         return Sent("" if message_id is None else str(message_id))
+
+    async def settle(self, outgoing: Outgoing) -> SendResult:
+        """Telegram cannot be asked what it has: send again, but only once it is alive, and not for ever."""
+        if outgoing.attempts >= _MOST_SENDS:
+            return Unknown(f"sent {outgoing.attempts} times, and Telegram never told what became of it")
+        known, pause = self._answers, self._settings.retry_first
+        while self._answers == known:
+            await self._times.sleep(pause)
+            pause = min(2 * pause, self._settings.retry_most)
+            if self._api is not None and self._answers == known:
+                with suppress(ApiError):  # a refusal is an answer, too
+                    await self._api.call("getMe", {}, self._settings.request_timeout)
+        return NotSent(0.0, "it is not known whether it was sent; sent again")
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that chat is under way: it would show only after that."""
@@ -124,6 +140,11 @@ class TelegramChannel:
             return Health(HealthState.STARTING, self._made, "Not started")
         return self._receiver.health()
 
+    @property
+    def _answers(self) -> int:
+        """How often Telegram has answered since the start."""
+        return self._api.answers if self._api else 0
+
     async def _show_typing(self, api: Api, place: Place) -> None:
         try:
             arguments = _addressed(place, {"action": "typing"})
@@ -140,20 +161,21 @@ class TelegramChannel:
             lock = self._calls[chat] = asyncio.Lock()
         return lock
 
-    def _result(self, error: ApiError, place: Place) -> SendResult:
+    def _result(self, error: ApiError, outgoing: Outgoing) -> SendResult:
         match error.trouble:
             case Trouble.FLOOD:
-                self._limits.hold(place.chat, error.retry_after)
+                self._limits.hold(outgoing.place.chat, error.retry_after)
                 return NotSent(error.retry_after, error.reason)
             case Trouble.MOVED:
                 return Moved(error.new_chat)
             case Trouble.REFUSED:
-                return Refused(error.reason)
-            case Trouble.UNKNOWN:
+                plain = plain_body(outgoing.body) if error.status == 400 else None
+                return Refused(error.reason) if plain is None else NotSent(0.0, error.reason, plain)
+            case Trouble.UNKNOWN | Trouble.FAILED:
                 return Unknown(error.reason)
             case Trouble.TOKEN:
                 return NotSent(self._settings.slow_retry, error.reason)
-        # Answered with an error of Telegram's own, or never left: it was not sent.
+        # It never reached Telegram.
         seconds = min(self._settings.retry_first * 2.0 ** min(self._failures, 16), self._settings.retry_most)
         self._failures += 1
         return NotSent(seconds, error.reason)

@@ -27,10 +27,10 @@ _NEVER_SENT = (httpx.PoolTimeout, httpx.ConnectTimeout, httpx.ConnectError, http
 class Trouble(StrEnum):
     """Why a call failed.
 
-    network: it never left. failed: the answer says that something in between, or in Telegram itself, went wrong.
-    unknown: it was written, and no answer came that could be read. flood: too many calls. refused: this call will
-    never do. moved: the chat has another id. token: the token is not accepted. conflict: another program receives,
-    or a webhook is set.
+    network: it never reached Telegram. failed: the answer says that something went wrong on the way or in Telegram
+    itself; the call may have been carried out all the same. unknown: it was written, and no answer came that could be
+    read. flood: too many calls. refused: this call will never do. moved: the chat has another id. token: the token is
+    not accepted. conflict: another program receives, or a webhook is set.
     """
 
     NETWORK = "network"
@@ -43,13 +43,21 @@ class Trouble(StrEnum):
     CONFLICT = "conflict"
 
 
-class ApiError(Exception):
-    """A call failed. retry_after: seconds, of a flood. new_chat: of a chat that moved."""
+_ANSWERED = (Trouble.FLOOD, Trouble.REFUSED, Trouble.MOVED, Trouble.TOKEN, Trouble.CONFLICT)
+"""In these Telegram itself has answered."""
 
-    def __init__(self, trouble: Trouble, reason: str, *, retry_after: float = 0.0, new_chat: str = "") -> None:
+
+class ApiError(Exception):
+    """A call failed. status: of the answer, 0 without one. retry_after: seconds, of a flood. new_chat: of a chat that
+    moved."""
+
+    def __init__(
+        self, trouble: Trouble, reason: str, *, status: int = 0, retry_after: float = 0.0, new_chat: str = ""
+    ) -> None:
         super().__init__(reason)
         self.trouble = trouble
         self.reason = reason
+        self.status = status
         self.retry_after = retry_after
         self.new_chat = new_chat
 
@@ -93,9 +101,13 @@ class _HideToken(logging.Filter):
 
 
 class Api:
-    """One bot at one server. Raises telegram's InvalidToken when the token is empty."""
+    """One bot at one server. Raises telegram's InvalidToken when the token is empty.
+
+    answers: how many calls Telegram has answered so far: it lives when there are more of them than before.
+    """
 
     def __init__(self, settings: TelegramSettings) -> None:
+        self.answers = 0
         self._token = settings.token
         self._filter = _HideToken(settings.token)
         for name in _TALKATIVE:
@@ -119,12 +131,16 @@ class Api:
     async def call(self, method: str, arguments: Mapping[str, object], timeout: float) -> Any:
         """The raw result of a method. timeout: seconds to wait for the answer. Raises ApiError."""
         try:
-            return await self._bot.do_api_request(method, dict(arguments), read_timeout=timeout)
+            result = await self._bot.do_api_request(method, dict(arguments), read_timeout=timeout)
         except _Refusal as refusal:
-            raise self._refused(refusal) from None
+            error = self._refused(refusal)
+            self.answers += error.trouble in _ANSWERED
+            raise error from None
         except (TelegramError, KeyError, TypeError) as error:
             never_sent = isinstance(error.__cause__, _NEVER_SENT)
             raise ApiError(Trouble.NETWORK if never_sent else Trouble.UNKNOWN, self._plain(error)) from None
+        self.answers += 1
+        return result
 
     async def close(self) -> None:
         """Close all connections."""
@@ -136,21 +152,22 @@ class Api:
         return (str(error) or type(error).__name__).replace(self._token, "<token>")[:300]
 
     def _refused(self, refusal: _Refusal) -> ApiError:
-        """What an error answer means. One that is not Telegram's own came from something in between."""
-        if refusal.status == 504:  # something in between has passed the call on, and knows as little as we
-            return ApiError(Trouble.UNKNOWN, "status 504")
+        """What an error answer means. One that is not Telegram's own came from something in between.
+
+        A status of 5xx says nothing about whether the call was carried out, whoever sent it.
+        """
         try:
             answer = json.loads(refusal.payload)
             reason = self._plain(answer["description"])
             parameters = answer.get("parameters", {})
             retry_after, new_chat = parameters.get("retry_after"), parameters.get("migrate_to_chat_id")
         except (ValueError, TypeError, KeyError, AttributeError):
-            return ApiError(Trouble.FAILED, f"status {refusal.status}")
+            trouble = Trouble.FAILED if refusal.status >= 500 else Trouble.NETWORK
+            return ApiError(trouble, f"status {refusal.status}")
         if new_chat:
             return ApiError(Trouble.MOVED, reason, new_chat=str(new_chat))
         if refusal.status == 429:
             return ApiError(Trouble.FLOOD, reason, retry_after=float(retry_after or 1))
-        trouble = {401: Trouble.TOKEN, 404: Trouble.TOKEN, 409: Trouble.CONFLICT}.get(refusal.status)
-        if trouble is None:
-            trouble = Trouble.REFUSED if 400 <= refusal.status < 500 else Trouble.FAILED
-        return ApiError(trouble, reason)
+        by_status = {401: Trouble.TOKEN, 404: Trouble.TOKEN, 409: Trouble.CONFLICT}
+        usual = Trouble.REFUSED if 400 <= refusal.status < 500 else Trouble.FAILED
+        return ApiError(by_status.get(refusal.status, usual), reason, status=refusal.status)

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.cut import INTERRUPTED, NOT_EXECUTED
 from bot import wording
+from tests.crash.platform import MOST_SENDS
 from tests.crash.script import Script, parse, words_of
 from tests.crash.world import World
 
@@ -36,14 +37,15 @@ def _nothing_open(world: World) -> list[str]:
     queries = {
         "inbox": "SELECT seq, state FROM inbox WHERE state NOT IN ('done','dropped')",
         "turn": "SELECT turn_id, state FROM turn WHERE state NOT IN ('done','failed','stopped')",
-        "delivery": "SELECT source, state FROM delivery WHERE state NOT IN ('sent','failed','expired')",
+        "delivery": "SELECT source, state FROM delivery WHERE state NOT IN ('sent','uncertain','failed','expired')"
+        " AND source NOT LIKE 'refused:%'",
         "tool_call": "SELECT call_id, state FROM tool_call WHERE state IN ('asked','running')",
     }
     return [f"open at rest: {table} {rows}" for table, sql in queries.items() if (rows := world.ask(sql))]
 
 
 def _once_and_in_order(world: World) -> list[str]:
-    """No delivery twice but one of unknown outcome, once more and at once; all in the order of planning."""
+    """No delivery twice but for each send of unknown outcome, and never a fourth time; in the order of planning."""
     wrong = []
     number = {
         nonce: (ident, source) for nonce, ident, source in world.ask("SELECT nonce, delivery_id, source FROM delivery")
@@ -51,8 +53,8 @@ def _once_and_in_order(world: World) -> list[str]:
     for chat in {shown.chat for shown in world.platform.shown}:
         shown = world.platform.visible(chat)
         for nonce, count in Counter(item.nonce for item in shown).items():
-            doubt = world.in_doubt[nonce] or world.platform.doubtful[nonce]
-            if count > 2 or (count == 2 and not doubt):
+            doubt = world.in_doubt[nonce] + world.platform.doubtful[nonce]
+            if count > min(MOST_SENDS, 1 + doubt):
                 wrong.append(f"{count} copies of {number.get(nonce)}: {[item.body for item in shown]}")
         order = [number[item.nonce][0] if item.nonce in number else -1 for item in shown]
         if order != sorted(order) or -1 in order:
@@ -63,17 +65,15 @@ def _once_and_in_order(world: World) -> list[str]:
 def visible_words(world: World, chat: str) -> dict[str, list[int]]:
     """The words that can be seen in a chat, by token, copies of one delivery counted once.
 
-    A send that was cut off twice counts as sent by the rule for Telegram, whether it can be seen or not.
+    What nobody will ever know of may count as seen, whether it can be or not.
     """
     words: dict[str, list[int]] = defaultdict(list)
     visible = {shown.nonce for shown in world.platform.visible(chat)}
-    for nonce, body, attempts in world.ask(
-        "SELECT nonce, body, attempts FROM delivery JOIN conversation USING (conv_id) WHERE chat=?"
-        " ORDER BY delivery_id",
+    for nonce, body, state in world.ask(
+        "SELECT nonce, body, state FROM delivery JOIN conversation USING (conv_id) WHERE chat=? ORDER BY delivery_id",
         chat,
     ):
-        doubts = world.in_doubt[nonce] + world.platform.doubtful[nonce]
-        if nonce in visible or (attempts == 2 and doubts >= 2):
+        if nonce in visible or state == "uncertain":
             for token, number in words_of(body):
                 words[token].append(number)
     return words
@@ -126,7 +126,10 @@ def _answers(world: World) -> list[str]:
         elif outcome == "failed":
             notice = wording.CRASHED_TWICE if error_kind == "crash" else wording.failure(error_kind)
             told = world.ask("SELECT state, attempts FROM delivery WHERE source=?", f"turn:{turn_id}:error")
-            if not any(notice in body for body in bodies) and told not in ([("failed", 1)], [("sent", 2)]):
+            if not any(notice in body for body in bodies) and told not in (
+                [("failed", 1)],
+                [("uncertain", MOST_SENDS)],
+            ):
                 wrong.append(f"{token} failed ({error_kind}) and nobody was told: {bodies}")
         elif outcome not in ("completed", "aborted"):
             wrong.append(f"{token} ended as {outcome}")

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from channels.base import Capabilities, Health, HealthState, Mark, NotAccepted, Sink, UnknownOutcome
+from channels.base import Capabilities, Health, HealthState, Mark, NotAccepted, Sink
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import NotSent, Outgoing, Refused, SendResult, Sent, Unknown
 
 ACCOUNT = "bot1"
 SCOPE = "telegram:bot1"
+MOST_SENDS = 3
+"""Of one message, when nobody is told what became of them."""
 Fault = Literal["429", "not_ready", "answer_lost", "request_lost", "refused"]
 
 
@@ -108,9 +110,7 @@ class PlatformChannel:
 
     name = "telegram"
     account = ACCOUNT
-    capabilities = Capabilities(
-        block_chars=4000, typing_seconds=0.001, unknown_outcome=UnknownOutcome.RESEND_ONCE, rules="Plain words."
-    )
+    capabilities = Capabilities(block_chars=4000, typing_seconds=0.001, rules="Plain words.")
 
     def __init__(
         self,
@@ -207,6 +207,11 @@ class PlatformChannel:
                 platform.doubtful[outgoing.nonce] += 1
                 return Unknown("connection closed")
             return Sent(str(len(platform.shown)))
+
+    async def settle(self, outgoing: Outgoing) -> SendResult:
+        """See Channel."""
+        await _travel(self._life)
+        return Unknown("never told") if outgoing.attempts >= MOST_SENDS else NotSent(0.0, "sent again")
 
     async def working(self, place: Place) -> None:
         """See Channel."""

@@ -91,6 +91,11 @@ async def _doubtful(world: World) -> None:
     world.platform.write("A", "A1 4p")
 
 
+async def _never_known(world: World) -> None:
+    world.platform.fail_next("A", "answer_lost", "request_lost", "answer_lost")
+    world.platform.write("A", "A1 4p", "A2 1p")
+
+
 async def _refused(world: World) -> None:
     world.platform.fail_next("A", "refused")
     world.platform.write("A", "A1 1p", "A2 1p")
@@ -116,6 +121,7 @@ SCENARIOS = (
     Scenario("http", _http),
     Scenario("limited", _limited),
     Scenario("doubtful", _doubtful),
+    Scenario("never-known", _never_known),
     Scenario("refused", _refused),
     Scenario("paced", _writes("A1 3p", "A2 1p"), pace=2.0),
 )

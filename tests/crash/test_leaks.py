@@ -17,7 +17,7 @@ from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, Think
 from bot.config.model import Config
 from bot.service import Service
 from bot.wiring import Surroundings, build
-from channels.base import Capabilities, Health, HealthState, Mark, Sink, UnknownOutcome
+from channels.base import Capabilities, Health, HealthState, Mark, Sink
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Outgoing, SendResult, Sent
 
@@ -49,9 +49,7 @@ class QuickChannel:
 
     name = "telegram"
     account = "bot"
-    capabilities = Capabilities(
-        block_chars=4000, typing_seconds=4, unknown_outcome=UnknownOutcome.RESEND_ONCE, rules="Be brief."
-    )
+    capabilities = Capabilities(block_chars=4000, typing_seconds=4, rules="Be brief.")
 
     def __init__(self) -> None:
         self.sent = 0
@@ -119,7 +117,7 @@ async def _measure(service: Service) -> tuple[Counter[str], int, int]:
     parts = service.parts
     async with asyncio.timeout(10):
         await parts.lanes.wait_idle()
-        while parts.outbox._workers or parts.commands._tasks:  # noqa: ASYNC110 (nobody tells when they have ended)
+        while parts.outbox._conversations or parts.commands._tasks:  # noqa: ASYNC110 (nobody tells when they have ended)
             await asyncio.sleep(0)
     contexts = parts.lanes._running._contexts
     while contexts._cached:

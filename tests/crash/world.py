@@ -318,7 +318,8 @@ class World:
         (rows,) = self.ask(
             "SELECT (SELECT count(*) FROM inbox WHERE state IN ('waiting','steering','taken')) +"
             " (SELECT count(*) FROM turn WHERE state IN ('queued','running','parked')) +"
-            " (SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown'))"
+            " (SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"
+            " AND source NOT LIKE 'refused:%')"
         ) or [(1,)]
         if rows[0]:
             return False

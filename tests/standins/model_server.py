@@ -96,7 +96,6 @@ class ModelServer(Script):
         self.port = port
         self.requests: list[Request] = []
         self.count = 0
-        self.violations: list[str] = []
         self._record = record
         self._clock = clock
         self._max_body = max_body
@@ -151,9 +150,9 @@ class ModelServer(Script):
             seen = f"{self.count} requests came; violations: {self.violations}"
             raise TimeoutError(f"{type(self).__name__}: no {what} within {timeout} s; {seen}") from None
 
-    def check(self) -> None:
-        """Fail if a request was malformed, came too early, or a fault of the script did not happen."""
-        assert not self.violations, "\n".join(self.violations)
+    def complaints(self) -> list[str]:
+        """Also where a conversation, known by its first user text, does not begin as it did before."""
+        return super().complaints() + [f"prefix changed: {one}" for one in self.prefix_violations()]
 
     def prefix_violations(self, key: Callable[[Request], Hashable | None] | None = None) -> list[str]:
         """Where a request of a conversation does not begin with the one before it.

@@ -125,7 +125,7 @@ def prefix_differences(requests: Iterable[Request], key: Callable[[Request], Has
     last: dict[Hashable, Request] = {}
     found: list[str] = []
     for request in requests:
-        if not request.body or (conversation := key(request)) is None:
+        if request.refusal or not request.body or (conversation := key(request)) is None:
             continue
         before = last.get(conversation)
         last[conversation] = request

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tests.standins.inspection import made
 from tests.standins.request_log import Request
 
 
@@ -253,12 +254,31 @@ def remainder(whole: str, said: Sequence[str]) -> str | None:
 
 
 class Script:
-    """The answers a test has written: queued, kept for certain words, or the default."""
+    """The answers a test has written: queued, kept for certain words, or the default.
+
+    `violations` are what the server that plays it holds against its client; `check` raises them at the end of a test.
+    """
 
     def __init__(self) -> None:
         self.default: Reply = echo
+        self.violations: list[str] = []
+        self._tolerated: list[str] = []
         self._queue: deque[Written | Reply] = deque()
         self._routes: list[tuple[str, Written | Reply]] = []
+        made(self)
+
+    def tolerate(self, part: str) -> None:
+        """This test provokes complaints that contain `part` on purpose."""
+        self._tolerated.append(part)
+
+    def complaints(self) -> list[str]:
+        """All that was wrong: a malformed or early request, a fault that did not happen, an unused answer."""
+        return self.violations + [f"unused: {one}" for one in (*self._queue, *self._routes)]
+
+    def check(self) -> None:
+        """Raise AssertionError for the complaints that the test does not tolerate."""
+        wrong = [one for one in self.complaints() if not any(part in one for part in self._tolerated)]
+        assert not wrong, "\n".join(wrong)
 
     def add(self, *answer: Part | str | Reply) -> None:
         """Queue one answer: its parts, one string, or one function of the request."""

@@ -7,6 +7,7 @@ descriptions of errors are worded as Telegram words them.
 import re
 from collections.abc import Callable
 
+from tests.standins import telegram_links as links
 from tests.standins import telegram_updates as payloads
 from tests.standins.telegram_ledger import Json, Refusal, Rule, Sent
 from tests.standins.telegram_text import check_text
@@ -201,7 +202,7 @@ def send_chat_action(world: World, params: Json) -> bool:
 
 
 def _shown_text(params: Json) -> Json:
-    """The text as the chat shows it: white space at both ends is cut, entities move along."""
+    """The text as the chat shows it: white space at both ends is cut, entities move along, targets are whole."""
     text: str = params["text"]
     cut = len(text) - len(text.lstrip())
     size = len(text.strip().encode("utf-16-le")) // 2
@@ -209,6 +210,8 @@ def _shown_text(params: Json) -> Json:
     for entity in params.get("entities", []):
         start = max(entity["offset"] - cut, 0)
         end = min(entity["offset"] + entity["length"] - cut, size)
+        if entity["type"] == "text_link":
+            entity = entity | {"url": links.checked(links.cleaned(entity["url"]))}
         if end > start:
             entities.append(entity | {"offset": start, "length": end - start})
     shown: Json = {"text": text.strip(), **({"entities": entities} if entities else {})}

@@ -1,19 +1,19 @@
 """A strict Telegram Bot API on a loopback port, written from the documentation on core.telegram.org.
 
 `async with TelegramServer() as telegram:` serves `telegram.base_url` + token + "/" + method, and files.
-People act through the methods of `World`; faults are ordered with `fail_next` and `hold_next`. On leaving the
-block the server checks, unasked, that its client broke no rule and that every ordered fault happened.
+People act through the methods of `World`; faults are ordered with `fail_next`, `hold_next` and `fall_silent`.
+When the test ends the server checks, unasked, that its client broke no rule and that every fault happened.
 """
 
 import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
 
+from tests.standins.inspection import made
 from tests.standins.telegram_fields import BY_LOWER_NAME, read_parameters
 from tests.standins.telegram_ledger import Call, Json, Refusal, Rule, Sent, Violation
 from tests.standins.telegram_limits import FloodWaits, RateLimits, too_many
@@ -21,19 +21,19 @@ from tests.standins.telegram_methods import METHODS, get_updates
 from tests.standins.telegram_updates import Room
 from tests.standins.telegram_world import World
 
-BAD_GATEWAY = (
-    b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n"
-    b"<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"
-)
+PROXY_PAGES = {502: "502 Bad Gateway", 504: "504 Gateway Time-out"}
 MAX_BODY = 50 * 1024 * 1024
 
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """One ordered fault; `reached` is set when a call is held, `release()` lets it go on."""
+    """One ordered fault; `reached` is set when a call is held, `release()` lets it go on.
 
-    method: str
-    answer: Refusal | bytes | None = None
+    Without a method it is a silence: it meets every call until it is released.
+    """
+
+    method: str | None
+    answer: Refusal | int | None = None
     drop: bool = False
     times: int = 1
     after_apply: bool = False
@@ -58,6 +58,7 @@ class TelegramServer(World):
         self._faults: list[Fault] = []
         self._runner: web.AppRunner | None = None
         self._closing = False
+        made(self)
 
     # Life
 
@@ -65,12 +66,8 @@ class TelegramServer(World):
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         await self.stop()
-        if error is None:
-            self.check()
 
     async def start(self) -> None:
         """Listen; after a stop on the same port as before, with the same state."""
@@ -182,15 +179,15 @@ class TelegramServer(World):
         """Answer the next calls of `method` with an error, or drop the connection, instead of obeying.
 
         With `after_apply` the call is carried out first, so that its outcome is unknown to the client. 429
-        carries `retry_after`, 502 is a page of the proxy in front, as it is in fact.
+        carries `retry_after`, 502 and 504 are pages of the proxy in front, as they are in fact.
         """
-        answer: Refusal | bytes = Refusal(status, description or f"Error {status}")
+        answer: Refusal | int = Refusal(status, description or f"Error {status}")
         if status == 429:
             answer = too_many(retry_after)
         elif status == 500:
             answer = Refusal(500, description or "Internal Server Error")
-        elif status == 502:
-            answer = BAD_GATEWAY
+        elif status in PROXY_PAGES:
+            answer = status
         fault = Fault(method, answer, drop=drop, times=times, after_apply=after_apply, chat_id=chat_id)
         self._faults.append(fault)
         return fault
@@ -201,6 +198,16 @@ class TelegramServer(World):
         self._faults.append(fault)
         return fault
 
+    def fall_silent(self, *, apply: bool = False) -> Fault:
+        """Answer nothing, neither polls nor calls, until `release()`; then their connections end without an answer.
+
+        With `apply` every call but a poll is carried out all the same. Faults of a method go first, so that a call
+        can fail in the midst of the silence; a poll that waits already is not answered either.
+        """
+        fault = Fault(None, drop=True, after_apply=apply, gate=asyncio.Event())
+        self._faults.append(fault)
+        return fault
+
     def assert_faults_fired(self) -> None:
         """Raise AssertionError when an ordered fault did not happen."""
         missing = self._unfired()
@@ -208,7 +215,7 @@ class TelegramServer(World):
 
     def _unfired(self) -> list[Violation]:
         return [
-            Violation(Rule.FAULT_NOT_FIRED, f"{fault.method}: {fault.fired} of {fault.times}")
+            Violation(Rule.FAULT_NOT_FIRED, f"{fault.method or 'silence'}: {fault.fired} of {fault.times}")
             for fault in self._faults
             if fault.fired < fault.times
         ]
@@ -217,6 +224,13 @@ class TelegramServer(World):
         for fault in self._faults:
             matches = fault.method == method and fault.chat_id in (None, params.get("chat_id"))
             if matches and fault.fired < fault.times:
+                fault.fired += 1
+                return fault
+        return None
+
+    def _silence(self) -> Fault | None:
+        for fault in self._faults:
+            if fault.method is None and fault.gate is not None and not fault.gate.is_set():
                 fault.fired += 1
                 return fault
         return None
@@ -274,26 +288,31 @@ class TelegramServer(World):
             raise
 
     async def _obey(self, request: web.Request, method: str, params: Json) -> web.StreamResponse:
-        fault = self._take_fault(method, params)
+        fault = self._take_fault(method, params) or self._silence()
         if fault is None:
-            return _ok(await self._apply(request, method, params))
-        if not fault.after_apply and fault.gate is None:
-            return _fail(request, fault)
-        result: object = None
-        if fault.after_apply:
-            try:
-                result = await self._apply(request, method, params)
-            except Refusal:
-                fault.fired -= 1
-                raise
-        if fault.gate is None:
-            return _fail(request, fault)
-        self.ledger.changed()
-        fault.reached.set()
-        await fault.gate.wait()
-        if not fault.after_apply:
             result = await self._apply(request, method, params)
-        return _ok(result)
+            fault = self._silence()  # it may have begun while a poll waited
+            if fault is None:
+                return _ok(result)
+        elif fault.after_apply and (fault.method or method != "getUpdates"):
+            result = await self._apply_before(fault, request, method, params)
+        if fault.gate is not None:
+            self.ledger.changed()
+            fault.reached.set()
+            await fault.gate.wait()
+        if fault.drop or fault.answer is not None:
+            return _fail(request, fault)
+        return _ok(result if fault.after_apply else await self._apply(request, method, params))
+
+    async def _apply_before(self, fault: Fault, request: web.Request, method: str, params: Json) -> object:
+        """Carry a call out whose answer is spoiled; one that is refused is no such call, but silence hides that too."""
+        try:
+            return await self._apply(request, method, params)
+        except Refusal:
+            if fault.method is None:
+                return None
+            fault.fired -= 1
+            raise
 
     async def _apply(self, request: web.Request, method: str, params: Json) -> object:
         if method == "getUpdates":
@@ -351,7 +370,13 @@ def _fail(request: web.Request, fault: Fault) -> web.Response:
         return _drop(request)
     if isinstance(fault.answer, Refusal):
         raise fault.answer
-    return web.Response(status=502, body=fault.answer, content_type="text/html")
+    assert fault.answer is not None
+    title = PROXY_PAGES[fault.answer]
+    page = (
+        f"<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n"
+        f"<center><h1>{title}</h1></center>\r\n</body>\r\n</html>\r\n"
+    )
+    return web.Response(status=fault.answer, text=page, content_type="text/html")
 
 
 def _json(status: int, body: Json) -> web.Response:

@@ -6,6 +6,7 @@ other formatting than was meant, is accepted and reported.
 
 from itertools import combinations
 
+from tests.standins import telegram_links as links
 from tests.standins.telegram_fields import Complain
 from tests.standins.telegram_ledger import Json, Refusal, Rule
 
@@ -57,7 +58,11 @@ def check_text(params: Json, complain: Complain) -> None:
 def _check_entities(text: str, entities: list[Json], complain: Complain) -> None:
     inside = _boundaries(text)
     for entity in entities:
-        _check_entity(entity, inside)
+        _check_fields(entity)
+    for entity in entities:
+        _check_target(entity, complain)
+    for entity in entities:
+        _check_place(entity, inside)
         if entity["length"] == 0:
             complain(Rule.FORMATTING, f"empty entity {entity}")
     if len(entities) > MAX_ENTITIES:
@@ -69,15 +74,32 @@ def _check_entities(text: str, entities: list[Json], complain: Complain) -> None
             complain(Rule.FORMATTING, f"{problem}: {first} and {second}")
 
 
-def _check_entity(entity: Json, inside: list[bool]) -> None:
+def _check_fields(entity: Json) -> None:
     for name in ("offset", "length", "type"):
         if name not in entity:
             raise _bad(f"can't parse MessageEntity: can't find field \"{name}\"")
-    kind, start, length = entity["type"], entity["offset"], entity["length"]
+    kind = entity["type"]
     if kind not in KNOWN:
         raise _bad("can't parse MessageEntity: unsupported type specified")
-    if kind in NEEDS and not entity.get(NEEDS[kind]):
+    if NEEDS.get(kind, "type") not in entity:
         raise _bad(f"can't parse MessageEntity: can't find field \"{NEEDS[kind]}\"")
+
+
+def _check_target(entity: Json, complain: Complain) -> None:
+    if entity["type"] != "text_link":
+        return
+    target = links.cleaned(entity["url"])
+    try:
+        links.checked(target)
+    except links.BadTarget as why:
+        raise _bad(f"entity URL '{target}' is invalid: {why}") from None
+    other = links.misread(target)
+    if other is not None:
+        complain(Rule.FORMATTING, f"the link to {target!r} becomes {other}")
+
+
+def _check_place(entity: Json, inside: list[bool]) -> None:
+    start, length = entity["offset"], entity["length"]
     if start < 0:
         raise _bad(f"receive an entity with incorrect offset {start}")
     if length < 0:

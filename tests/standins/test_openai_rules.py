@@ -258,6 +258,7 @@ async def post(
 @pytest.mark.parametrize("rule", RULES, ids=str)
 async def test_a_broken_rule_is_refused(rule: Rule, client: aiohttp.ClientSession) -> None:
     async with OpenAIServer(models=MODELS, context_window=rule.window) as server:
+        server.tolerate("is malformed")
         status, answer = await post(client, server, rule.bad, rule.headers)
     error = answer["error"]
     assert (status, error["type"]) == (rule.status, "invalid_request_error"), answer
@@ -271,7 +272,6 @@ async def test_a_kept_rule_is_answered(rule: Rule, client: aiohttp.ClientSession
         status, answer = await post(client, server, rule.good)
     assert status == 200, answer
     assert answer["choices"][0]["finish_reason"] == "stop"
-    server.check()
 
 
 async def test_models_are_listed_to_a_valid_key(client: aiohttp.ClientSession) -> None:

@@ -1,4 +1,4 @@
-"""getUpdates, webhooks, limits, faults and the checks at the end, by raw calls to the Telegram stand-in."""
+"""getUpdates, webhooks, limits and the checks at the end, by raw calls to the Telegram stand-in."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
+from tests.standins.inspection import inspected
 from tests.standins.odd_updates import broken_updates, readable_updates
 from tests.standins.telegram_ledger import Json, Rule
 from tests.standins.telegram_limits import RateLimits
@@ -214,106 +215,20 @@ async def test_thirty_messages_per_second_in_all(http: aiohttp.ClientSession) ->
         assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 429
 
 
-# Faults
-
-
-async def test_ordered_errors(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer() as telegram:
-        telegram.fail_next("getMe", times=2)
-        for _ in range(2):
-            answer = await call(http, telegram, "getMe")
-            assert (answer["status"], answer["description"]) == (500, "Internal Server Error")
-        assert (await call(http, telegram, "getMe"))["ok"]
-        telegram.fail_next("getMe", status=429, retry_after=7)
-        url = f"{telegram.base_url}{telegram.token}/getMe"
-        async with http.get(url) as answer429:
-            assert (answer429.status, answer429.headers["Retry-After"]) == (429, "7")
-        telegram.fail_next("getWebhookInfo", status=502)
-        async with http.get(f"{telegram.base_url}{telegram.token}/getWebhookInfo") as answer502:
-            assert (answer502.status, answer502.content_type) == (502, "text/html")
-        telegram.assert_faults_fired()
-
-
-async def test_fault_for_one_chat_only(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        telegram.write("hello", user=BOB)
-        telegram.fail_next("sendMessage", chat_id=BOB.id)
-        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["ok"]
-        assert not (await call(http, telegram, "sendMessage", chat_id=BOB.id, text="x"))["ok"]
-
-
-@pytest.mark.parametrize("after_apply", [False, True])
-async def test_dropped_connection_before_and_after_the_call(http: aiohttp.ClientSession, after_apply: bool) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        fault = telegram.fail_next("sendMessage", drop=True, after_apply=after_apply)
-        with pytest.raises(aiohttp.ServerDisconnectedError):
-            await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x")
-        assert fault.fired == 1
-        assert telegram.texts() == (["x"] if after_apply else [])
-
-
-async def test_error_after_the_call_was_carried_out(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        telegram.fail_next("sendMessage", after_apply=True)
-        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
-        assert telegram.texts(ALICE.id) == ["x"]
-
-
-async def test_refused_call_leaves_a_fault_after_the_call_for_the_next_one(
-    http: aiohttp.ClientSession,
-) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        fault = telegram.fail_next("sendMessage", after_apply=True)
-        assert (await call(http, telegram, "sendMessage", chat_id=1, text="x"))["status"] == 400
-        assert fault.fired == 0
-        assert (await call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))["status"] == 500
-
-
-@pytest.mark.parametrize("after_apply", [False, True])
-async def test_held_answer(http: aiohttp.ClientSession, after_apply: bool) -> None:
-    async with TelegramServer() as telegram:
-        telegram.write("hello")
-        hold = telegram.hold_next("sendMessage", after_apply=after_apply)
-        answer = asyncio.create_task(call(http, telegram, "sendMessage", chat_id=ALICE.id, text="x"))
-        await hold.reached.wait()
-        assert telegram.texts() == (["x"] if after_apply else [])
-        assert not answer.done()
-        hold.release()
-        assert (await answer)["result"]["text"] == "x"
-
-
-async def test_server_comes_back_on_its_port_with_its_state(http: aiohttp.ClientSession) -> None:
-    async with TelegramServer() as telegram:
-        poll = asyncio.create_task(call(http, telegram, "getUpdates", timeout=30))
-        await telegram.wait_for(lambda: telegram.poll is not None, "a poll")
-        await telegram.stop()
-        assert (await poll)["status"] == 500
-        with pytest.raises(aiohttp.ClientConnectionError):
-            await call(http, telegram, "getMe")
-        update = telegram.write("written while the server was away")
-        await telegram.start()
-        assert await ids(http, telegram) == [update["update_id"]]
-
-
 # Checks at the end
 
 
 async def broken_by(http: aiohttp.ClientSession, *steps: tuple[str, Json]) -> list[Rule]:
     """The rules that calls to a fresh server break, as the check at its end finds them."""
-    telegram = TelegramServer()
 
-    async def converse() -> None:
+    async def converse(telegram: TelegramServer) -> None:
         async with telegram:
             telegram.write("hello")
             for method, params in steps:
                 await call(http, telegram, method, **params)
 
-    with pytest.raises(AssertionError, match="the client broke rules of the Bot API") as found:
-        await converse()
+    with pytest.raises(AssertionError, match="the client broke rules of the Bot API") as found, inspected():
+        await converse(telegram := TelegramServer())
     rules = [one.rule for one in telegram.violations]
     assert all(str(rule) in str(found.value) for rule in rules)
     return rules

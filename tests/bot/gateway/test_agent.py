@@ -369,4 +369,6 @@ async def test_the_status_of_the_service(tmp_path: Path) -> None:
             "waiting": 1,
             "undelivered": 0,
             "failed_deliveries": 0,
+            "uncertain_deliveries": 0,
+            "lost": [],
         }

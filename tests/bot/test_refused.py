@@ -1,0 +1,121 @@
+"""What a platform refuses for good counts as said to nobody, and an owner is told where it can be seen."""
+
+import asyncio
+from pathlib import Path
+
+from agent.cut import CUT_NOTE
+from channels.outgoing import NotSent, Outgoing, Refused, SendResult, Sent, Unknown
+from tests.service import running
+from tests.standins.script import Break, Hang, Say
+
+NOTICES = (
+    "SELECT channel, chat, delivery.state FROM delivery JOIN conversation USING (conv_id) WHERE source LIKE 'refused:%'"
+)
+FAILED = "SELECT 1 FROM delivery WHERE state='failed'"
+
+
+async def refuse(outgoing: Outgoing) -> SendResult:
+    """A platform that does not want some words."""
+    return Refused("unwanted words") if "bad" in outgoing.body else Sent("1")
+
+
+async def test_after_a_cut_a_refused_block_is_not_said_to_have_been_delivered(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.channel.on_send = refuse
+        text = "bad " * 300 + "\n\n" + "good " * 300 + "\n\n" + "lost " * 200
+        hark.model.add(Say(text, chunks=10), Break(after_chunks=9))
+        hark.model.add("The end.")
+        reply = await hark.say("tell me")
+        assert "bad" not in "".join(reply.texts)
+        cut, note = hark.model.requests[-1].messages[-2:]
+        assert note.text.endswith(CUT_NOTE)
+        assert cut.text.split()[:2] == ["good", "good"]
+        ((turn_id,),) = hark.rows("SELECT turn_id FROM turn")
+        view = await hark.service.parts.api.turn(turn_id)
+        assert view is not None
+        assert view.text.startswith("good good")
+        assert view.text.endswith("The end.")
+
+
+async def test_an_owner_who_cannot_be_reached_is_told_in_the_terminal_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.channel.on_send = refuse
+        hark.model.add("bad " * 300 + "\n\n" + "bad " * 300)
+        await hark.write("hi")
+        await hark.until(lambda: len(hark.rows(FAILED)) == 2, "both refusals")
+        assert hark.rows(NOTICES) == [("console", "local", "planned")]
+
+
+async def test_a_refused_notice_is_told_to_nobody(tmp_path: Path) -> None:
+    async def nothing(outgoing: Outgoing) -> SendResult:
+        return Refused("no")
+
+    async with running(tmp_path, config={"owners": ["telegram:2"]}) as hark:
+        await hark.say("hello", sender="2")
+        hark.channel.on_send = nothing
+        await hark.write("hi")
+        await hark.until(lambda: len(hark.rows(FAILED)) == 2, "both refusals")
+        await hark.delivered()
+        assert hark.rows(NOTICES) == [("telegram", "2", "failed")]
+
+
+async def lose(outgoing: Outgoing) -> SendResult:
+    """A platform that does not answer for some words."""
+    return Unknown("no answer") if "words" in outgoing.body else Sent("1")
+
+
+async def test_an_unknown_outcome_holds_back_its_own_conversation_only(tmp_path: Path) -> None:
+    looked = asyncio.Event()
+
+    async def look(outgoing: Outgoing) -> SendResult:
+        await looked.wait()
+        return Sent("1")
+
+    async with running(tmp_path) as hark:
+        hark.channel.on_send, hark.channel.on_settle = lose, look
+        hark.model.add("words")
+        await hark.write("hi")
+        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='unknown'"), "the unknown send")
+        await hark.write("/status")
+        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='planned'"), "the reply that waits")
+        hark.model.add("Hello, you.")
+        await hark.write("hi", sender="2")
+        assert await hark.until_texts(1, "2") == ["Hello, you."]
+        assert hark.channel.texts() == []
+        looked.set()
+        await hark.until_texts(1)
+        await hark.delivered()
+        assert set(hark.rows("SELECT state FROM delivery")) == {("sent",)}
+
+
+async def test_what_is_stopped_while_its_outcome_is_unknown_stays_uncertain(tmp_path: Path) -> None:
+    looked = asyncio.Event()
+
+    async def look(outgoing: Outgoing) -> SendResult:
+        await looked.wait()
+        return NotSent(0.0, "to be sent again")
+
+    async with running(tmp_path) as hark:
+        hark.channel.on_send, hark.channel.on_settle = lose, look
+        hark.model.add("words " * 300 + "\n\nmore", Hang())
+        await hark.write("hi")
+        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='unknown'"), "the unknown send")
+        await hark.write("/stop")
+        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='uncertain'"), "the stop")
+        looked.set()
+        assert await hark.until_texts(1) == ["Stopped."]
+        await hark.delivered()
+        assert hark.rows("SELECT state, attempts FROM delivery ORDER BY delivery_id") == [("uncertain", 1), ("sent", 1)]
+
+
+async def test_what_grew_old_while_its_outcome_was_unknown_is_uncertain(tmp_path: Path) -> None:
+    async def grow_old(outgoing: Outgoing) -> SendResult:
+        hark.time.advance(3601)
+        return Unknown("no answer")
+
+    async with running(tmp_path, config={"delivery": {"max_age": "1h"}}) as hark:
+        hark.channel.on_send = grow_old
+        hark.model.add("words")
+        await hark.write("hi")
+        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='uncertain'"), "the end of it")
+        assert hark.rows("SELECT attempts FROM delivery") == [(1,)]
