@@ -1,12 +1,16 @@
 """What becomes of deliveries over time: limits, age, times to wait, also across a restart, and faults of an adapter."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from bot import service
+from bot.store.values import PlanIn, Planned
 from channels.outgoing import NotSent, Outgoing, SendResult, Sent
+from tests.bot.store.opened import accept, claim, opened
 from tests.service import Hark, running, session_of
 
 HOUR = 3600.0
@@ -39,6 +43,20 @@ async def test_a_rate_limit_is_passed_before_a_send_is_begun(tmp_path: Path, tex
         await hark.delivered()
         assert states(hark) == ["sent"]
         assert len(hark.channel.texts()) == 1
+
+
+async def test_what_is_planned_behind_something_open_is_not_begun_before_it(tmp_path: Path) -> None:
+    """Whoever plans may believe that nothing is open, and be told by the store that it is."""
+    async with opened(tmp_path) as store:
+        await accept(store)
+        turn = await claim(store)
+        blocks = [Planned(source=f"block {number}", body="words", nonce=number, step=1) for number in range(3)]
+        here = PlanIn(turn.conv_id, sending=True)
+        await store.turns.plan(turn.run, here, blocks[:2])
+        await store.turns.plan(turn.run, here, blocks[2:])
+    with closing(sqlite3.connect(tmp_path / "hark.db")) as database:
+        found = database.execute("SELECT source, state FROM delivery ORDER BY delivery_id").fetchall()
+    assert found == [("block 0", "sending"), ("block 1", "planned"), ("block 2", "planned")]
 
 
 async def test_what_could_not_be_delivered_for_too_long_is_given_up(tmp_path: Path) -> None:
