@@ -6,7 +6,7 @@ stays the same for many turns (promise 7). What is left out is said to the model
 
 from collections.abc import Iterable, Sequence
 
-from agent.cut import INTERRUPTED
+from agent.cut import INTERRUPTED, UNSAID_NOTE
 from agent.message import Entry, Message, Text, ToolCall, ToolResult
 
 LEFT_OUT = "[Earlier parts of this conversation no longer fit and are not shown.]"
@@ -83,6 +83,15 @@ class Context:
             if entry.message.role == "assistant" and entry.message.text.strip():
                 return True
         return False
+
+    def limit_cuts(self, turn_id: str) -> int:
+        """How many answers of a turn the limit of output has cut: those that did not break off name their model."""
+        found = (entry for entry in self.entries if entry.turn_id == turn_id)
+        return sum(
+            (entry.kind == "assistant_cut" and entry.message.model != "")
+            or (entry.kind == "note" and entry.message.text == UNSAID_NOTE)
+            for entry in found
+        )
 
     def call_ids(self) -> set[str]:
         """Ids of all calls that are shown; providers want them unique."""

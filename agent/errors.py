@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class ErrorKind(StrEnum):
-    """The closed set of design.md; each model client maps its provider's errors to it."""
+    """A closed set; each model client maps its provider's errors to it."""
 
     RATE_LIMIT = "rate_limit"
     OVERLOADED = "overloaded"
@@ -17,6 +17,8 @@ class ErrorKind(StrEnum):
     BILLING = "billing"
     CONTEXT_OVERFLOW = "context_overflow"
     THINKING_UNSUPPORTED = "thinking_unsupported"
+    MODEL_NOT_FOUND = "model_not_found"
+    REGION = "unsupported_region"
     INVALID_REQUEST = "invalid_request"
     TIMEOUT = "timeout"
     NETWORK = "network"
@@ -31,14 +33,18 @@ class AgentError(Exception):
 class ModelError(AgentError):
     """A model call failed.
 
-    detail: for the log; never holds a key. retry_after: seconds the provider asked to wait, None when it did not say.
+    detail: for the log and for owners, with the provider's own words; never holds a key. retry_after: seconds the
+    provider asked to wait, None when it did not say. status: of the HTTP answer that said so, if it was one.
     """
 
-    def __init__(self, kind: ErrorKind, detail: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, kind: ErrorKind, detail: str, retry_after: float | None = None, status: int | None = None
+    ) -> None:
         super().__init__(f"{kind.value}: {detail}")
         self.kind = kind
         self.detail = detail
         self.retry_after = retry_after
+        self.status = status
 
 
 class RunLost(AgentError):

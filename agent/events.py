@@ -142,7 +142,7 @@ class CompactionEnd(_KeptEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(_KeptEvent):
-    """A decision of the runner. kind: retry, cut, limit, ... detail: one plain sentence."""
+    """A decision of the runner. kind: retry, cut, limit, ... detail: one plain sentence, empty when it was said."""
 
     kind: str
     detail: str

@@ -49,11 +49,19 @@ class Journal(Protocol):
         """Tell the surfaces at once of what is not kept."""
 
     async def step(
-        self, message: Message, *, usage: Usage, context_start: int, outcome: Outcome, ended: AgentEvent
+        self,
+        message: Message,
+        *,
+        note: Message | None,
+        usage: Usage,
+        context_start: int,
+        outcome: Outcome,
+        ended: AgentEvent,
     ) -> Kept:
         """Store a whole answer; its calls become `asked`. Without calls and steering texts the turn ends as outcome.
 
-        usage: of the turn so far. ended: the answer's message_end, told once it is stored.
+        note: for an answer that was cut and goes on, what the model is told of it. usage: of the turn so far. ended:
+        the answer's message_end, told once it is stored.
         """
 
     async def note(self, message: Message) -> Entry:

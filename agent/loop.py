@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from agent.context import Context
+from agent.cut import CUT_NOTE, UNSAID_NOTE
 from agent.errors import ErrorKind, ModelError
 from agent.events import MessageEnd, MessageStart, MessageUpdate, Outcome, start_id
 from agent.journal import Cut, Journal
@@ -31,6 +32,8 @@ LIMIT_NOTE = (
     "You have reached the limit of steps for this turn. Call no tool. "
     "Say in a few sentences what is done and what is still open."
 )
+LIMIT_CUTS = 2
+"""How often the answers of a turn that reach the limit of output go on."""
 
 
 class Loop:
@@ -64,8 +67,8 @@ class Loop:
             last = self.step >= self._spec.limits.max_steps
             if last and not self._limit_said():
                 self._context.append([await self._journal.note(Message("user", (Text(LIMIT_NOTE),)))])
-            outcome = Outcome.LIMIT if last else Outcome.COMPLETED
-            if await self._answer(outcome, allow_calls=not last):
+            outcome = await self._answer(Outcome.LIMIT if last else Outcome.COMPLETED, allow_calls=not last)
+            if outcome is not None:
                 return outcome
 
     def go_on(self, cut: Cut) -> None:
@@ -75,8 +78,8 @@ class Loop:
         self.step = cut.step
         self.said = self.said or bool(cut.entries)
 
-    async def _answer(self, outcome: Outcome, *, allow_calls: bool) -> bool:
-        """One model call, stored; returns whether the turn is finished."""
+    async def _answer(self, outcome: Outcome, *, allow_calls: bool) -> Outcome | None:
+        """One model call, stored; returns the outcome when the turn is finished, which is outcome or less."""
         spec, step = self._spec, self.step + 1
         self._context.fit(spec.model.context_window - spec.model.max_output - self._specs_tokens)
         request = ModelRequest(
@@ -97,6 +100,11 @@ class Loop:
             self.streaming = False
         self.usage += answer.usage
         message = self._checked(answer, allow_calls)
+        note = None
+        if answer.stop_reason == "max_output":
+            outcome = Outcome.LIMIT
+            if allow_calls and self._context.limit_cuts(spec.ref.turn_id) < LIMIT_CUTS:
+                note = Message("user", (Text(CUT_NOTE if message.parts else UNSAID_NOTE),))
         ended = MessageEnd(
             run=spec.ref,
             at=spec.now(),
@@ -106,16 +114,17 @@ class Loop:
             calls=tuple(call.call_id for call in message.tool_calls),
             stop_reason=answer.stop_reason,
             usage=answer.usage,
+            cut=note is not None,
         )
         kept = await self._journal.step(
-            message, usage=self.usage, context_start=self._context.start, outcome=outcome, ended=ended
+            message, note=note, usage=self.usage, context_start=self._context.start, outcome=outcome, ended=ended
         )
         self.step = step
         self._tries = 0
         self.answers += 1
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
-        return kept.finished
+        return outcome if kept.finished else None
 
     async def _stream(self, request: ModelRequest, step: int) -> Answer:
         """Read one answer; raises ModelError(TIMEOUT) when the model is silent for too long.
@@ -149,7 +158,7 @@ class Loop:
             case ThinkingDelta(text=text):
                 await self._update(step, "thinking", well_formed(text))
             case ArgumentsDelta(call_id=call_id, text=text):
-                await self._update(step, "arguments", well_formed(text), call_id)
+                await self._update(step, "arguments", well_formed(text), well_formed(call_id))
             case Alive() | Answer():
                 pass
 
@@ -165,13 +174,18 @@ class Loop:
         await self._journal.emit(event)
 
     def _checked(self, answer: Answer, allow_calls: bool) -> Message:
-        """The answer as it is stored: call ids unique, no calls where none are allowed, never silently empty."""
+        """The answer as it is stored: call ids unique, no calls where none are allowed, never silently empty.
+
+        Of one that the provider ended no call is executed: it may not be whole.
+        """
         seen = self._call_ids
+        allow_calls = allow_calls and answer.stop_reason not in ("max_output", "refusal")
         parts: list[Part] = []
         for part in answer.message.parts:
             if isinstance(part, ToolCall):
                 if not allow_calls:
                     continue
+                part = replace(part, call_id=well_formed(part.call_id))
                 if part.call_id in seen or not part.call_id:
                     part = replace(part, call_id=f"call_{self._spec.ref.turn_id[-12:]}_{self.step + 1}_{len(parts)}")
                 seen.add(part.call_id)
@@ -181,14 +195,16 @@ class Loop:
                     continue
                 part = replace(part, text=well_formed(part.text))
             elif isinstance(part, Thinking):
-                part = replace(part, text=well_formed(part.text))
+                if answer.stop_reason == "max_output":  # of an answer that was cut, only the words stay
+                    continue
+                part = Thinking(well_formed(part.text), well_formed(part.signature), well_formed(part.redacted))
             parts.append(part)
         message = replace(answer.message, parts=tuple(parts), model=self._spec.model.name)
         if message.tool_calls or visible(message.text):
             return message
         if answer.stop_reason == "refusal":
             raise ModelError(ErrorKind.CONTENT_FILTER, "the model declined to answer")
-        if not self.said:
+        if not self.said and answer.stop_reason != "max_output":
             raise ModelError(ErrorKind.UNKNOWN, "the model gave an empty answer")
         # words of an earlier step stand already: an empty ending is fine, and leaves no line
         return replace(message, parts=())

@@ -6,6 +6,8 @@ answer that broke off after text goes on by the cut-answer rule. What remains is
 
 import asyncio
 
+import structlog
+
 from agent.context import Context
 from agent.errors import ErrorKind, ModelError
 from agent.events import Notice, Outcome
@@ -13,12 +15,22 @@ from agent.journal import Journal
 from agent.loop import Loop
 from agent.spec import RunSpec
 
+log = structlog.get_logger()
+
 MAX_WAIT = 30.0
 """Seconds that one run waits for a busy provider, in all."""
 _LEAST_WAIT = 1.0
 """Seconds between two tries, also where the provider says that none are needed: it has just refused."""
 _WAITS = {ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED}
 _TRY_AGAIN = {ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.UNKNOWN}
+_WHAT_HAPPENED = {
+    ErrorKind.RATE_LIMIT: "The provider is busy",
+    ErrorKind.OVERLOADED: "The provider is busy",
+    ErrorKind.NETWORK: "The connection to the model broke",
+    ErrorKind.TIMEOUT: "The model fell silent",
+    ErrorKind.UNKNOWN: "The model gave no answer",
+}
+"""Of what is tried again, in the words that people see."""
 
 
 class Runner:
@@ -31,6 +43,7 @@ class Runner:
         self._waited = 0.0
         self._answers_at_retry: int | None = None
         self._notices = 0
+        self._told: set[str] = set()
         self.loop = Loop(spec, context, journal)
 
     async def run(self) -> Outcome:
@@ -40,7 +53,7 @@ class Runner:
         whoever cancelled it (stop, drain) to settle.
         """
         try:
-            async with asyncio.timeout(self._spec.limits.timeout) as clock:
+            async with asyncio.timeout(self._spec.limits.timeout - self._spec.ran) as clock:
                 return await self._run()
         except TimeoutError:
             if not clock.expired():
@@ -54,14 +67,15 @@ class Runner:
                 return await self.loop.run()
             except ModelError as error:
                 wait = self._wait_for(error)
+                self._log(error, given_up=wait is None)
                 if wait is None:
-                    await self._journal.fail(Outcome.FAILED, error.kind.value, error.detail)
+                    cause = f"{self._spec.model.name}: {error.detail}"
+                    await self._journal.fail(Outcome.FAILED, error.kind.value, cause)
                     return Outcome.FAILED
                 cut = await self._journal.cut()
                 self._context.append(cut.entries)
                 self.loop.go_on(cut)
-                kind = "cut" if cut.entries else "retry"
-                await self._notice(kind, f"{error.kind.value}, trying again in {wait:g} s")
+                await self._notice("cut" if cut.entries else "retry", error.kind, wait)
                 if wait:
                     self._waited += wait
                     await self._spec.sleep(wait)
@@ -77,8 +91,26 @@ class Runner:
             return 0.0
         return None
 
-    async def _notice(self, kind: str, detail: str) -> None:
+    def _log(self, error: ModelError, *, given_up: bool) -> None:
+        provider, _, model = self._spec.model.name.partition("/")
+        write = log.warning if given_up else log.info
+        write(
+            "model call failed" if given_up else "model call failed, trying again",
+            turn=self._spec.ref.turn_id,
+            provider=provider,
+            model=model,
+            kind=error.kind.value,
+            status=error.status,
+            said=error.detail,
+        )
+
+    async def _notice(self, kind: str, error: ErrorKind, wait: float) -> None:
+        """Tell of another try; in words, only once for each thing that happened."""
         self._notices += 1
+        what = _WHAT_HAPPENED[error]
+        again = "going on from there" if kind == "cut" else "trying again"
+        detail = f"{what}; {again}{f' in {round(wait, 1):g} s' if wait else ''}." if what not in self._told else ""
+        self._told.add(what)
         ref = self._spec.ref
         await self._journal.emit(
             Notice(

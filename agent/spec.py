@@ -12,9 +12,9 @@ from agent.tools.base import Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """timeout and idle_timeout in seconds of running time; idle_timeout measures the model's silence, 0 is off.
+    """timeout and idle_timeout in seconds of running time. timeout: of all attempts of a turn together.
 
-    max_steps: model calls of one turn, cut ones too.
+    idle_timeout measures the model's silence, 0 is off. max_steps: model calls of one turn, cut ones too.
     """
 
     timeout: float = 600
@@ -26,7 +26,7 @@ class Limits:
 class RunSpec:
     """One run. step: answers of the model that the turn has already; usage: tokens it has cost already.
 
-    now: milliseconds since the epoch; sleep: seconds.
+    ran: seconds of the turn's earlier attempts. now: milliseconds since the epoch; sleep: seconds.
     """
 
     ref: RunRef
@@ -37,5 +37,6 @@ class RunSpec:
     limits: Limits
     step: int
     usage: Usage
+    ran: float
     now: Callable[[], int]
     sleep: Callable[[float], Awaitable[None]]

@@ -250,24 +250,26 @@ class Lanes:
                 await run.fail(Outcome.FAILED, "internal", "an error inside the service; the log has it")
         return True
 
-    async def _give_back(self, turn: Turn) -> None:
+    async def _give_back(self, turn: Turn, until: int | None = None) -> None:
         """A cancelled run: back into the queue, unless a stop has settled it."""
         with contextlib.suppress(StoreUnavailable):  # repaired at the next start
-            await asyncio.shield(self._release(turn))
+            await asyncio.shield(self._release(turn, until))
 
     async def _wait_for_store(self, turn: Turn) -> None:
         """The store could not write during a run: as soon as it can, the turn goes back into the queue."""
         log.error("the store cannot write; the run waits", turn=turn.turn_id)
+        since = self._clock.now()
         try:
             while True:
                 await self._clock.sleep(_PAUSE)
                 try:
-                    return await self._release(turn)
+                    return await self._release(turn, since)
                 except StoreUnavailable:
                     continue
         except asyncio.CancelledError:
-            await self._give_back(turn)
+            await self._give_back(turn, since)
             raise
 
-    async def _release(self, turn: Turn) -> None:
-        self._running.released(await self._store.turns.release(turn.run))
+    async def _release(self, turn: Turn, until: int | None = None) -> None:
+        """until: when the run ceased to work, if that is not now."""
+        self._running.released(await self._store.turns.release(turn.run, until))

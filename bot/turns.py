@@ -5,7 +5,7 @@ the run is cancelled meanwhile: otherwise a block could stand in the ledger with
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -39,13 +39,16 @@ from bot.store.errors import StaleRun
 from bot.store.store import Store
 from bot.store.values import Delivery, PlanIn, Planned, Turn
 from bot.typing import Typing
+from channels.message import ChatKind, InboundMessage
 
 T = TypeVar("T")
+_PRIVATE = (ChatKind.DIRECT, ChatKind.CONSOLE)
+"""Places where nobody reads along when an owner is told something."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run came to. duration: seconds; sends: what tools sent where."""
+    """What a run came to. duration: seconds of running time; sends: what tools sent where."""
 
     blocks: tuple[Planned, ...]
     outcome: Outcome
@@ -57,7 +60,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What every run works with: made once by the wiring."""
+    """What every run works with: made once by the wiring. is_owner: whether a message is by an owner of the bot."""
 
     store: Store
     outbox: Outbox
@@ -67,6 +70,7 @@ class Workshop:
     tools: dict[str, Tool[Any]]
     tool_specs: tuple[ToolSpec, ...]
     limits: Limits
+    is_owner: Callable[[InboundMessage], bool]
 
 
 class TurnRun:
@@ -100,6 +104,7 @@ class TurnRun:
             limits=shop.limits,
             step=turn.step,
             usage=turn.usage,
+            ran=turn.ran / 1000,
             now=shop.clock.now,
             sleep=shop.clock.sleep,
         )
@@ -138,13 +143,20 @@ class TurnRun:
         self._shop.bus.publish(event)
 
     async def step(
-        self, message: Message, *, usage: Usage, context_start: int, outcome: Outcome, ended: AgentEvent
+        self,
+        message: Message,
+        *,
+        note: Message | None,
+        usage: Usage,
+        context_start: int,
+        outcome: Outcome,
+        ended: AgentEvent,
     ) -> Kept:
         """See Journal."""
         assert isinstance(ended, MessageEnd)
         for call in message.tool_calls:
             self._step_of[call.call_id] = (ended.step, call)
-        return await self._follow_through(self._step(message, usage, context_start, outcome, ended))
+        return await self._follow_through(self._step(message, note, usage, context_start, outcome, ended))
 
     async def note(self, message: Message) -> Entry:
         """See Journal."""
@@ -216,15 +228,27 @@ class TurnRun:
             self._hand_over(where, deliveries)
 
     async def _step(
-        self, message: Message, usage: Usage, context_start: int, outcome: Outcome, ended: MessageEnd
+        self,
+        message: Message,
+        note: Message | None,
+        usage: Usage,
+        context_start: int,
+        outcome: Outcome,
+        ended: MessageEnd,
     ) -> Kept:
         blocks = self._replies.end()
+        if note is None and ended.stop_reason in wording.ENDED_EARLY:
+            channel = self._shop.outbox.channel(self._turn.place.channel)
+            words = wording.ENDED_EARLY[ended.stop_reason]
+            source = f"turn:{self.ref.turn_id}:ended{ended.step}"
+            blocks = (*blocks, *notice(source, words, channel, self._shop.clock.nonce))
         where = self._where() if blocks else PlanIn(self._turn.conv_id)
         deliveries: Sequence[Delivery] = ()
         try:
             kept = await self._shop.store.turns.step(
                 self._turn.run,
                 message,
+                note=note,
                 where=where,
                 blocks=blocks,
                 usage=usage,
@@ -245,7 +269,9 @@ class TurnRun:
     async def _fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> None:
         source = f"turn:{self.ref.turn_id}:error"
         channel = self._shop.outbox.channel(self._turn.place.channel)
-        blocks = notice(source, wording.failure(error_kind), channel, self._shop.clock.nonce)
+        to_owner = self._turn.place.kind in _PRIVATE and self._shop.is_owner(self._turn.message)
+        cause = error_message if to_owner and outcome is Outcome.FAILED else None
+        blocks = notice(source, wording.failure(error_kind, cause), channel, self._shop.clock.nonce)
         where = self._where()
         deliveries: Sequence[Delivery] = ()
         try:

@@ -89,7 +89,7 @@ def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: 
     shop = _workshop(config, around, store, outbox, bus, model)
     preparing = Preparing(shop, _prompt_parts(config, channels), _cutting(config))
     lanes = Lanes(store, clock, preparing, config.agent.max_concurrent)
-    status = Status(store, lanes, clock.stamp, model.name, chosen.why if around.model is None else "given")
+    status = Status(store, lanes, model.name, chosen.why if around.model is None else "given", clock.stamp)
     registry = builtin.build(status.text)
     commands = CommandRunner(store, outbox, lanes, bus, clock, registry, partial(_is_owner, config.owners))
     pipeline = Pipeline(store, _routing(config), registry, Signals(lanes, commands, outbox))
@@ -168,6 +168,7 @@ def _workshop(
         limits=Limits(
             timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
         ),
+        is_owner=partial(_is_owner, config.owners),
     )
 
 

@@ -11,6 +11,13 @@ _MODEL_ERRORS = {
     ErrorKind.BILLING: "The account at the model's provider has run out of credit. Whoever runs this bot can add some.",
     ErrorKind.CONTEXT_OVERFLOW: "This conversation is too long for the model. /new starts a fresh one.",
     ErrorKind.THINKING_UNSUPPORTED: "The model does not support the configured thinking level.",
+    ErrorKind.MODEL_NOT_FOUND: (
+        "The model's provider does not know the configured model. "
+        "Whoever runs this bot has to check its name and the provider's address."
+    ),
+    ErrorKind.REGION: (
+        "The model's provider does not serve the region this bot runs in. Whoever runs it can choose another provider."
+    ),
     ErrorKind.INVALID_REQUEST: "The model's provider did not accept the request. /new may help; the log says more.",
     ErrorKind.TIMEOUT: "That took too long, so I stopped. Please try again, or ask for a smaller step.",
     ErrorKind.NETWORK: "I could not reach the model. Please try again in a moment.",
@@ -18,6 +25,11 @@ _MODEL_ERRORS = {
     ErrorKind.UNKNOWN: "Something went wrong while the model was answering. Please try again.",
 }
 
+ENDED_EARLY = {
+    "max_output": "(The answer was cut off at the model's limit of output.)",
+    "refusal": "(The model's provider ended the answer here.)",
+}
+"""What follows an answer that did not come to its own end, by stop reason."""
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
 CRASHED_TWICE = (
     "I was interrupted twice while working on your last message, so I have stopped trying. "
@@ -25,12 +37,15 @@ CRASHED_TWICE = (
 )
 
 
-def failure(kind: str | None) -> str:
-    """One plain sentence about why a run failed."""
+def failure(kind: str | None, cause: str | None = None) -> str:
+    """One plain sentence about why a run failed. cause: behind it, for owners."""
+    if kind == "crash":
+        return CRASHED_TWICE
     try:
-        return _MODEL_ERRORS[ErrorKind(kind or "")]
+        sentence = _MODEL_ERRORS[ErrorKind(kind or "")]
     except ValueError:
         return INTERNAL_ERROR
+    return f"{sentence}\n\n{cause}" if cause else sentence
 
 
 def refused(place: Place, reason: str) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any
 
+from agent.errors import ErrorKind, ModelError
 from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from agent.models import failures
 from agent.models.base import (
@@ -22,7 +23,8 @@ from agent.models.base import (
     ThinkingDelta,
     ThinkingLevel,
 )
-from agent.models.connection import CONNECT_SECONDS, Connection, Sdk, parsed
+from agent.models.connection import CONNECT_SECONDS, Connection, Sdk
+from agent.models.fields import number, parsed, record, text
 from agent.models.render import EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
 from agent.models.spec import ModelSpec
 
@@ -36,6 +38,8 @@ _LEAST_BUDGET = 1024
 _BUDGET_MODELS = re.compile(r"claude-(3|opus-4-([0145]\b|2025)|sonnet-4-([05]\b|2025)|haiku-4-5)")
 _REASONING = ("thinking", "redacted_thinking")
 _NOT_WITH_THINKING = ("temperature", "top_k", "top_p")
+_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "tool_use"}
+"""Kinds of pieces, and of the block that they belong to."""
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
     "stop_sequence": "end",
@@ -225,25 +229,31 @@ class AnswerReader:
     def __init__(self, name: str) -> None:
         self.ended = False
         self._name = name
-        self._blocks: dict[int, _OpenBlock] = {}
+        self._blocks: list[_OpenBlock] = []
+        self._at: dict[int, _OpenBlock] = {}
         self._stop: StopReason = "other"
         self._usage: dict[str, int] = {}
 
     def feed(self, name: str, data: bytes) -> Iterable[StreamPart]:
         """Take in one event; kinds and fields that are not known are left alone."""
+        if self.ended:
+            return ()
         event = parsed(data)
         kind = event.get("type") or name
         if kind == "content_block_delta":
-            block = self._blocks.get(event["index"])
-            return (block.add(event["delta"]) if block else Alive(),)
+            block = self._at.get(number(event.get("index")))
+            return (block.add(record(event.get("delta"))) if block else Alive(),)
         if kind == "content_block_start":
-            block = self._blocks[event["index"]] = _OpenBlock(event["content_block"])
+            block = self._at[number(event.get("index"))] = _OpenBlock(record(event.get("content_block")))
+            self._blocks.append(block)
             return (block.opening(),)
         if kind == "message_start":
-            self._count(event["message"].get("usage"))
+            if self._blocks:  # of a proxy that asked again; what was said before cannot be taken back
+                raise ModelError(ErrorKind.NETWORK, "the answer began anew in the middle of the stream")
+            self._count(record(record(event.get("message")).get("usage")))
         elif kind == "message_delta":
-            self._stop = _STOPS.get(event["delta"].get("stop_reason") or "", "other")
-            self._count(event.get("usage"))
+            self._stop = _STOPS.get(text(record(event.get("delta")).get("stop_reason")), "other")
+            self._count(record(event.get("usage")))
         elif kind == "message_stop":
             self.ended = True
         elif kind == "error":
@@ -254,13 +264,13 @@ class AnswerReader:
         """The whole answer; None before `message_stop`."""
         if not self.ended:
             return None
-        found = [self._blocks[index].part() for index in sorted(self._blocks)]
+        found = [block.part() for block in self._blocks]
         message = Message("assistant", tuple(part for part in found if part is not None), self._name)
         return Answer(message, self._stop, self._used())
 
-    def _count(self, usage: Any) -> None:
+    def _count(self, usage: dict[str, Any]) -> None:
         """The numbers are totals: the last one given counts."""
-        self._usage |= {key: value for key, value in (usage or {}).items() if isinstance(value, int)}
+        self._usage |= {key: number(value) for key, value in usage.items() if isinstance(value, int)}
 
     def _used(self) -> Usage:
         read = self._usage.get("cache_read_input_tokens", 0)
@@ -272,48 +282,46 @@ class AnswerReader:
 class _OpenBlock:
     """A block of an answer while its pieces arrive."""
 
-    def __init__(self, start: Any) -> None:
+    def __init__(self, start: dict[str, Any]) -> None:
         self._start = start
-        self._kind = start["type"]
-        self._pieces: list[str] = [start.get("text") or start.get("thinking") or ""]
-        self._signature: str = start.get("signature") or ""
+        self._kind = text(start.get("type"))
+        self._pieces = [text(start.get(self._kind))] if self._kind in ("text", "thinking") else []
+        self._signature = text(start.get("signature"))
+        self._id, self._name = text(start.get("id")), text(start.get("name"))
 
     def opening(self) -> StreamPart:
         """What there is to tell when it begins."""
-        if self._kind == "tool_use":
-            return ArgumentsDelta(self._start["id"], self._start["name"], "")
-        text = self._pieces[0]
-        if not text:
-            return Alive()
-        return TextDelta(text) if self._kind == "text" else ThinkingDelta(text)
+        return self._told("".join(self._pieces))
 
-    def add(self, delta: Any) -> StreamPart:
+    def add(self, delta: dict[str, Any]) -> StreamPart:
         """Take in one piece."""
-        kind = delta["type"]
-        if kind == "text_delta":
-            self._pieces.append(text := delta["text"])
-            return TextDelta(text)
-        if kind == "input_json_delta":
-            self._pieces.append(text := delta["partial_json"])
-            return ArgumentsDelta(self._start["id"], self._start["name"], text)
-        if kind == "thinking_delta":
-            self._pieces.append(text := delta["thinking"])
-            return ThinkingDelta(text)
+        kind = text(delta.get("type"))
         if kind == "signature_delta":
-            self._signature += delta["signature"]
-        return Alive()
+            self._signature += text(delta.get("signature"))
+        if _DELTAS.get(kind) != self._kind:
+            return Alive()
+        piece = text(delta.get("partial_json" if self._kind == "tool_use" else self._kind))
+        self._pieces.append(piece)
+        return self._told(piece)
+
+    def _told(self, piece: str) -> StreamPart:
+        if self._kind == "tool_use":
+            return ArgumentsDelta(self._id, self._name, piece)
+        if not piece:
+            return Alive()
+        return TextDelta(piece) if self._kind == "text" else ThinkingDelta(piece)
 
     def part(self) -> Part | None:
         """The finished part; None when there is nothing in it, or nothing that is known."""
-        text = "".join(self._pieces)
+        said = "".join(self._pieces)
         match self._kind:
             case "text":
-                return Text(text) if text else None
+                return Text(said) if said else None
             case "thinking":
-                return Thinking(text, self._signature) if text or self._signature else None
+                return Thinking(said, self._signature) if said or self._signature else None
             case "redacted_thinking":
-                return Thinking("", redacted=self._start["data"])
+                return Thinking("", redacted=text(self._start.get("data")))
             case "tool_use":
-                arguments = text or json.dumps(self._start.get("input") or {}, ensure_ascii=False)
-                return ToolCall(self._start["id"], self._start["name"], arguments)
+                arguments = said or json.dumps(record(self._start.get("input")), ensure_ascii=False)
+                return ToolCall(self._id, self._name, arguments)
         return None

@@ -92,7 +92,8 @@ class Connection:
                 async for part in parts:
                     yield part
         except ModelError as error:
-            raise ModelError(error.kind, failures.masked(error.detail, self._secrets), error.retry_after) from None
+            detail = failures.masked(error.detail, self._secrets)
+            raise ModelError(error.kind, detail, error.retry_after, error.status) from None
         except Exception as error:
             raise failures.of_exception(error, self._secrets) from None
 
@@ -137,14 +138,6 @@ async def _read(chunks: AsyncIterator[bytes], reader: Reader) -> AsyncGenerator[
     for name, data in decoder.end():
         for part in reader.feed(name, data):
             yield part
-
-
-def parsed(data: bytes) -> Any:
-    """The JSON of an event; half of it is what a broken connection leaves behind."""
-    try:
-        return json.loads(data)
-    except ValueError:
-        raise ModelError(ErrorKind.NETWORK, f"not JSON in the stream: {data[:80]!r}") from None
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:

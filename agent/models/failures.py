@@ -21,6 +21,16 @@ _BILLING = re.compile(
     r"credit balance is too low|insufficient (credits?|balance|funds)|payment required|billing hard limit"
     r"|purchase credits"
 )
+_REGION_CODES = {"unsupported_country_region_territory"}
+_REGION = re.compile(
+    r"(country|region|territory|location).{0,30}(not|un)[ -]?(supported|available|allowed)"
+    r"|unsupported (country|region|territory|location)|request not allowed"
+)
+_MODEL_CODES = {"model_not_found", "invalid_model", "deploymentnotfound"}
+_MODEL = re.compile(
+    r"model.{0,80}(not found|(does not|doesn't|not) exist)|(invalid|unknown) model\b|not a valid model|no such model"
+    r"|not have access to (the )?model"
+)
 _AUTH_CODES = {"authentication_error", "permission_error", "invalid_api_key", "permission_denied", "unauthenticated"}
 _AUTH = re.compile(
     r"api key not valid|(invalid|incorrect) (x-)?api[- ]key|api key (is )?(invalid|expired)|unauthorized"
@@ -90,7 +100,7 @@ def of_payload(
     words = message.lower()
     kind = _kind(status, codes, words)
     label = " ".join([f"HTTP {status}" if status else "error event", *sorted(codes)])
-    return ModelError(kind, masked(f"{label}: {message}", secrets), _retry_after(headers or {}, words))
+    return ModelError(kind, masked(f"{label}: {message}", secrets), _retry_after(headers or {}, words), status)
 
 
 def _read(payload: Any) -> tuple[set[str], str]:
@@ -115,6 +125,10 @@ def _kind(status: int | None, codes: set[str], words: str) -> ErrorKind:
     client_error = status in (None, 400, 413, 422)
     if status == 402 or codes & _BILLING_CODES or (client_error and _BILLING.search(words)):
         return ErrorKind.BILLING
+    if status == 451 or codes & _REGION_CODES or (status in (400, 403) and _REGION.search(words)):
+        return ErrorKind.REGION
+    if status == 404 or codes & _MODEL_CODES or (status in (400, 403, 422) and _MODEL.search(words)):
+        return ErrorKind.MODEL_NOT_FOUND
     if status in (401, 403) or codes & _AUTH_CODES or (client_error and _AUTH.search(words)):
         return ErrorKind.CONTENT_FILTER if codes & _FILTER_CODES else ErrorKind.AUTH
     if status == 413 or codes & _OVERFLOW_CODES:
@@ -169,4 +183,7 @@ def _until(date: str | None, server_now: str | None) -> float | None:
     if then is None:
         return None
     now = email.utils.parsedate_tz(server_now or "")
-    return email.utils.mktime_tz(then) - (email.utils.mktime_tz(now) if now else time.time())
+    try:
+        return email.utils.mktime_tz(then) - (email.utils.mktime_tz(now) if now else time.time())
+    except (ValueError, OverflowError):  # no year that there is
+        return None

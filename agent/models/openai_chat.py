@@ -23,7 +23,8 @@ from agent.models.base import (
     ThinkingDelta,
     ThinkingLevel,
 )
-from agent.models.connection import CONNECT_SECONDS, Connection, Sdk, parsed
+from agent.models.connection import CONNECT_SECONDS, Connection, Sdk
+from agent.models.fields import items, number, parsed, record, text
 from agent.models.render import EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
 from agent.models.spec import ModelSpec
 
@@ -37,8 +38,12 @@ _STOPS: dict[str, StopReason] = {
     "tool_calls": "tool_use",
     "function_call": "tool_use",
     "length": "max_output",
+    "model_length": "max_output",
+    "max_tokens": "max_output",
     "content_filter": "refusal",
 }
+_BROKEN = ("error", "insufficient_system_resource")
+"""Reasons to finish that are errors."""
 
 
 def open_sdk(base_url: str, api_key: str) -> Sdk:
@@ -205,7 +210,7 @@ class AnswerReader:
         self._thinking: list[str] = []
         self._calls: list[_OpenCall] = []
         self._at: dict[int, _OpenCall] = {}
-        self._finish: str | None = None
+        self._finish = ""
         self._refused = False
         self._usage = Usage()
 
@@ -218,20 +223,22 @@ class AnswerReader:
         if name == "error" or chunk.get("error") or chunk.get("object") == "error":
             raise failures.of_payload(chunk, ())
         if chunk.get("usage"):
-            self._usage = _usage(chunk["usage"])
+            self._usage = _usage(record(chunk["usage"]))
         parts: list[StreamPart] = []
-        for choice in chunk.get("choices") or ():
+        for choice in map(record, items(chunk.get("choices"))):
             if choice.get("index"):  # one answer was asked for; a server that gives more has its first one
                 continue
-            parts += self._delta(choice.get("delta") or {})
-            self._finish = choice.get("finish_reason") or self._finish
-        if self._finish == "error":
+            parts += self._delta(record(choice.get("delta")))
+            reason, _, _ = text(choice.get("finish_reason")).lower().partition(":")
+            self._finish = reason or self._finish
+        if self._finish in _BROKEN:
             raise failures.of_payload(chunk, ())
         return parts or (Alive(),)
 
     def answer(self) -> Answer | None:
-        """The whole answer; None before a finish reason has come."""
-        if self._finish is None:
+        """The whole answer; None before a finish reason has come, or `[DONE]` behind what can do without one."""
+        said = bool(self._text or self._calls) and all(call.complete() for call in self._calls)
+        if not self._finish and not (self.ended and said):
             return None
         parts: list[Part] = [Thinking("".join(self._thinking))] if self._thinking else []
         if self._text:
@@ -243,29 +250,40 @@ class AnswerReader:
         return Answer(Message("assistant", tuple(parts), self._name), self._stop(), self._usage)
 
     def _stop(self) -> StopReason:
-        stop = "refusal" if self._refused else _STOPS.get(self._finish or "", "other")
+        stop = "refusal" if self._refused else _STOPS.get(self._finish or "stop", "other")
         return "tool_use" if self._calls and stop in ("end", "other") else stop
 
-    def _delta(self, delta: Any) -> Iterator[StreamPart]:
-        if thought := delta.get("reasoning_content") or delta.get("reasoning"):
-            self._thinking.append(thought)
-            yield ThinkingDelta(thought)
-        if refusal := delta.get("refusal"):
+    def _delta(self, delta: dict[str, Any]) -> Iterator[StreamPart]:
+        yield from self._thought(delta.get("reasoning_content") or delta.get("reasoning"))
+        if refusal := text(delta.get("refusal")):
             self._refused = True
-            self._text.append(refusal)
-            yield TextDelta(refusal)
-        if text := delta.get("content"):
-            self._text.append(text)
-            yield TextDelta(text)
-        for piece in delta.get("tool_calls") or ():
-            yield self._piece(piece)
+            yield from self._said(refusal)
+        content = delta.get("content")
+        for part in map(record, content) if isinstance(content, list) else ({"text": content},):
+            yield from self._thought(part.get("thinking"))
+            yield from self._said(text(part.get("text")))
+        for piece in items(delta.get("tool_calls")):
+            yield self._piece(record(piece))
 
-    def _piece(self, piece: Any) -> StreamPart:
-        function = piece.get("function") or {}
+    def _thought(self, thought: Any) -> Iterator[StreamPart]:
+        """thought: a text, or parts with texts in them."""
+        if found := text(thought) or "".join(text(record(part).get("text")) for part in items(thought)):
+            self._thinking.append(found)
+            yield ThinkingDelta(found)
+
+    def _said(self, words: str) -> Iterator[StreamPart]:
+        if words:
+            self._text.append(words)
+            yield TextDelta(words)
+
+    def _piece(self, piece: dict[str, Any]) -> StreamPart:
+        function = record(piece.get("function"))
         arguments = function.get("arguments") or ""
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
-        call = self._call_of(piece.get("index"), piece.get("id") or "", function.get("name") or "")
+        index = piece.get("index")
+        given, name = text(piece.get("id")), text(function.get("name"))
+        call = self._call_of(index if isinstance(index, int) else None, given, name)
         call.pieces.append(arguments)
         call.extra = piece.get("extra_content") or call.extra
         return ArgumentsDelta(call.call_id, call.name, arguments)
@@ -302,20 +320,22 @@ class _OpenCall:
         """Whether a piece with this id and name begins another call."""
         if given and self.given:
             return given != self.given
-        if not name or not self.name:
-            return False
+        return bool(name and self.name) and self.complete()
+
+    def complete(self) -> bool:
+        """Whether its arguments are JSON."""
         try:
             json.loads("".join(self.pieces))
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         return True
 
 
-def _usage(usage: Any) -> Usage:
-    details = usage.get("prompt_tokens_details") or {}
+def _usage(usage: dict[str, Any]) -> Usage:
+    details = record(usage.get("prompt_tokens_details"))
     return Usage(
-        usage.get("prompt_tokens") or 0,
-        usage.get("completion_tokens") or 0,
-        details.get("cached_tokens") or 0,
-        details.get("cache_write_tokens") or 0,
+        number(usage.get("prompt_tokens")),
+        number(usage.get("completion_tokens")),
+        number(details.get("cached_tokens")),
+        number(details.get("cache_write_tokens")),
     )

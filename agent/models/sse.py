@@ -14,6 +14,7 @@ class Decoder:
     def __init__(self) -> None:
         self._pieces: list[bytes] = []  # of a line that has not ended
         self._held = b""  # a CR at the end of a chunk: the LF that belongs to it may be the next byte
+        self._mark = b"\xef\xbb\xbf"  # of the byte order, which may stand before the first line
         self._name = ""
         self._data: list[bytes] = []
 
@@ -41,6 +42,7 @@ class Decoder:
         return found
 
     def _line(self, line: bytes, found: list[Event]) -> None:
+        line, self._mark = line.removeprefix(self._mark), b""
         if not line:
             if self._data:
                 found.append((self._name, b"\n".join(self._data)))

@@ -73,8 +73,10 @@ def _report(run: Run, as_json: bool) -> int:
         return 0
     if run.status == "aborted":
         _say("The run was stopped.")
-    elif run.error is not None and run.error.message not in run.text:
-        _say(run.error.message)
+    elif run.error is not None:
+        for words in (run.error.message, run.error.detail):
+            if words not in run.text:
+                _say(words)
     return FAILED
 
 

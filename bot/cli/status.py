@@ -46,6 +46,8 @@ def describe(readiness: Readiness, activity: Activity) -> str:
         f" {activity.uncertain_deliveries} uncertain",
         *(f"{'lost':<12}{wording.lost(found, _clock(found.at))}" for found in activity.lost),
     ]
+    if activity.last_failure:
+        lines.append(f"failure     {activity.last_failure}")
     return "\n".join(lines)
 
 

@@ -14,7 +14,10 @@ _LOST_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
-    """Counts of this moment. model_reason: why this model was chosen. lost: what did not arrive, newest first."""
+    """Counts of this moment. model_reason: why this model was chosen. lost: what did not arrive, newest first.
+
+    last_failure: of a run, when and why, for owners; empty when there was none.
+    """
 
     model: str
     model_reason: str
@@ -24,12 +27,13 @@ class StatusView:
     failed_deliveries: int
     uncertain_deliveries: int
     lost: tuple[LostDelivery, ...]
+    last_failure: str
 
 
 class Status:
-    """Reads what there is to say. stamp: makes words of a moment."""
+    """Reads what there is to say. stamp: a moment in milliseconds as people read it."""
 
-    def __init__(self, store: Store, lanes: Lanes, stamp: Callable[[int], str], model: str, model_reason: str) -> None:
+    def __init__(self, store: Store, lanes: Lanes, model: str, model_reason: str, stamp: Callable[[int], str]) -> None:
         self._store = store
         self._stamp = stamp
         self._lanes = lanes
@@ -39,6 +43,7 @@ class Status:
     async def view(self) -> StatusView:
         """The service as a whole."""
         totals = await self._store.reads.totals()
+        failure = await self._store.reads.last_failure()
         return StatusView(
             model=self._model,
             model_reason=self._model_reason,
@@ -48,6 +53,7 @@ class Status:
             failed_deliveries=totals.failed_deliveries,
             uncertain_deliveries=totals.uncertain_deliveries,
             lost=await self._store.reads.lost_deliveries(_LOST_SHOWN),
+            last_failure=f"{self._stamp(failure[0])}, {failure[1]}" if failure else "",
         )
 
     async def text(self, call: Call) -> str:
@@ -63,4 +69,6 @@ class Status:
                 f" {view.failed_deliveries} refused, {view.uncertain_deliveries} uncertain"
             )
             lines += [f"**Lost** {wording.lost(found, self._stamp(found.at))}" for found in view.lost]
+            if view.last_failure:
+                lines.append(f"**Last failure** {view.last_failure}")
         return "\n".join(f"- {line}" for line in lines)

@@ -31,7 +31,7 @@ class Agent(Section):
     )
     thinking: Thinking = Field(default="auto", description="How long the model may think; auto leaves it to the model.")
     max_concurrent: Whole = Field(default=16, ge=1, le=10_000, description="How many runs may go on at the same time.")
-    timeout_seconds: Seconds = Field(default=600, gt=0, description="Running time of one run, waiting not counted.")
+    timeout_seconds: Seconds = Field(default=600, gt=0, description="Running time of one run, over restarts.")
     idle_timeout_seconds: Seconds = Field(
         default=60, description="Silence of the model before it is asked once more, then given up; 0 is off."
     )

@@ -107,14 +107,14 @@ class AgentRoutes:
         run_id = request.path_params["run_id"]
         seconds = _wait_of(request)
         if seconds is None:
-            return answer(_as_json(_known(await self._api.turn(run_id))))
+            return answer(_as_json(_known(await self._api.turn(run_id)), request))
         try:
             async with self._closing.within(None):
                 found = await self._api.wait(run_id, seconds)
         except TimeoutError:
             found = await self._api.turn(run_id)
         view = _known(found)
-        return answer(_as_json(view), 202 if view.state in OPEN else 200)
+        return answer(_as_json(view, request), 202 if view.state in OPEN else 200)
 
     async def abort(self, request: Request) -> Response:
         """DELETE /v1/agent/{run_id}."""
@@ -126,7 +126,7 @@ class AgentRoutes:
             raise store_unavailable() from None
         if not aborted:
             raise _ended()
-        return answer(_as_json(_known(await self._api.turn(run_id))))
+        return answer(_as_json(_known(await self._api.turn(run_id)), request))
 
     async def steer(self, request: Request) -> Response:
         """POST /v1/agent/{run_id}/steer."""
@@ -223,13 +223,15 @@ def _known(view: TurnView | None) -> TurnView:
     return view
 
 
-def _as_json(view: TurnView) -> dict[str, object]:
+def _as_json(view: TurnView, request: Request) -> dict[str, object]:
     status = _STATUS[view.state]
     if view.outcome in ("timeout", "limit"):
         status = view.outcome
     error = None
     if view.state is TurnState.FAILED:
         error = {"kind": view.error_kind or "internal", "message": wording.failure(view.error_kind)}
+        if request.scope["hark.owner"] and view.error_message:
+            error["detail"] = view.error_message
     return {
         "run_id": view.turn_id,
         "session": view.session_key,

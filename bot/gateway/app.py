@@ -54,7 +54,10 @@ class Routes:
 
     async def status(self, request: Request) -> Response:
         """GET /v1/status."""
-        return answer(asdict(await self._served.status()))
+        shown = asdict(await self._served.status())
+        if not request.scope["hark.owner"]:
+            del shown["last_failure"]
+        return answer(shown)
 
     async def events(self, request: Request) -> Response | EventStreamResponse:
         """GET /v1/events."""
@@ -65,7 +68,7 @@ class Routes:
             raise no_such_run()
         if run_id is not None and last_id == f"{run_id}/end":
             return Response(status_code=204)  # tells an EventSource that there is nothing to come back for
-        wanted = Filter(resolve_session(session) if session else None, run_id)
+        wanted = Filter(resolve_session(session) if session else None, run_id, request.scope["hark.owner"])
         return EventStreamResponse(self._streams.chunks(wanted, read_id(last_id) if last_id else None))
 
     async def console(self, request: Request) -> EventStreamResponse:

@@ -4,11 +4,13 @@ A new stream first gets what it has missed: what the store has from before the b
 remembers, then what comes. An id is told once in the life of a service, so nothing comes twice and nothing is missing.
 """
 
+import json
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from agent.events import AgentEvent
+from bot import wording
 from bot.bus import EventBus, Subscription, Told, UpdateEvent
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
@@ -21,10 +23,14 @@ _EARLY_TYPES = ("message_start", "notice", "compaction_start", "compaction_end")
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a client wants to see, None for all. A stream of one run ends with the run."""
+    """What a client wants to see, None for all. A stream of one run ends with the run.
+
+    causes: whether it may see why a run failed in the words of whoever refused.
+    """
 
     session_key: str | None = None
     run_id: str | None = None
+    causes: bool = True
 
 
 class EventStreams:
@@ -142,5 +148,15 @@ class _Stream:
 
     def _kept(self, event_id: str, kind: str, body: str) -> bytes:
         self.last_id = event_id
-        self.over = self.over or (kind == "agent_end" and self._wanted.run_id is not None)
+        if kind == "agent_end":
+            self.over = self._wanted.run_id is not None
+            body = body if self._wanted.causes else _without_cause(body)
         return frame(kind, body, event_id)
+
+
+def _without_cause(body: str) -> str:
+    """An agent_end with the plain sentence that people are told."""
+    end = json.loads(body)
+    if end["error_kind"] is not None:
+        end["error_message"] = wording.failure(end["error_kind"])
+    return json.dumps(end, ensure_ascii=False, separators=(",", ":"))

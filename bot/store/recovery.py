@@ -49,6 +49,7 @@ class Recovery:
         """Repair a turn found running and put it back into the queue; after a second crash end it instead.
 
         give_up: makes the notice to the person. Returns whether the turn goes on. Beats are stopped, not repeated.
+        The attempt counts as having run until its last sign.
         """
         now = self._now()
 
@@ -58,6 +59,7 @@ class Recovery:
                 " RETURNING transcript_id, step, crashes, kind, reply_conv",
                 (turn_id,),
             ).fetchone()
+            db.execute(f"UPDATE turn SET {rows.STOP_CLOCK} WHERE turn_id=?", (_last_sign(db, turn_id), turn_id))
             if kind == "beat":
                 repair.close_run(db, turn_id, transcript_id, step, now)
                 rows.end_turn(db, turn_id, Outcome.ABORTED, now, "restart")
@@ -67,7 +69,17 @@ class Recovery:
                 rows.plan(db, PlanIn(conv_id), give_up(turn_id), turn_id, now)
                 rows.end_turn(db, turn_id, Outcome.FAILED, now, "crash", "the service ended twice during this turn")
                 return False
-            repair.requeue(db, turn_id, transcript_id, step, now)
+            repair.requeue(db, turn_id, transcript_id, step, now, now)
             return True
 
         return await self._writer.write(work)
+
+
+def _last_sign(db: sqlite3.Connection, turn_id: str) -> int | None:
+    """When a turn last left a trace, in milliseconds: an event or a block. Behind that nobody knows whether it ran."""
+    (at,) = db.execute(
+        "SELECT max(at) FROM (SELECT max(at) AS at FROM event WHERE event_id >= ?1 || '/' AND event_id < ?1 || '0'"
+        " UNION ALL SELECT max(planned_at) FROM delivery WHERE turn_id=?1)",
+        (turn_id,),
+    ).fetchone()
+    return at  # type: ignore[no-any-return]

@@ -98,11 +98,16 @@ def close_run(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: in
     return (*answer.events, *ends)
 
 
-def requeue(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int) -> tuple[KeptEvent, ...]:
-    """The same for a run that goes on in another attempt: what was not begun stays open, the turn is queued."""
+def requeue(
+    db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int, until: int
+) -> tuple[KeptEvent, ...]:
+    """The same for a run that goes on in another attempt: what was not begun stays open, the turn is queued.
+
+    until: when the attempt ceased to work.
+    """
     answer = close_cut_answer(db, turn_id, transcript_id, step, now, go_on=True)
     ends = close_calls(db, turn_id, transcript_id, now, asked=False)
-    db.execute("UPDATE turn SET state='queued' WHERE turn_id=?", (turn_id,))
+    db.execute(f"UPDATE turn SET state='queued', {rows.STOP_CLOCK} WHERE turn_id=?", (until, turn_id))
     return (*answer.events, *ends)
 
 

@@ -18,6 +18,9 @@ DELIVERY_COLUMNS = (
     " not_before - coalesce(begun_at, not_before)"
 )
 
+STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL"
+"""Of a turn whose attempt worked until the moment given; one whose clock stands keeps it."""
+
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
     Outcome.LIMIT: TurnState.DONE,
@@ -209,10 +212,10 @@ def end_turn(
     error_message: str | None = None,
 ) -> AgentEnd:
     """Put a turn into its last state, its messages to done, and keep the event of it (once, whoever ends it)."""
-    epoch, session_key, model, usage, started_at = db.execute(
-        "UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=? WHERE turn_id=?"
-        " RETURNING epoch, session_key, model, usage, started_at",
-        (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, turn_id),
+    epoch, session_key, model, usage, ran = db.execute(
+        f"UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=?, {STOP_CLOCK} WHERE turn_id=?"
+        " RETURNING epoch, session_key, model, usage, ran",
+        (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, now, turn_id),
     ).fetchone()
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
     end = AgentEnd(
@@ -222,7 +225,7 @@ def end_turn(
         outcome=outcome,
         model=model or "",
         usage=codec.load_usage(usage),
-        duration=max(0, now - (started_at or now)) / 1000,
+        duration=ran / 1000,
         error_kind=error_kind,
         error_message=error_message,
     )

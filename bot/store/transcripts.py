@@ -1,7 +1,7 @@
 """Reading what is kept: the lines a model is shown, turns as the outside sees them, and kept events."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -86,12 +86,13 @@ class Reads:
             ).fetchone()
             if found is None:
                 return None
+            cut = db.execute("SELECT step FROM entry WHERE turn_id=? AND kind='assistant_cut'", (turn_id,)).fetchall()
             return TurnView(
                 turn_id=turn_id,
                 session_key=found[0],
                 state=TurnState(found[1]),
                 outcome=found[2],
-                text=_said(rows.said(db, turn_id)),
+                text=_said(rows.said(db, turn_id), {step for (step,) in cut}),
                 model=found[3],
                 usage=codec.load_usage(found[4]),
                 error_kind=found[5],
@@ -100,6 +101,17 @@ class Reads:
                 started_at=found[8],
                 ended_at=found[9],
             )
+
+        return await self._database.read(work)
+
+    async def last_failure(self) -> tuple[int, str] | None:
+        """When the newest failed turn ended, in milliseconds, and why."""
+
+        def work(db: sqlite3.Connection) -> tuple[int, str] | None:
+            return db.execute(  # type: ignore[no-any-return]
+                "SELECT ended_at, coalesce(error_message, error_kind, '') FROM turn WHERE state='failed'"
+                " ORDER BY ended_at DESC LIMIT 1"
+            ).fetchone()
 
         return await self._database.read(work)
 
@@ -235,12 +247,15 @@ def _message(body: str) -> Message | None:
         return None
 
 
-def _said(pieces: Sequence[tuple[int | None, str]]) -> str:
-    """Words of a turn: blocks of one answer joined as the model wrote them, answers and notices as paragraphs."""
+def _said(pieces: Sequence[tuple[int | None, str]], cut: Collection[int]) -> str:
+    """Words of a turn: blocks of one answer joined as the model wrote them, answers and notices as paragraphs.
+
+    cut: steps whose answer was cut, so that the next one is a part of it.
+    """
     texts: list[str] = []
     last: int | None = None
     for step, said in pieces:
-        if step is not None and step == last:
+        if step is not None and last is not None and (step == last or (step == last + 1 and last in cut)):
             texts[-1] += said
         else:
             texts.append(said)

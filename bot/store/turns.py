@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from agent.events import AgentEnd, AgentStart, KeptEvent, Outcome
 from agent.journal import CallResult
-from agent.message import Entry, Message, ToolCall, Usage
+from agent.message import Entry, EntryKind, Message, ToolCall, Usage
 from bot.store import codec, repair, rows
 from bot.store.errors import StaleRun
 from bot.store.values import Delivery, PlanIn, Planned, RunKey, StepKept, Turn
@@ -80,6 +80,7 @@ class Turns:
         run: RunKey,
         message: Message,
         *,
+        note: Message | None = None,
         where: PlanIn,
         blocks: Sequence[Planned],
         usage: Usage,
@@ -89,7 +90,8 @@ class Turns:
     ) -> StepKept:
         """T3: an answer with its calls, its last blocks, usage and events; with T7 when nothing is open.
 
-        outcome applies only if the turn is finished: no calls, and no steering text came.
+        note: the answer was cut, and this line for the model follows it: the turn goes on. outcome applies only if
+        the turn is finished: no note, no calls, and no steering text came.
         usage: of the whole turn so far. A message without parts leaves no line.
         """
         now = self._now()
@@ -99,7 +101,10 @@ class Turns:
             step += 1
             entries = []
             if message.parts:
-                entries.append(rows.append_entry(db, transcript_id, "assistant", message, run.turn_id, step))
+                kind: EntryKind = "assistant" if note is None else "assistant_cut"
+                entries.append(rows.append_entry(db, transcript_id, kind, message, run.turn_id, step))
+            if note is not None:
+                entries.append(rows.append_entry(db, transcript_id, "note", note, run.turn_id, step))
             _ask(db, run.turn_id, step, message.tool_calls)
             db.execute(
                 "UPDATE turn SET step=?, usage=?, model=? WHERE turn_id=?",
@@ -111,7 +116,7 @@ class Turns:
             )
             deliveries = rows.plan(db, where, blocks, run.turn_id, now)
             rows.keep_events(db, events)
-            if message.tool_calls:
+            if message.tool_calls or note is not None:
                 return StepKept(tuple(entries), deliveries, None)
             steering = _take_steering(db, run.turn_id, transcript_id, self._compose)
             if steering:
@@ -225,10 +230,11 @@ class Turns:
 
         return await self._writer.write(work)
 
-    async def release(self, run: RunKey) -> tuple[KeptEvent, ...]:
+    async def release(self, run: RunKey, until: int | None = None) -> tuple[KeptEvent, ...]:
         """Give a turn back to the queue without counting a crash (drain, or a store that could not write).
 
-        A turn that is not the run's any more (stopped) stays as it is. Returns the events of the repair.
+        until: when the run ceased to work, in milliseconds; now, if nothing is said. A turn that is not the
+        run's any more (stopped) stays as it is. Returns the events of the repair.
         """
         now = self._now()
 
@@ -237,7 +243,7 @@ class Turns:
                 _, transcript_id, _, step = rows.check_epoch(db, run)
             except StaleRun:
                 return ()
-            return repair.requeue(db, run.turn_id, transcript_id, step, now)
+            return repair.requeue(db, run.turn_id, transcript_id, step, now, now if until is None else until)
 
         return await self._writer.write(work)
 
@@ -307,9 +313,9 @@ def _take(
     model: str,
 ) -> Turn:
     """Put a queued turn to running under a new epoch."""
-    epoch, session_key, transcript_id, conv_id, step, usage = db.execute(
-        "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?) WHERE turn_id=?"
-        " RETURNING epoch, session_key, transcript_id, reply_conv, step, usage",
+    epoch, session_key, transcript_id, conv_id, step, usage, ran = db.execute(
+        "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?1), resumed_at=?1"
+        " WHERE turn_id=?2 RETURNING epoch, session_key, transcript_id, reply_conv, step, usage, ran",
         (now, turn_id),
     ).fetchone()
     if _before_an_answer(db, turn_id, transcript_id):
@@ -333,6 +339,7 @@ def _take(
         place=rows.place_of(db, conv_id),
         step=step,
         usage=codec.load_usage(usage),
+        ran=ran,
         entries=entries,
         prompt=prompt,
         fingerprint=fingerprint,

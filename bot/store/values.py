@@ -71,9 +71,9 @@ class Turn:
 
     run: turn id and epoch, named by every write. message: what the turn answers, with its origin.
     entries: user lines written by this claim: the message, unless the turn is resumed, and steering texts that came
-    before its next answer. step: answers of the model so far. prompt and fingerprint: of the transcript, None before
-    its first turn. start: the event of the turn's beginning, None when a turn is resumed. more: something else of the
-    session waits.
+    before its next answer. step: answers of the model so far. ran: milliseconds of earlier attempts. prompt and
+    fingerprint: of the transcript, None before its first turn. start: the event of the turn's beginning, None when a
+    turn is resumed. more: something else of the session waits.
     """
 
     run: RunKey
@@ -84,6 +84,7 @@ class Turn:
     place: Place
     step: int
     usage: Usage
+    ran: int
     entries: tuple[Entry, ...]
     prompt: str | None
     fingerprint: str | None

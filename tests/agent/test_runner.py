@@ -12,7 +12,7 @@ from bot import wording
 from bot.service import PROBE_EVERY, SWEEP_EVERY
 from bot.store.commands import STOP_NOTE
 from channels.outgoing import Outgoing, SendResult, Sent
-from tests.scripted_model import texts
+from tests.scripted_model import ScriptedModel, texts
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Break, Call, Continuer, Fail, Gate, Hang, Ping, Say
 from tests.watch import LoopTime, Watch
@@ -77,7 +77,8 @@ async def test_waiting_has_an_end(tmp_path: Path, told: list[float | None], wait
             hark.time.advance(wait)
             await hark.model.until_requests(number)
         end = await ended(hark)
-        assert hark.channel.texts() == [wording.failure("rate_limit")]
+        (told,) = hark.channel.texts()
+        assert told.startswith(wording.failure("rate_limit"))
     assert (end.outcome, end.error_kind) == (Outcome.FAILED, "rate_limit")
     assert len(hark.model.requests) == len(waits) + 1
 
@@ -98,7 +99,7 @@ async def test_a_lost_connection_is_tried_once_more_for_each_answer(tmp_path: Pa
         hark.model.add(Break())
         hark.model.add(Break())
         reply = await hark.say("hello")
-        assert reply.texts == [wording.failure("network")]
+        assert reply.texts == [wording.failure("network", reply.end.error_message)]
         assert (reply.outcome, reply.end.error_kind) == (Outcome.FAILED, "network")
         assert hark.model.unused == 0
 
@@ -109,7 +110,7 @@ async def test_a_lost_connection_is_tried_once_more_for_each_answer(tmp_path: Pa
 async def test_what_waiting_does_not_mend_is_told_at_once(tmp_path: Path, status: int, kind: str) -> None:
     async with running(tmp_path) as hark:
         hark.model.add(Fail(status, message="sk-verysecret1 is wrong"))
-        reply = await hark.say("hello")
+        reply = await hark.say("hello", sender="2")
         assert (reply.texts, reply.end.error_kind) == ([wording.failure(kind)], kind)
         assert len(hark.model.requests) == 1
         assert (await hark.say("hello")).outcome is Outcome.COMPLETED
@@ -137,7 +138,7 @@ async def test_an_answer_that_breaks_twice_after_text_ends_in_one_sentence(tmp_p
         whole = "\n\n".join(f"This is paragraph {n} of a long answer." for n in range(6))
         hark.model.default = Continuer(whole, "tell me", cuts=[20, 20])
         reply = await hark.say("tell me")
-        assert reply.texts[-1] == wording.failure("network")
+        assert reply.texts[-1] == wording.failure("network", reply.end.error_message)
         words = reply.texts[:-1]
         assert whole.startswith("\n\n".join(words))
         assert len(words) >= 3
@@ -172,11 +173,11 @@ async def test_a_silent_model_is_tried_once_more(tmp_path: Path) -> None:
             assert hark.model.active == 1
             await time.advance(2)
         end = await ended(hark)
-        assert hark.channel.texts() == [wording.failure("timeout")]
+        assert hark.channel.texts() == [wording.failure("timeout", end.error_message)]
         assert (end.outcome, end.error_kind, end.error_message) == (
             Outcome.FAILED,
             "timeout",
-            "the model was silent for 60 s",
+            "test/scripted: the model was silent for 60 s",
         )
 
 
@@ -262,6 +263,39 @@ async def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         await hark.say("what happened?")
         (results,) = texts(hark.model.requests[1], "tool")
         assert results.startswith(INTERRUPTED)
+
+
+async def test_the_time_of_a_run_is_that_of_all_its_attempts(tmp_path: Path) -> None:
+    hang = Hang()
+    async with running(tmp_path) as hark:
+        hark.model.add(hang)
+        await hark.write("hello")
+        await hang.entered()
+        hark.time.advance(400)
+    time = LoopTime()
+    async with running(tmp_path, model=ScriptedModel()) as hark:
+        hang = Hang()
+        hark.model.add(hang, "At last.")
+        await hang.entered()
+        await time.advance(59)
+        hang.release()
+        await hang.entered()
+        assert (await ended(hark)).duration == 400.0
+    async with running(tmp_path) as hark:
+        hang = Hang()
+        hark.model.add(hang)
+        await hark.write("hello again")
+        await hang.entered()
+        hark.time.advance(590)
+    async with running(tmp_path, config={"agent": {"idle_timeout_seconds": 0}}) as hark:
+        hang = Hang()
+        hark.model.add(hang)
+        await hang.entered()
+        await time.advance(9)
+        assert hark.ends(session_of("1")) == []
+        await time.advance(2)
+        end = await ended(hark)
+        assert (end.outcome, end.duration) == (Outcome.TIMEOUT, 590.0)
 
 
 async def block(label: str) -> str:

@@ -246,6 +246,33 @@ async def test_a_store_that_cannot_write_during_a_run(tmp_path: Path) -> None:
         assert hark.rows("SELECT crashes, state FROM turn") == [(0, "done")]
 
 
+async def test_waiting_for_the_store_is_no_running_time(tmp_path: Path) -> None:
+    full = threading.Event()
+
+    def fail(at: str) -> None:
+        if at == "before" and full.is_set():
+            raise sqlite3.OperationalError("database or disk is full")
+
+    async def fill(label: str) -> str:
+        full.set()
+        return "filled"
+
+    async with running(tmp_path, probe=fail, tools=lambda watch: [ScriptedTool("act", fill, watch)]) as hark:
+        hang = Hang()
+        hark.model.add(Call("act"))
+        hark.model.add(hang)
+        await hark.write("do it")
+        await hark.until(lambda: full.is_set() and hark.service.parts.store.failure)
+        await hark.time.until_pause(PROBE_EVERY, 2)
+        hark.time.advance(400)
+        full.clear()
+        while len(hark.model.requests) < 2:
+            await hark.until(lambda: hark.time.pauses(PROBE_EVERY) or len(hark.model.requests) == 2)
+            hark.time.advance(PROBE_EVERY)
+            await asyncio.sleep(0)
+        assert hark.rows("SELECT ran FROM turn") == [(0,)]
+
+
 async def test_a_run_that_cannot_be_prepared_is_told_and_has_a_beginning_and_an_end(tmp_path: Path) -> None:
     async with running(tmp_path, channel={"rules": "half a pair: \ud800"}) as hark:  # no prompt of it can be stored
         reply = await hark.say("hello")

@@ -12,9 +12,9 @@ from typing import Protocol
 from agent.cut import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Part, Text, ToolCall, ToolResult, Usage
-from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingLevel
+from agent.models.base import Answer, ModelRequest, StopReason, StreamPart, TextDelta, ThinkingLevel
 from tests.crash.platform import Life
-from tests.crash.script import Script, Step, parse, words_of
+from tests.crash.script import WORDS, Script, Step, parse, words_of
 
 
 class Outside(Protocol):
@@ -73,6 +73,8 @@ class FaithfulModel:
             if not text.startswith(prior):
                 outside.violations.append(f"{script.token}: the cut answer is not the beginning: {prior!r}")
             rest = text[len(prior) :]
+            limited = step.limited and len(words_of(rest)) > WORDS + 2
+            rest = rest[: rest.rindex(" ", 0, len(rest) // 2) + 1] if limited else rest
             half = len(rest) // 2
             at = 0
             for piece in rest.split(" "):
@@ -90,7 +92,8 @@ class FaithfulModel:
             await self._life.effect()
             parts: list[Part] = [Text(rest)] if rest else []
             parts += [_call(request, script.token, n, name) for n, name in enumerate(step.calls)]
-            yield Answer(Message("assistant", tuple(parts)), "tool_use" if step.calls else "end", Usage(10, 5))
+            stop: StopReason = "max_output" if limited else "tool_use" if step.calls else "end"
+            yield Answer(Message("assistant", tuple(parts)), stop, Usage(10, 5))
         finally:
             outside.active.discard(session)
 
@@ -130,7 +133,7 @@ def next_answer(messages: Sequence[Message]) -> tuple[Script, Step, str, str]:
             assert steering is not None
             also.append(steering)
     known = {token for token, _ in words_of(said)}
-    step = script.steps[done] if done < len(script.steps) else Step("", (), False, False)
+    step = script.steps[done] if done < len(script.steps) else Step("", (), False, False, False)
     additions = [steering.steps[0].text for steering in also if steering.token not in known]
     return script, step, "\n\n".join(text for text in (step.text, *additions) if text), prior
 

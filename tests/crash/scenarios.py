@@ -117,6 +117,7 @@ SCENARIOS = (
     Scenario("sessions", _sessions),
     Scenario("broken-after-text", _writes("A1 4p+break")),
     Scenario("broken-before-text", _writes("A1 1p+break", "A2 1p")),
+    Scenario("limit-of-output", _writes("A1 4p+limit+count | 1p")),
     Scenario("steer", _steer),
     Scenario("http", _http),
     Scenario("limited", _limited),

@@ -18,12 +18,16 @@ TOOLS = ("count", "look", "nope")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One answer of the model: its text and its calls, by tool name; malformed ones are called `bad`."""
+    """One answer of the model: its text and its calls, by tool name; malformed ones are called `bad`.
+
+    limited: of much more than a paragraph only the first half is said, then the limit of output is reached.
+    """
 
     text: str
     calls: tuple[str, ...]
     holds: bool
     breaks: bool
+    limited: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +52,14 @@ def parse(text: str) -> Script | None:
         return None
     token, rest = found[1], found[2]
     if rest == "also":
-        return Script(token, (Step(_paragraphs(token, 0, 1), (), False, False),), steering=True)
+        return Script(token, (Step(_paragraphs(token, 0, 1), (), False, False, False),), steering=True)
     steps, word = [], 0
     for part in rest.split("|"):
         items = [item.strip() for item in part.split("+")]
         count = sum(int(item[:-1]) for item in items if re.fullmatch(r"\d+p", item))
         calls = tuple(item for item in items if item in (*TOOLS, "bad"))
-        steps.append(Step(_paragraphs(token, word, count), calls, "hold" in items, "break" in items))
+        said = _paragraphs(token, word, count)
+        steps.append(Step(said, calls, "hold" in items, "break" in items, "limit" in items))
         word += count * WORDS
     return Script(token, tuple(steps), steering=False)
 

@@ -126,7 +126,8 @@ async def test_ollama() -> None:
         made = tuple(ToolResult(call.call_id, call.name, "A") for call in calls)
         assert (await ask(client, user("go"), answer.message, Message("tool", made))).message.text == "done"
         wrong = client_of(server.base_url, "missing", keys=())
-        assert (await failure(wrong)).kind is ErrorKind.INVALID_REQUEST
+        error = await failure(wrong)
+        assert (error.kind, error.status) == (ErrorKind.MODEL_NOT_FOUND, 404)
         await wrong.close()
         await client.close()
 

@@ -24,7 +24,7 @@ from channels.telegram.poll import Times
 from channels.telegram.settings import Limits, TelegramSettings
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.proxy import FaultProxy
-from tests.standins.script import Break, Call, Continuer, Fail, Hang, Say
+from tests.standins.script import Break, Call, Continuer, Fail, Hang, Say, Stop
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB, private
 
@@ -109,6 +109,17 @@ async def test_a_question_is_answered_with_what_a_tool_found(tmp_path: Path) -> 
         await telegram.wait_text("It says seven.")
         assert telegram.texts() == ["I look.", "It says seven."]
         assert (tmp_path / "workspace" / "a.txt").read_text() == "seven"
+
+
+async def test_an_answer_at_the_limit_of_output_goes_on(tmp_path: Path) -> None:
+    async with talking(tmp_path) as (telegram, model, _):
+        model.add(Say("The first half, "), Call("write", '{"path": "a'), Stop("length"))
+        model.add("and the rest.")
+        telegram.write("tell me")
+        await telegram.wait_text("and the rest.")
+        assert telegram.texts() == ["The first half,", "and the rest."]
+        assert not (tmp_path / "workspace" / "a").exists()
+        assert model.prefix_violations() == []
 
 
 async def test_a_redelivered_update_and_a_restart_answer_nothing_twice(tmp_path: Path) -> None:

@@ -41,10 +41,11 @@ class Rejected(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunError:
-    """Why a run failed."""
+    """Why a run failed. detail: the cause, as it was found."""
 
     kind: str
     message: str
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What the service is doing. model_reason: why this model answers."""
+    """What the service is doing. model_reason: why this model answers. last_failure: when and why, if there was one."""
 
     model: str
     model_reason: str
@@ -93,6 +94,7 @@ class Activity:
     failed_deliveries: int
     uncertain_deliveries: int
     lost: tuple[LostDelivery, ...]
+    last_failure: str
 
 
 @dataclass(frozen=True, slots=True)

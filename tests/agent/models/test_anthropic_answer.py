@@ -168,3 +168,31 @@ def test_half_a_line_is_a_broken_connection() -> None:
     with pytest.raises(ModelError) as raised:
         read(AnswerReader("house/m"), events(START) + b'event: content_block_delta\ndata: {"type": "content_bl')
     assert raised.value.kind is ErrorKind.NETWORK
+
+
+def test_an_answer_that_begins_anew_is_a_broken_one() -> None:
+    """Nothing of the second half is shown: what was said of the first stands, and the model goes on from there."""
+    half = (opened(0, type="text", text=""), delta(0, "text_delta", text="half"))
+    reader = AnswerReader("house/m")
+    read(reader, events(START, *half))
+    with pytest.raises(ModelError) as raised:
+        read(reader, events(START, *half, end("end_turn"), STOP))
+    assert raised.value.kind is ErrorKind.NETWORK
+
+
+def test_two_beginnings_before_anything_was_said_are_one() -> None:
+    reader = AnswerReader("house/m")
+    body = (START, START, opened(0, type="text", text=""), delta(0, "text_delta", text="all"), end("end_turn"), STOP)
+    read(reader, events(*body, START, *body))
+    answer = reader.answer()
+    assert answer is not None
+    assert answer.message.text == "all"
+
+
+def test_index_0_for_every_block() -> None:
+    reader = AnswerReader("house/m")
+    blocks = [(opened(0, type="text", text=""), delta(0, "text_delta", text=text), closed(0)) for text in ("a", "b")]
+    read(reader, events(START, *blocks[0], *blocks[1], end("end_turn"), STOP))
+    answer = reader.answer()
+    assert answer is not None
+    assert answer.message.parts == (Text("a"), Text("b"))

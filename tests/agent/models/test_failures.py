@@ -61,7 +61,24 @@ def openai(code: str | None, message: str, kind: str = "invalid_request_error") 
         (400, openai(None, "Unrecognized request argument supplied: reasoning_effort"), K.THINKING_UNSUPPORTED),
         (400, anthropic("invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block"),
          K.INVALID_REQUEST),
-        (404, openai("model_not_found", "The model `x` does not exist"), K.INVALID_REQUEST),
+        (404, openai("model_not_found", "The model `x` does not exist"), K.MODEL_NOT_FOUND),
+        (403, openai("model_not_found", "Project `proj_1` does not have access to model `x`"), K.MODEL_NOT_FOUND),
+        (404, anthropic("not_found_error", "model: claude-x"), K.MODEL_NOT_FOUND),
+        (404, openai(None, 'model "x" not found, try pulling it first', "api_error"), K.MODEL_NOT_FOUND),
+        (404, {"error": "model 'x' not found"}, K.MODEL_NOT_FOUND),
+        (404, "404 page not found", K.MODEL_NOT_FOUND),
+        (400, {"error": {"message": "some/gpt-4.1 is not a valid model ID", "code": 400}}, K.MODEL_NOT_FOUND),
+        (400, {"object": "error", "message": "Invalid model: x", "type": "invalid_model", "code": "1500"},
+         K.MODEL_NOT_FOUND),
+        (400, openai("invalid_request_error", "Model Not Exist"), K.MODEL_NOT_FOUND),
+        (None, openai("model_not_found", "The model `x` does not exist"), K.MODEL_NOT_FOUND),
+        (400, openai(None, "This model does not support tools"), K.INVALID_REQUEST),
+        (403, openai("unsupported_country_region_territory", "Country, region, or territory not supported",
+                     "request_forbidden"), K.REGION),
+        (400, [{"error": {"message": "User location is not supported for the API use.",
+                          "status": "FAILED_PRECONDITION"}}], K.REGION),
+        (403, anthropic("forbidden", "Request not allowed"), K.REGION),
+        (451, "", K.REGION),
         (422, {"detail": [{"msg": "field required"}]}, K.INVALID_REQUEST),
         (400, None, K.INVALID_REQUEST),
         (302, "", K.UNKNOWN),
@@ -79,7 +96,7 @@ def test_kinds(status: int | None, payload: Any, kind: ErrorKind) -> None:
 
 def test_the_detail_says_what_the_provider_said() -> None:
     error = of_payload(anthropic("overloaded_error", "Please\nwait"), (), 529)
-    assert error.detail == "HTTP 529 overloaded_error: Please wait"
+    assert (error.detail, error.status) == ("HTTP 529 overloaded_error: Please wait", 529)
 
 
 @pytest.mark.parametrize(

@@ -91,10 +91,43 @@ def test_a_whole_answer_in_slices(size: int) -> None:
 
 
 def test_no_answer_without_a_finish_reason() -> None:
-    for body in (chunks(delta(content="half")), chunks(delta(content="half"), "[DONE]"), b""):
+    for body in (chunks(delta(content="half")), b"", chunks("[DONE]"), chunks(delta(reasoning="Hm."), "[DONE]")):
         reader = reader_of()
         read(reader, body)
         assert reader.answer() is None
+
+
+def test_done_without_a_finish_reason_ends_what_is_whole() -> None:
+    answer = answered(chunks(delta(content="all"), "[DONE]"))
+    assert (answer.message.text, answer.stop_reason) == ("all", "end")
+    answer = answered(chunks(tools(tool(0, "a", "read", '{"x"')), tools(tool(0, text=": 1}")), "[DONE]"))
+    assert ([call.arguments for call in answer.message.tool_calls], answer.stop_reason) == (['{"x": 1}'], "tool_use")
+
+
+@pytest.mark.parametrize("text", ["", '{"x": ', "null and"])
+def test_done_without_a_finish_reason_does_not_end_half_a_call(text: str) -> None:
+    reader = reader_of()
+    read(reader, chunks(delta(content="I look."), tools(tool(0, "a", "read", text)), "[DONE]"))
+    assert reader.answer() is None
+
+
+def test_content_as_a_list_of_parts() -> None:
+    """As Mistral's reasoning models answer."""
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Let me see."}]}
+    reference = {"type": "reference", "reference_ids": [1]}
+    reader = reader_of()
+    body = chunks(
+        delta(content=[thought]),
+        delta(content=[thought, {"type": "text", "text": "All "}, reference]),
+        delta(content="of it."),
+        delta("stop"),
+        "[DONE]",
+    )
+    parts = [part for part in read(reader, body) if not isinstance(part, Alive)]
+    assert parts == [ThinkingDelta("Let me see.")] * 2 + [TextDelta("All "), TextDelta("of it.")]
+    answer = reader.answer()
+    assert answer is not None
+    assert answer.message.parts == (Thinking("Let me see.Let me see."), Text("All of it."))
 
 
 def test_a_stream_without_done_and_without_usage() -> None:
@@ -179,6 +212,9 @@ def test_interleaved_calls() -> None:
         ("stop", "end"),
         ("length", "max_output"),
         ("content_filter", "refusal"),
+        ("model_length", "max_output"),
+        ("MAX_TOKENS", "max_output"),
+        ("content_filter: RECITATION", "refusal"),
         ("eos", "other"),
         ("tool_calls", "tool_use"),
     ],
@@ -200,6 +236,7 @@ def test_a_refusal_is_said() -> None:
         ({"object": "error", "message": "maximum context length is 8 tokens", "code": 400}, ErrorKind.CONTEXT_OVERFLOW),
         ({"error": "model runner has unexpectedly stopped"}, ErrorKind.UNKNOWN),
         ({"choices": [{"delta": {}, "finish_reason": "error"}]}, ErrorKind.UNKNOWN),
+        ({"choices": [{"delta": {}, "finish_reason": "insufficient_system_resource"}]}, ErrorKind.UNKNOWN),
     ],
 )
 def test_errors_in_the_middle(error: dict[str, Any], kind: ErrorKind) -> None:

@@ -29,6 +29,11 @@ def test_any_slice_size_and_line_end_gives_the_same_events() -> None:
             assert decoded(BODY.replace(b"\n", end), size) == EVENTS, (end, size)
 
 
+def test_a_byte_order_mark_at_the_start_is_no_part_of_a_field() -> None:
+    for size in (1, 2, 7, 4096):
+        assert decoded(b"\xef\xbb\xbfdata: a\n\n\xef\xbb\xbfdata: b\n\n", size) == [("", b"a")]
+
+
 def test_an_event_without_its_blank_line_is_not_lost() -> None:
     assert decoded(b"data: a\n\ndata: b", 3) == [("", b"a"), ("", b"b")]
     assert decoded(b"data: a\n\ndata: b\r", 3) == [("", b"a"), ("", b"b")]

@@ -109,7 +109,7 @@ async def test_a_turn_that_failed(tmp_path: Path) -> None:
         process = await begin(tmp_path, "agent", "-m", "hi")
         (await at.model.called()).fail(ModelError(ErrorKind.AUTH, "401"))
         done = await finish(process)
-        assert done == Done(1, f"{wording.failure('auth')}\n", "")
+        assert done == Done(1, f"{wording.failure('auth')}\n", "test/puppet: 401\n")
 
 
 async def test_a_turn_that_takes_too_long_goes_on(tmp_path: Path) -> None:

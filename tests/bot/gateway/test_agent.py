@@ -295,6 +295,30 @@ async def test_a_failed_run_tells_people_nothing_internal(tmp_path: Path) -> Non
         assert "sk-secret" not in str(found)
 
 
+async def test_owners_are_told_why_a_run_failed(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, at.events() as stream:
+        run = await at.submit("hello")
+        (await at.model.called()).fail(ModelError(ErrorKind.AUTH, "HTTP 401 no such key"))
+        await at.show(run, wait="20")
+        async with at.unix() as owner:
+            found = (await owner.get(f"/v1/agent/{run}")).json()
+            assert found["error"] == {
+                "kind": "auth",
+                "message": wording.failure("auth"),
+                "detail": "test/puppet: HTTP 401 no such key",
+            }
+            assert found["error"]["detail"] in (await owner.get("/v1/status")).json()["last_failure"]
+            async with at.events(f"?run={run}", client=owner) as replayed:
+                *_, end = await replayed.rest()
+                assert end.data["error_message"] == found["error"]["detail"]
+        assert (await at.http.get("/v1/status")).json().keys() & {"last_failure"} == set()
+        *_, end = await stream.until("agent_end")
+        assert end.data["error_message"] == wording.failure("auth")
+        async with at.events(f"?run={run}") as replayed:
+            *_, end = await replayed.rest()
+            assert (end.event, end.data["error_message"]) == ("agent_end", wording.failure("auth"))
+
+
 async def test_a_run_that_took_too_long(tmp_path: Path) -> None:
     async with house(tmp_path, timeout_seconds=0.05) as at:
         run = await at.submit("hello")

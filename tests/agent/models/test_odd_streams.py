@@ -1,0 +1,110 @@
+"""Whatever bytes come, a reader gives well-typed parts or a ModelError, and shows exactly what its answer holds."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from agent.errors import ModelError
+from agent.models import anthropic, failures, openai_chat
+from agent.models.base import Answer, StreamPart, TextDelta, ThinkingDelta
+from agent.models.connection import Reader
+from tests.agent.models import test_anthropic_answer, test_openai_answer
+from tests.agent.models.makers import read
+
+_part: TypeAdapter[StreamPart] = TypeAdapter(StreamPart)
+READERS: dict[str, Callable[[], Reader]] = {
+    "anthropic": lambda: anthropic.AnswerReader("house/m"),
+    "openai": lambda: openai_chat.AnswerReader("house/m", set(), lambda: "made"),
+}
+BODIES = {"anthropic": test_anthropic_answer.BODY, "openai": test_openai_answer.BODY}
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def fields(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every value within a JSON value, its own included."""
+    found = [at]
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            found += fields(inner, (*at, key))
+    return found
+
+
+def replaced(value: Any, at: tuple[Any, ...], by: Any) -> Any:
+    if not at:
+        return by
+    copy = value.copy()
+    copy[at[0]] = replaced(value[at[0]], at[1:], by)
+    return copy
+
+
+@st.composite
+def odd_bodies(draw: st.DrawFn, body: bytes) -> bytes:
+    """A whole answer in which some values, anywhere, are others, and some events come twice or not at all."""
+    found = []
+    for event in body.decode().removesuffix("\n\n").split("\n\n"):
+        head, _, data = event.rpartition("data: ")
+        for _ in range(draw(st.sampled_from([1] * 12 + [0, 2]))):
+            if data.startswith("{") and draw(st.integers(0, 3)) == 0:
+                value = json.loads(data)
+                value = replaced(value, draw(st.sampled_from(fields(value))), draw(anything))
+                found.append(f"{head}data: {json.dumps(value)}\n\n")
+            else:
+                found.append(f"{event}\n\n")
+    return "".join(found).encode()
+
+
+def hold(name: str, body: bytes) -> None:
+    reader = READERS[name]()
+    try:
+        parts = read(reader, body)
+        answer = reader.answer()
+    except ModelError:
+        return
+    for part in (*parts, *([answer] if answer else [])):
+        _part.validate_python(part, strict=True)
+    if answer is not None:
+        assert isinstance(answer, Answer)
+        assert answer.message.text == "".join(part.text for part in parts if isinstance(part, TextDelta))
+        thought = "".join(part.text for part in parts if isinstance(part, ThinkingDelta))
+        assert thought == "".join(part.text for part in answer.message.parts if part.type == "thinking")
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(data=st.data())
+def test_any_value_in_any_field(name: str, data: st.DataObject) -> None:
+    hold(name, data.draw(odd_bodies(BODIES[name])))
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(at=st.integers(0, 3000), junk=st.binary(max_size=20), rest=st.integers(0, 3000))
+def test_any_bytes_anywhere(name: str, at: int, junk: bytes, rest: int) -> None:
+    body = BODIES[name]
+    hold(name, body[: at % len(body)] + junk + body[rest % len(body) :])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_json_without_an_end(name: str) -> None:
+    with pytest.raises(ModelError):
+        read(READERS[name](), b"data: " + b"[" * 200_000 + b"\n\n")
+
+
+@given(payload=anything, status=st.none() | st.integers(300, 600), wait=st.text(max_size=40))
+def test_any_error_payload(payload: Any, status: int | None, wait: str) -> None:
+    for found in (payload, {"error": payload}, {"error": {"message": payload, "code": payload, "type": payload}}):
+        error = failures.of_payload(found, (), status, {"retry-after": wait, "date": wait})
+        assert isinstance(error.detail, str)
+
+
+@pytest.mark.parametrize("date", ["Wed, 21 Oct 99999 07:28:00 GMT", "1 Jan 0 99:99:99 +9999999999", "0, 0 0 0 0:0:0 0"])
+def test_odd_dates_to_wait_for(date: str) -> None:
+    failures.of_payload({}, (), 429, {"retry-after": date, "date": date})

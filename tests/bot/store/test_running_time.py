@@ -1,0 +1,126 @@
+"""The clock of a turn: it runs while an attempt does, and neither a pause nor a restart counts."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.events import Outcome, RunRef, ToolExecutionStart
+from agent.message import Message, Text, ToolCall, Usage
+from bot.clock import Clock
+from bot.store.store import Store
+from bot.store.values import PlanIn, Planned, Turn
+from tests.bot.store.opened import accept, claim, opened
+
+
+class Time:
+    """Milliseconds that a test sets."""
+
+    def __init__(self) -> None:
+        self.at = 1_000_000
+
+    def clock(self) -> Clock:
+        return Clock(now=lambda: self.at)
+
+
+def _ref(turn: Turn) -> RunRef:
+    return RunRef(run_id=turn.turn_id, turn_id=turn.turn_id, session_key=turn.session_key, attempt=turn.attempt)
+
+
+async def answer(store: Store, turn: Turn, *calls: ToolCall) -> float | None:
+    """Store an answer; returns the duration that the end of the turn tells, if it ended."""
+    kept = await store.turns.step(
+        turn.run,
+        Message("assistant", (Text("yes"), *calls)),
+        where=PlanIn(turn.conv_id),
+        blocks=(),
+        usage=Usage(),
+        context_start=1,
+        events=(),
+        outcome=Outcome.COMPLETED,
+    )
+    return kept.end.duration if kept.end else None
+
+
+async def test_attempts_are_summed_and_pauses_do_not_count(tmp_path: Path) -> None:
+    time = Time()
+    async with opened(tmp_path, time.clock()) as store:
+        await accept(store)
+        time.at += 50_000  # it waited for its turn
+        turn = await claim(store)
+        assert turn.ran == 0
+        time.at += 4_000
+        await store.turns.release(turn.run)
+        time.at += 900_000
+        turn = await claim(store)
+        assert turn.ran == 4_000
+        time.at += 1_500
+        assert await answer(store, turn) == 5.5
+
+
+async def test_a_run_that_had_stopped_working_when_it_was_given_back(tmp_path: Path) -> None:
+    time = Time()
+    async with opened(tmp_path, time.clock()) as store:
+        await accept(store)
+        turn = await claim(store)
+        time.at += 4_000
+        stopped_at = time.at
+        time.at += 900_000  # the store could not write
+        await store.turns.release(turn.run, until=stopped_at)
+        assert (await claim(store)).ran == 4_000
+
+
+@pytest.mark.parametrize("sign", ["nothing", "a block", "an event"])
+async def test_an_attempt_that_crashed_ran_until_its_last_sign(tmp_path: Path, sign: str) -> None:
+    time = Time()
+    async with opened(tmp_path, time.clock()) as store:
+        await accept(store)
+        turn = await claim(store)
+        time.at += 2_000
+        if sign == "a block":
+            block = Planned(source="b", body="yes", nonce=1, said="yes", step=1)
+            await store.turns.plan(turn.run, PlanIn(turn.conv_id), (block,))
+        elif sign == "an event":
+            await answer(store, turn, ToolCall("c", "act", "{}"))
+            begun = ToolExecutionStart(
+                run=_ref(turn),
+                at=time.at,
+                id=f"{turn.turn_id}/1/c/start",
+                step=1,
+                call_id="c",
+                name="act",
+                arguments="",
+            )
+            await store.turns.start_calls(turn.run, ("c",), (begun,))
+        time.at += 3_000
+    time.at += 900_000
+    async with opened(tmp_path, time.clock()) as store:
+        assert await store.recovery.recover(turn.turn_id, lambda turn_id: ())
+        time.at += 900_000
+        turn = await claim(store)
+        assert turn.ran == (0 if sign == "nothing" else 2_000)
+    async with opened(tmp_path, time.clock()) as store:
+        assert not await store.recovery.recover(turn.turn_id, lambda turn_id: ())
+        (end,) = [event.body for event in await store.reads.events([f"{turn.turn_id}/end"])]
+        assert f'"duration":{0.0 if sign == "nothing" else 2.0}' in end
+
+
+async def test_a_turn_that_waits_to_go_on_and_is_stopped(tmp_path: Path) -> None:
+    time = Time()
+    async with opened(tmp_path, time.clock()) as store:
+        await accept(store)
+        turn = await claim(store)
+        time.at += 4_000
+        await store.turns.release(turn.run)
+        time.at += 900_000
+        *_, end = await store.commands.abort(turn.turn_id)
+        assert end.type == "agent_end"
+        assert end.duration == 4.0
+
+
+async def test_a_clock_that_is_set_back(tmp_path: Path) -> None:
+    time = Time()
+    async with opened(tmp_path, time.clock()) as store:
+        await accept(store)
+        turn = await claim(store)
+        time.at -= 500_000
+        assert await answer(store, turn) == 0.0
