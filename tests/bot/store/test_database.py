@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.database import Database, lock_directory
 from bot.store.errors import StateLocked, StoreTooNew, StoreUnavailable
 from tests.bot.store.opened import KEY, accept, opened
 
@@ -137,10 +136,10 @@ async def test_writes_that_wait_share_a_commit(tmp_path: Path) -> None:
 
 async def test_a_commit_waits_for_the_disk(tmp_path: Path) -> None:
     """With less than FULL (2) a write-ahead log loses its last commits when the machine loses its power."""
-    database = await Database.open(tmp_path, lock_directory(tmp_path))
-    try:
-        assert await database.execute(lambda db: db.execute("PRAGMA synchronous").fetchone()) == (2,)
-        assert await database.execute(lambda db: db.execute("PRAGMA journal_mode").fetchone()) == ("wal",)
-        assert await database.execute(lambda db: db.execute("PRAGMA foreign_keys").fetchone()) == (1,)
-    finally:
-        await database.close()
+    async with opened(tmp_path) as store:
+        asked = ("synchronous", "journal_mode", "foreign_keys")
+        found = [
+            await store._database.execute(lambda db, name=name: db.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in asked
+        ]
+    assert found == [2, "wal", 1]
