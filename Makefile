@@ -1,4 +1,4 @@
-.PHONY: install run test check bench soak
+.PHONY: install run test check bench mutants soak
 
 install:
 	@sh scripts/setup
@@ -21,6 +21,10 @@ bench:
 	@EXTRAS=dev sh scripts/setup
 	@.venv/bin/python -m bench
 
-soak:
+mutants:
+	@EXTRAS=dev sh scripts/setup
+	@.venv/bin/python -m tests.mutants $(NAMES)
+
+soak: mutants
 	@EXTRAS=dev sh scripts/setup
 	@HYPOTHESIS_PROFILE=soak .venv/bin/python -m pytest -n 2 --dist loadgroup -m "soak or not soak"

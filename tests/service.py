@@ -45,7 +45,7 @@ class RecordingChannel:
     """A platform that takes everything. It is called telegram, so that the rules of that channel hold.
 
     log: sends and signs of work in the order of the calls. on_send, on_settle, on_working: what the platform does,
-    where a test wants something else.
+    where a test wants something else. wait: seconds that its rate limits ask for.
     """
 
     name = "telegram"
@@ -65,6 +65,7 @@ class RecordingChannel:
             rules=rules,
         )
         self.watch = watch
+        self.wait = 0.0
         self.sent: list[Outgoing] = []
         self.log: list[tuple[str, str]] = []
         self.on_send: Callable[[Outgoing], Awaitable[SendResult]] | None = None
@@ -93,7 +94,7 @@ class RecordingChannel:
 
     def pass_limit(self, place: Place) -> float:
         """See Channel."""
-        return 0.0
+        return self.wait
 
     async def send(self, outgoing: Outgoing) -> SendResult:
         """See Channel."""

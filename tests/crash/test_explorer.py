@@ -23,15 +23,15 @@ _SCENARIOS = [pytest.param(scenario, id=scenario.name) for scenario in SCENARIOS
 Fresh = Callable[[], Path]
 
 
-async def _run(scenario: Scenario, root: Path, *ends: End) -> bool:
-    """One run and its checks; returns whether it reached all of its ends."""
+async def _run(scenario: Scenario, root: Path, *ends: End) -> int:
+    """One run and its checks; returns how many of its ends it reached."""
     world = scenario.world(root)
     lost = watch_tasks()
     try:
         await world.live(*ends)
         wrong = check(world) + lost
         assert not wrong, "\n".join([f"{scenario.name}, {ends}:", *wrong, world.describe()])
-        return world.reached == len(ends)
+        return world.reached
     finally:
         world.close()
         shutil.rmtree(root)
@@ -39,7 +39,7 @@ async def _run(scenario: Scenario, root: Path, *ends: End) -> bool:
 
 @pytest.mark.parametrize("scenario", _SCENARIOS)
 async def test_nothing_happens(scenario: Scenario, fresh: Fresh) -> None:
-    assert await _run(scenario, fresh())
+    assert await _run(scenario, fresh()) == 0
 
 
 @pytest.mark.parametrize("when", WAYS)
@@ -56,17 +56,17 @@ async def test_every_commit(scenario: Scenario, when: When, fresh: Fresh) -> Non
     assert not lost
 
 
-async def _several_ends(scenario: Scenario, seed: int, fresh: Fresh) -> None:
+async def _several_ends(scenario: Scenario, seed: int, fresh: Fresh) -> int:
     random = Random(f"{scenario.name} {seed}")
     ends = [End(random.choice(WAYS), random.randint(1, 14)) for _ in range(random.randint(2, 4))]
     print(f"seed {seed}: {ends}")  # noqa: T201
-    await _run(scenario, fresh(), *ends)
+    return await _run(scenario, fresh(), *ends)
 
 
 @pytest.mark.parametrize("scenario", _SCENARIOS)
 async def test_several_ends(scenario: Scenario, fresh: Fresh) -> None:
-    for seed in range(10):
-        await _several_ends(scenario, seed, fresh)
+    reached = [await _several_ends(scenario, seed, fresh) for seed in range(10)]
+    assert max(reached) > 1, "some of them come one after the other"
 
 
 @pytest.mark.soak

@@ -288,13 +288,18 @@ async def test_a_request_cut_on_its_way_is_not_lost(tmp_path: Path) -> None:
         bot = Bot(tmp_path, telegram, model)
         root = f"http://127.0.0.1:{proxy.port}"
         bot.settings = replace(bot.settings, base_url=f"{root}/bot", base_file_url=f"{root}/file/bot")
-        telegram.allow_repeat("Hello.")
         proxy.cut_request(b"sendMessage", after=20)
         model.add("Hello.")
         await bot.start()
-        telegram.write("hi")
-        await telegram.wait_text("Hello.")
-        await bot.stop()
+        try:
+            telegram.write("hi")
+            await telegram.wait_text("Hello.")
+        finally:
+            await bot.stop()
+        assert telegram.texts() == ["Hello."]
+        assert len([line for line in proxy.requests if b"sendMessage" in line]) == 2
+        assert model.count == 1
+        model.check()
 
 
 async def test_many_people_are_answered_each_in_order(tmp_path: Path) -> None:

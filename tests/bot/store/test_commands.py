@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from bot.store.values import Stopped, TurnState
+from bot.store.values import Planned, Stopped, TurnState
 from channels.message import InboundKind
-from tests.bot.store.opened import KEY, accept, claim, message, opened
+from tests.bot.store.opened import KEY, accept, claim, message, opened, rows
 
 
 async def test_a_turn_that_waits_is_ended_once_though_it_was_steered(tmp_path: Path) -> None:
@@ -41,3 +41,27 @@ async def test_a_turn_of_a_later_message_goes_on(tmp_path: Path) -> None:
         assert view.state is TurnState.RUNNING
         late = await accept(store, "/stop", InboundKind.COMMAND)
         assert (await store.commands.stop(late, KEY, lambda stopped: ())).stopped.running
+
+
+async def test_what_is_written_after_a_stop_is_not_dropped_by_it(tmp_path: Path) -> None:
+    """Also when the command is carried out late."""
+    async with opened(tmp_path) as store:
+        await accept(store, "before")
+        stop = await accept(store, "/stop", InboundKind.COMMAND)
+        await accept(store, "after")
+        assert (await store.commands.stop(stop, KEY, lambda stopped: ())).stopped.dropped == 1
+        assert (await claim(store)).message.text == "after"
+
+
+async def test_a_command_has_its_effect_once(tmp_path: Path) -> None:
+    """Recovery and whoever was told of it may both come to carry it out."""
+    async with opened(tmp_path) as store:
+        await accept(store)
+        new = await accept(store, "/new", InboundKind.COMMAND)
+        block = Planned(source="cmd", body="A new conversation.", nonce=1)
+        first = await store.commands.reset(new, KEY, "second transcript", lambda stopped: [block])
+        assert len(first.deliveries) == 1
+        before = rows(tmp_path)
+        again = await store.commands.reset(new, KEY, "third transcript", lambda stopped: [block])
+        assert (again.stopped, again.deliveries) == (Stopped(), ())
+        assert rows(tmp_path) == before

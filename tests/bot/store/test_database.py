@@ -108,7 +108,7 @@ async def test_one_of_several_writes_that_fails_undoes_itself_alone(tmp_path: Pa
     async with opened(tmp_path) as store:
 
         def broken(db: sqlite3.Connection) -> None:
-            db.execute("INSERT INTO kv (scope, key, value) VALUES ('test', 'half', '')")
+            db.execute("INSERT INTO kv (scope, key, value) VALUES ('test', 'mark', '7')")
             raise ValueError("half done")
 
         first, failed, last = await asyncio.gather(
@@ -117,3 +117,29 @@ async def test_one_of_several_writes_that_fails_undoes_itself_alone(tmp_path: Pa
         assert isinstance(failed, ValueError)
         assert (first, last) == (1, 2)
         assert await store.inbox.mark("test") is None
+
+
+async def test_writes_that_wait_share_a_commit(tmp_path: Path) -> None:
+    """Each costs a wait for the disk: a hundred messages at once take two."""
+    commits = 0
+
+    def count(at: str) -> None:
+        nonlocal commits
+        commits += at == "after"
+
+    async with opened(tmp_path, probe=count) as store:
+        commits = 0
+        seqs = await asyncio.gather(*(accept(store) for _ in range(100)))
+        assert seqs == list(range(1, 101))
+        assert 1 <= commits <= 2
+
+
+async def test_a_commit_waits_for_the_disk(tmp_path: Path) -> None:
+    """With less than FULL (2) a write-ahead log loses its last commits when the machine loses its power."""
+    async with opened(tmp_path) as store:
+        asked = ("synchronous", "journal_mode", "foreign_keys")
+        found = [
+            await store._database.execute(lambda db, name=name: db.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in asked
+        ]
+    assert found == [2, "wal", 1]

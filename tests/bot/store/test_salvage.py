@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from agent.message import Message, Text
+from agent.events import Outcome
+from agent.message import Message, Text, ToolCall, Usage
 from bot.store import codec
 from bot.store.database import CLEAN, migrate
 from bot.store.errors import StoreUnavailable
 from bot.store.salvage import Salvage, check
-from tests.bot.store.opened import KEY, accept, message, opened
+from bot.store.values import AcceptedMessage, PlanIn, Planned
+from channels.base import Mark
+from tests.bot.store.opened import KEY, accept, claim, message, opened, rows
 
 NOW = 1_700_000_000_000
 PAGE = 1024
@@ -184,6 +187,40 @@ def test_transcripts_keep_the_order_in_which_they_began(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT transcript_id FROM transcript ORDER BY rowid").fetchall() == [("old",), ("new",)]
         assert db.execute("PRAGMA page_size").fetchone() == (PAGE,)
+
+
+async def test_every_table_comes_over(tmp_path: Path) -> None:
+    """Answers that wait to be delivered, how far a platform was read, what tools were asked for: all of it."""
+    tables = {"conversation", "transcript", "session", "turn", "inbox", "entry", "tool_call", "delivery", "event", "kv"}
+    home = tmp_path / "state"
+    async with opened(home) as store:
+        await store.inbox.accept([AcceptedMessage(message=message(), session_key=KEY)], Mark("telegram:bot", "7"))
+        turn = await claim(store)
+        await store.turns.step(
+            turn.run,
+            Message("assistant", (Text("I look."), ToolCall("call", "look", "{}"))),
+            where=PlanIn(turn.conv_id),
+            blocks=[Planned(source="block", body="I look.", nonce=1, said="I look.", step=1)],
+            usage=Usage(),
+            context_start=1,
+            events=(),
+            outcome=Outcome.COMPLETED,
+        )
+        await store.turns.start_calls(turn.run, ["call"], ())
+    before = rows(home)
+    assert {name for name, found in before.items() if found} >= tables
+
+    def flip(content: bytearray) -> None:
+        content[16] ^= 0x55
+
+    damaged(home / "hark.db", flip)
+    async with opened(home) as store:
+        assert store.salvage is not None
+        after = rows(home)
+        assert await store.inbox.mark("telegram:bot") == "7"
+    assert {name: found for name, found in after.items() if name in tables} == {
+        name: found for name, found in before.items() if name in tables
+    }
 
 
 @contextmanager

@@ -1,0 +1,143 @@
+"""What becomes of deliveries over time: limits, age, times to wait, also across a restart, and faults of an adapter."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bot import service
+from bot.store.values import PlanIn, Planned
+from channels.outgoing import NotSent, Outgoing, SendResult, Sent
+from tests.bot.store.opened import accept, claim, opened
+from tests.service import Hark, running, session_of
+
+HOUR = 3600.0
+
+
+def states(hark: Hark, chat: str = "1") -> list[str]:
+    """States of what was planned in a chat, in its order."""
+    found = "SELECT state FROM delivery JOIN conversation USING (conv_id) WHERE chat=? ORDER BY delivery_id"
+    return [state for (state,) in hark.rows(found, chat)]
+
+
+async def answered(hark: Hark, text: str) -> None:
+    """Person 1 writes, and the answer is planned."""
+    before = len(hark.ends(session_of("1")))
+    await hark.write(text)
+    await hark.until(lambda: len(hark.ends(session_of("1"))) > before, f"the end of {text!r}")
+
+
+@pytest.mark.parametrize("text", ["hello", "/help"])
+async def test_a_rate_limit_is_passed_before_a_send_is_begun(tmp_path: Path, text: str) -> None:
+    """A crash while it waits leaves nothing in doubt."""
+    async with running(tmp_path) as hark:
+        hark.channel.wait = 7.0
+        await hark.write(text)
+        await hark.time.until_pause(7)
+        assert states(hark) == ["planned"]
+        assert hark.channel.texts() == []
+        hark.channel.wait = 0.0
+        hark.time.advance(7)
+        await hark.delivered()
+        assert states(hark) == ["sent"]
+        assert len(hark.channel.texts()) == 1
+
+
+async def test_what_is_planned_behind_something_open_is_not_begun_before_it(tmp_path: Path) -> None:
+    """Whoever plans may believe that nothing is open, and be told by the store that it is."""
+    async with opened(tmp_path) as store:
+        await accept(store)
+        turn = await claim(store)
+        blocks = [Planned(source=f"block {number}", body="words", nonce=number, step=1) for number in range(3)]
+        here = PlanIn(turn.conv_id, sending=True)
+        await store.turns.plan(turn.run, here, blocks[:2])
+        await store.turns.plan(turn.run, here, blocks[2:])
+    with closing(sqlite3.connect(tmp_path / "hark.db")) as database:
+        found = database.execute("SELECT source, state FROM delivery ORDER BY delivery_id").fetchall()
+    assert found == [("block 0", "sending"), ("block 1", "planned"), ("block 2", "planned")]
+
+
+async def test_what_could_not_be_delivered_for_too_long_is_given_up(tmp_path: Path) -> None:
+    async with running(tmp_path, config={"delivery": {"max_age": "2h"}}) as hark:
+        connected = False
+
+        async def send(outgoing: Outgoing) -> SendResult:
+            return Sent("1") if connected else NotSent(None, "not connected")
+
+        hark.channel.on_send = send
+        hark.model.add("Too old by then.")
+        hark.model.add("Young enough.")
+        await answered(hark, "first")
+        hark.time.advance(HOUR)
+        await answered(hark, "second")
+        hark.time.advance(HOUR + 1)
+        connected = True
+        assert hark.channel.sink is not None
+        hark.channel.sink.can_send("telegram")
+        await hark.delivered()
+        assert hark.channel.texts() == ["Young enough."]
+        assert states(hark) == ["expired", "sent"]
+
+
+async def test_a_time_to_wait_that_the_platform_told_holds_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "OUTBOX_GRACE", 0.0)
+    tried = 0
+
+    async def flooded(outgoing: Outgoing) -> SendResult:
+        nonlocal tried
+        tried += 1
+        return NotSent(600, "too many requests")
+
+    async with running(tmp_path) as hark:
+        hark.channel.on_send = flooded
+        hark.model.add("Later.")
+        await answered(hark, "hello")
+        await hark.time.until_pause(600)
+    assert tried == 1
+    async with running(tmp_path) as hark:
+        await hark.time.until_pause(600)
+        hark.time.advance(599)
+        hark.model.add("At once.")
+        await hark.write("hello", sender="2")
+        assert await hark.until_texts(1, "2") == ["At once."], "other chats are not held up"
+        assert hark.channel.texts() == []
+        assert states(hark) == ["planned"]
+        hark.time.advance(1)
+        assert await hark.until_texts(1) == ["Later."]
+        await hark.delivered()
+
+
+async def test_a_fault_of_an_adapter_is_a_send_of_unknown_outcome(tmp_path: Path) -> None:
+    """Nobody knows how far it came, so it is not repeated without end, and what is behind it is delivered."""
+    async with running(tmp_path) as hark:
+        tried = 0
+
+        async def send(outgoing: Outgoing) -> SendResult:
+            nonlocal tried
+            if outgoing.body == "Broken.":
+                tried += 1
+                raise RuntimeError("a fault of the adapter, after the platform had it")
+            return Sent("1")
+
+        hark.channel.on_send = send
+        hark.model.add("Broken.")
+        await hark.write("first")
+        await hark.until(lambda: tried)
+        assert hark.channel.sink is not None
+        hark.model.default = "Here."
+        for count in range(1, 9):  # time passes, and the platform is seen alive
+            await hark.write("are you there?", sender="2")
+            await hark.until_texts(count, "2")
+            await hark.channel.sink.accept([], None)
+            hark.channel.sink.can_send("telegram")
+            hark.time.advance(60)
+            for _ in range(5):
+                await asyncio.sleep(0)
+        await hark.write("second")
+        assert await hark.until_texts(1) == ["Here."]
+        assert 1 < tried <= 3
+        await hark.delivered()

@@ -1,0 +1,80 @@
+"""Log lines: every secret of the configuration and the environment is masked, wherever it stands in one."""
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from bot.cli.run import secrets
+from bot.config.model import Config
+from bot.telemetry.logs import set_up
+from bot.telemetry.redact import MASK, Redactor
+
+SECRETS = {
+    "telegram": "123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
+    "gateway": "a-long-token-of-the-gateway",
+    "first key": "sk-first-0123456789",
+    "second key": "sk-second-0123456789",
+    "ANTHROPIC_API_KEY": "sk-ant-0123456789",
+    "OPENAI_API_KEY": "sk-openai-0123456789",
+}
+
+
+def configured() -> Config:
+    """A configuration with a value for each secret there is."""
+    config = Config.model_validate(
+        {
+            "channels": {"telegram": {"token": SECRETS["telegram"]}},
+            "gateway": {"token": SECRETS["gateway"]},
+            "providers": {
+                "one": {"api": "openai-chat", "api_keys": [SECRETS["first key"], SECRETS["second key"]]},
+            },
+        }
+    )
+    kinds = json.dumps(Config.model_json_schema()).count('"writeOnly": true')
+    assert kinds == 3, "a new secret must be added to this test"
+    return config
+
+
+@pytest.fixture
+def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file to which everything is logged, as by a service with all secrets."""
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, SECRETS[name])
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    levels = {name: found.level for name in (*root.manager.loggerDict,) if (found := logging.getLogger(name))}
+    set_up(Redactor(secrets(configured(), os.environ)), tmp_path / "hark.log")
+    yield tmp_path / "hark.log"
+    for handler in root.handlers:
+        handler.close()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for name, before in levels.items():
+        logging.getLogger(name).setLevel(before)
+    structlog.reset_defaults()
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_no_secret_is_in_a_log_line(lines: Path, name: str) -> None:
+    secret = SECRETS[name]
+    log = structlog.get_logger("service")
+    log.warning(f"refused: {secret}", url=f"https://example.org/bot{secret}/x", nested={"key": [secret]})
+    logging.getLogger("a.library").warning("sent %s", secret)
+    try:
+        raise ValueError(f"the key {secret} is wrong")
+    except ValueError:
+        log.exception("failed")
+    written = lines.read_text()
+    assert secret not in written
+    assert written.count(MASK) >= 5
+    assert "failed" in written
+
+
+def test_a_secret_within_another_leaves_nothing_of_either() -> None:
+    redactor = Redactor(["abcdef", "abcdefgh", "12345"])
+    assert redactor.clean("abcdefgh abcdef 12345") == f"{MASK} {MASK} 12345", "five characters are no secret"

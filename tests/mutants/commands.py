@@ -1,0 +1,34 @@
+"""What people command."""
+
+from tests.mutants import Fault
+
+FAULTS = (
+    Fault(
+        "commands/stop-drops-what-came-later",
+        "bot/store/commands.py",
+        "AND kind <> 'command' AND seq < ? RETURNING",
+        "AND kind <> 'command' AND seq <> ? RETURNING",
+        ("tests/bot/store/test_commands.py::test_what_is_written_after_a_stop_is_not_dropped_by_it",),
+    ),
+    Fault(
+        "commands/carried-out-twice",
+        "bot/store/commands.py",
+        'if state != "waiting":',
+        "if False:",
+        ("tests/bot/store/test_commands.py::test_a_command_has_its_effect_once",),
+    ),
+    Fault(
+        "commands/stop-still-says-what-was-planned",
+        "bot/store/commands.py",
+        "turn_id=? AND state IN ('planned','unknown')",
+        "turn_id=? AND state='unknown'",
+        ("tests/bot/test_commands.py::test_stop_takes_back_what_was_not_sent_yet",),
+    ),
+    Fault(
+        "commands/not-carried-out-after-a-restart",
+        "bot/service.py",
+        "await parts.commands.recover()",
+        "pass",
+        ("tests/bot/test_commands.py::test_a_command_that_was_accepted_before_the_end_is_carried_out_after_the_start",),
+    ),
+)

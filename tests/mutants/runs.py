@@ -1,0 +1,117 @@
+"""How turns begin, what they keep in memory, and what a crash leaves of them."""
+
+from tests.mutants import Fault
+
+FAULTS = (
+    Fault(
+        "runs/sweep-removed",
+        "bot/service.py",
+        "                await self.parts.lanes.sweep()\n",
+        "",
+        ("tests/bot/test_sweep.py::test_a_message_that_nobody_was_told_of_is_answered",),
+    ),
+    Fault(
+        "runs/contexts-without-bound",
+        "bot/contexts.py",
+        "while self._tokens > self._max_tokens and self._cached:",
+        "while False:",
+        ("tests/bot/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
+    ),
+    Fault(
+        "runs/contexts-not-counted",
+        "bot/contexts.py",
+        "self._tokens += context.tokens",
+        "self._tokens += 1",
+        ("tests/bot/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
+    ),
+    Fault(
+        "runs/contexts-not-kept",
+        "bot/contexts.py",
+        "self._cached[transcript_id] = context",
+        "return",
+        ("tests/bot/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
+    ),
+    Fault(
+        "runs/leftovers-not-ended",
+        "agent/tools/leftovers.py",
+        "def end_leftover(pid: int, pid_started: str) -> bool:\n",
+        """\
+def end_leftover(pid: int, pid_started: str) -> bool:
+    return False
+
+
+def never_called(pid: int, pid_started: str) -> bool:
+""",
+        ("tests/crash/test_leftovers.py::test_a_command_does_not_outlive_a_crash_and_the_next_start",),
+    ),
+    Fault(
+        "runs/leftovers-not-remembered",
+        "agent/tools/exec.py",
+        'await context.started(process.pid, started or "")',
+        "pass",
+        ("tests/crash/test_leftovers.py::test_a_command_does_not_outlive_a_crash_and_the_next_start",),
+    ),
+    Fault(
+        "runs/background-takes-all-places",
+        "bot/lanes.py",
+        "max(1, places // 2)",
+        "places",
+        ("tests/bot/test_lanes.py::test_the_background_has_half_of_the_places",),
+    ),
+    Fault(
+        "runs/drain-starts-more",
+        "bot/lanes.py",
+        "        self._open = False\n        if self._refilling",
+        "        if self._refilling",
+        ("tests/bot/test_lanes.py::test_a_drain_lets_runs_finish_and_cuts_the_rest",),
+    ),
+    Fault(
+        "runs/crashed-turns-not-repaired",
+        "bot/service.py",
+        "await self._once_written(self._recover)",
+        "pass",
+        ("tests/bot/test_crashed.py::test_a_turn_of_a_person_goes_on_after_a_crash",),
+    ),
+    Fault(
+        "runs/beats-repeated",
+        "bot/store/recovery.py",
+        'if kind == "beat":',
+        "if False:",
+        ("tests/bot/test_crashed.py::test_a_beat_is_not_repeated_after_a_crash",),
+    ),
+    Fault(
+        "runs/steering-lost-with-a-failed-run",
+        "bot/store/repair.py",
+        "    release_messages(db, turn_id)\n    return",
+        "    return",
+        ("tests/bot/test_crashed.py::test_what_steered_a_run_that_failed_before_reading_it_is_answered",),
+    ),
+    Fault(
+        "runs/stale-context-used",
+        "bot/contexts.py",
+        "turn.entries[0].seq == context.end + 1",
+        "True",
+        ("tests/agent/test_runner.py::test_an_answer_that_breaks_twice_after_text_ends_in_one_sentence",),
+    ),
+    Fault(
+        "runs/calls-not-marked-before-they-run",
+        "agent/tool_batch.py",
+        "            await journal.start_calls(ready)\n",
+        "            pass\n",
+        ("tests/agent/test_loop.py::test_a_call_is_stored_as_running_before_it_runs_and_never_both",),
+    ),
+    Fault(
+        "runs/call-ids-doubled",
+        "agent/loop.py",
+        "if part.call_id in seen or not part.call_id:",
+        "if not part.call_id:",
+        ("tests/agent/test_loop.py::test_call_ids_are_unique_whatever_the_model_writes",),
+    ),
+    Fault(
+        "runs/context-moves-a-little-each-time",
+        "agent/context.py",
+        "_KEEP = 0.6",
+        "_KEEP = 0.9",
+        ("tests/agent/test_context.py::test_a_beginning_that_moves_moves_far_enough_to_stay_a_while",),
+    ),
+)
