@@ -20,14 +20,17 @@ def report(
     store_failure: str | None,
     salvage: Salvage | None,
     now: Callable[[], int],
-    draining: bool,
+    serving: bool,
 ) -> Report:
-    """How the service stands at this moment; also that the store was found damaged at the start, until the next."""
+    """How the service stands at this moment; also that the store was found damaged at the start, until the next.
+
+    serving: it has started, and is not stopping.
+    """
     found = {channel.name: channel.health() for channel in channels}
     if store_failure is not None:
         found["store"] = Health(HealthState.DOWN, now(), store_failure)
     elif salvage is not None:
         kept = f"kept as {salvage.kept_as}, {sum(salvage.rows.values())} rows recovered"
         found["store"] = Health(HealthState.READY, salvage.at, f"the store was damaged: {kept}")
-    ready = not draining and all(health.state is HealthState.READY for health in found.values())
+    ready = serving and all(health.state is HealthState.READY for health in found.values())
     return Report(ready, found)

@@ -117,7 +117,7 @@ class Service:
         """Set before start, where there is one."""
         self._background: list[asyncio.Task[None]] = []
         self._obstacle: str | None = None
-        self._draining = False
+        self._serving = False
 
     async def start(self) -> None:
         """Bring everything up. Returns once messages are accepted; platforms connect in the background.
@@ -141,6 +141,7 @@ class Service:
             self.gateway.open()
         for channel in parts.channels:
             await channel.start(parts.pipeline)
+        self._serving = True
         self._in_background(self._begin_runs(), "begin-runs")
         self._in_background(self._prune(), "prune")
         self._in_background(self._sweep(), "sweep")
@@ -152,13 +153,13 @@ class Service:
         store = parts.store
         listed = [channel for channel in parts.channels if channel.name not in parts.hidden]
         failure = self._obstacle or store.failure
-        return report(listed, failure, store.salvage, parts.clock.now, self._draining)
+        return report(listed, failure, store.salvage, parts.clock.now, self._serving)
 
     async def close(self) -> None:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""
         parts = self.parts
         log.info("stopping", running=parts.lanes.active)
-        self._draining = True
+        self._serving = False
         if self.gateway is not None:
             self.gateway.stop_intake()
         for channel in parts.channels:

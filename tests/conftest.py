@@ -2,6 +2,7 @@
 
 import atexit
 import ipaddress
+import logging
 import os
 import shutil
 import socket
@@ -41,6 +42,20 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(_FOREIGN_PREFIXES) or name.lower() in _PROXIES:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """A test that sets up the service's logs leaves those of the others alone."""
+    known = logging.root.manager.loggerDict
+    handlers, level = logging.root.handlers[:], logging.root.level
+    levels = {name: logger.level for name, logger in known.items() if isinstance(logger, logging.Logger)}
+    yield
+    logging.root.handlers[:] = handlers
+    logging.root.setLevel(level)
+    for name, logger in known.items():
+        if isinstance(logger, logging.Logger) and logger.level != levels.get(name, logging.NOTSET):
+            logger.setLevel(levels.get(name, logging.NOTSET))
 
 
 @pytest.fixture(autouse=True)

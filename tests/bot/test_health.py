@@ -16,19 +16,23 @@ WORDS = "the store was damaged: kept as /state/hark.db.damaged-1, 42 rows recove
 
 
 def test_a_whole_store_is_not_spoken_of() -> None:
-    assert report((), None, None, lambda: NOW, draining=False).channels == {}
+    assert report((), None, None, lambda: NOW, serving=True).channels == {}
 
 
 def test_a_recovered_store_is_ready_and_says_what_happened() -> None:
-    found = report((), None, FOUND, lambda: NOW, draining=False)
+    found = report((), None, FOUND, lambda: NOW, serving=True)
     assert found.ready
     assert found.channels == {"store": Health(HealthState.READY, 5, WORDS)}
 
 
 def test_a_store_that_cannot_write_is_not_ready_whatever_was_recovered() -> None:
-    found = report((), "the store cannot write: disk full", FOUND, lambda: NOW, draining=False)
+    found = report((), "the store cannot write: disk full", FOUND, lambda: NOW, serving=True)
     assert not found.ready
     assert found.channels["store"].detail == "the store cannot write: disk full"
+
+
+def test_what_does_not_serve_yet_or_any_more_is_not_ready() -> None:
+    assert not report((), None, None, lambda: NOW, serving=False).ready
 
 
 @pytest.mark.parametrize("enabled", [True, False])
