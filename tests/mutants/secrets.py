@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         "secrets/key-of-the-environment-not-masked",
         "bot/cli/run.py",
-        'os.environ.get("ANTHROPIC_API_KEY", "")',
+        'environ.get("ANTHROPIC_API_KEY", "")',
         '""',
         (f"{_TEST}[ANTHROPIC_API_KEY]",),
     ),
