@@ -59,17 +59,16 @@ async def test_the_service_tells_of_its_recovered_store(tmp_path: Path) -> None:
 
 
 async def test_an_owner_is_told_of_a_salvage_once(tmp_path: Path) -> None:
-    config = {"owners": ["telegram:1"]}
-    async with running(tmp_path, config=config) as hark:
+    async with running(tmp_path) as hark:
         await hark.say("hello")
     damage(hark.state / "hark.db")
-    async with running(tmp_path, config=config) as hark:
+    async with running(tmp_path) as hark:
         (told,) = await hark.until_texts(1)
         assert told.startswith("The store was damaged (")
         (kept,) = hark.state.glob("hark.db.damaged-*[0-9]")
         assert str(kept) in told
         await hark.delivered()
-    async with running(tmp_path, config=config) as hark:
+    async with running(tmp_path) as hark:
         await hark.say("hello again")
         await hark.delivered()
         assert hark.rows("SELECT state FROM delivery WHERE source LIKE 'salvage:%'") == [("sent",)]
