@@ -41,18 +41,38 @@ async def test_a_console_that_is_not_enabled_is_not_listed(tmp_path: Path, enabl
         assert ("console" in hark.service.health().channels) is enabled
 
 
-async def test_the_service_tells_of_its_recovered_store(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.say("hello")
-        path = hark.state / "hark.db"
+def damage(path: Path) -> None:
+    """Break the first byte of a store that is closed."""
     with sqlite3.connect(path) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
     content = bytearray(path.read_bytes())
     content[0] ^= 1
     path.write_bytes(content)
+
+
+async def test_the_service_tells_of_its_recovered_store(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("hello")
+    damage(hark.state / "hark.db")
     async with running(tmp_path) as hark:
         health = hark.service.health()
         assert health.ready
         assert health.channels["store"].detail.startswith("the store was damaged: kept as ")
         assert health.channels["store"].detail.endswith(" rows recovered")
+
+
+async def test_an_owner_is_told_of_a_salvage_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("hello")
+    damage(hark.state / "hark.db")
+    async with running(tmp_path) as hark:
+        (told,) = await hark.until_texts(1)
+        assert told.startswith("The store was damaged (")
+        (kept,) = hark.state.glob("hark.db.damaged-*[0-9]")
+        assert str(kept) in told
+        await hark.delivered()
+    async with running(tmp_path) as hark:
+        await hark.say("hello again")
+        await hark.delivered()
+        assert hark.rows("SELECT state FROM delivery WHERE source LIKE 'salvage:%'") == [("sent",)]

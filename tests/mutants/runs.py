@@ -68,7 +68,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/crashed-turns-not-repaired",
         "bot/service.py",
-        "await self._once_written(self._recover)",
+        "await self._once_possible(self._recover)",
         "pass",
         ("tests/bot/test_crashed.py::test_a_turn_of_a_person_goes_on_after_a_crash",),
     ),
@@ -113,5 +113,60 @@ def never_called(pid: int, pid_started: str) -> bool:
         "_KEEP = 0.6",
         "_KEEP = 0.9",
         ("tests/agent/test_context.py::test_a_beginning_that_moves_moves_far_enough_to_stay_a_while",),
+    ),
+    Fault(
+        "runs/attempts-not-summed",
+        "bot/store/rows.py",
+        'STOP_CLOCK = "ran = ran + max',
+        'STOP_CLOCK = "ran = max',
+        ("tests/bot/store/test_running_time.py::test_attempts_are_summed_and_pauses_do_not_count",),
+    ),
+    Fault(
+        "runs/a-crash-counts-as-running",
+        "bot/store/recovery.py",
+        "(_last_sign(db, turn_id), turn_id))",
+        "(int(2e12), turn_id))",
+        ("tests/bot/store/test_running_time.py::test_an_attempt_that_crashed_ran_until_its_last_sign",),
+    ),
+    Fault(
+        "runs/waiting-for-the-store-counts-as-running",
+        "bot/lanes.py",
+        "return await self._release(turn, since)",
+        "return await self._release(turn)",
+        ("tests/bot/test_lanes.py::test_waiting_for_the_store_is_no_running_time",),
+    ),
+    Fault(
+        "runs/each-attempt-has-all-the-time",
+        "agent/runner.py",
+        "self._spec.limits.timeout - self._spec.ran",
+        "self._spec.limits.timeout",
+        ("tests/agent/test_runner.py::test_the_time_of_a_run_is_that_of_all_its_attempts",),
+    ),
+    Fault(
+        "runs/the-sweep-starts-nothing",
+        "bot/lanes.py",
+        """\
+            await self._refill()
+            self._pump()
+""",
+        "            await self._refill()\n",
+        ("tests/bot/test_lanes.py::test_the_sweep_starts_what_a_lost_signal_left",),
+    ),
+    Fault(
+        "runs/the-background-is-woken-as-people",
+        "bot/inbound/pipeline.py",
+        "background=item.message.kind in BACKGROUND",
+        "background=False",
+        ("tests/bot/test_lanes.py::test_what_nobody_wrote_runs_as_soon_as_it_is_accepted[wake]",),
+    ),
+    Fault(
+        "runs/edits-always-too-late",
+        "bot/store/inbox.py",
+        "item = _edited(db, item, conv_id)",
+        'item = replace(item, state="dropped", reason="edited too late")',
+        (
+            "tests/bot/test_inbound.py::test_an_edit_replaces_the_words_of_a_message_that_waits",
+            "tests/crash/test_explorer.py::test_nothing_happens[edit]",
+        ),
     ),
 )
