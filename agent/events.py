@@ -24,7 +24,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRef:
-    """Which run an event belongs to. attempt: from 1, raised when a turn is resumed. parent_run: of a sub-agent."""
+    """Which run an event belongs to, and which one writes. attempt: from 1, raised when a turn is resumed: a run of an
+    earlier one writes nothing any more. parent_run: of a sub-agent."""
 
     run_id: str
     turn_id: str
@@ -43,7 +44,7 @@ class _Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _KeptEvent(_Event):
-    """An event with an id, stored, so that it can be replayed. id: "<turn>/<step>/<ordinal>"."""
+    """An event with an id (see `agent/run_events.py`), stored, so that it can be replayed."""
 
     id: str
 
@@ -58,10 +59,7 @@ class AgentStart(_KeptEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStart(_KeptEvent):
-    """The model begins to answer. A second one for a step without a message_end between means: the first is void.
-
-    id: see `start_id`.
-    """
+    """The model begins to answer. A second one for a step without a message_end between means: the first is void."""
 
     step: int
     type: Literal["message_start"] = "message_start"
@@ -160,12 +158,6 @@ class AgentEnd(_KeptEvent):
     error_kind: str | None = None
     error_message: str | None = None
     type: Literal["agent_end"] = "agent_end"
-
-
-def start_id(run: RunRef, step: int, tries: int = 1) -> str:
-    """The id of a message_start: each has its own, also when an answer begins anew. tries: of this attempt, from 1."""
-    first = f"{run.turn_id}/{step}/0"
-    return first if (run.attempt, tries) == (1, 1) else f"{first}.{run.attempt}.{tries}"
 
 
 KeptEvent = (

@@ -5,24 +5,27 @@ enters here like one that begins. Model errors leave it as ModelError; what to d
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
 
 from agent.context import Context
 from agent.cut import CUT_NOTE, UNSAID_NOTE
 from agent.errors import ErrorKind, ModelError
-from agent.events import MessageEnd, MessageStart, MessageUpdate, Outcome, start_id
+from agent.events import AgentEnd, MessageUpdate, Outcome
 from agent.journal import Cut, Journal
 from agent.message import Message, Part, Text, Thinking, ToolCall
 from agent.models.base import (
     Alive,
     Answer,
     ArgumentsDelta,
+    ModelClient,
     ModelRequest,
     StreamPart,
     TextDelta,
     ThinkingDelta,
 )
+from agent.run_events import message_end, message_start
 from agent.spec import RunSpec
 from agent.text import PairJoiner, visible, well_formed
 from agent.tokens import estimate_text
@@ -37,14 +40,14 @@ LIMIT_CUTS = 2
 
 
 class Loop:
-    """One run of one turn.
+    """One run of one turn. model: asked before each step, for a run may go on with another one.
 
-    step: answers of the turn, cut ones too; answers: whole ones of this run; said: something visible was said;
-    streaming: a model call is under way.
+    step: answers of the turn, cut ones too; answers: whole ones of this run; said: something visible was said.
     """
 
-    def __init__(self, spec: RunSpec, context: Context, journal: Journal) -> None:
+    def __init__(self, spec: RunSpec, context: Context, journal: Journal, model: Callable[[], ModelClient]) -> None:
         self._spec = spec
+        self._model = model
         self._context = context
         self._journal = journal
         self._specs_tokens = estimate_text(spec.system) + sum(
@@ -56,9 +59,8 @@ class Loop:
         self._tries = 0
         self.usage = spec.usage
         self.said = context.said(spec.ref.turn_id)
-        self.streaming = False
 
-    async def run(self) -> Outcome:
+    async def run(self) -> AgentEnd:
         """Work until the turn is finished. Raises ModelError, RunLost, or what the store raises."""
         while True:
             calls = self._context.open_calls()
@@ -67,9 +69,9 @@ class Loop:
             last = self.step >= self._spec.limits.max_steps
             if last and not self._limit_said():
                 self._context.append([await self._journal.note(Message("user", (Text(LIMIT_NOTE),)))])
-            outcome = await self._answer(Outcome.LIMIT if last else Outcome.COMPLETED, allow_calls=not last)
-            if outcome is not None:
-                return outcome
+            end = await self._answer(Outcome.LIMIT if last else Outcome.COMPLETED, allow_calls=not last)
+            if end is not None:
+                return end
 
     def go_on(self, cut: Cut) -> None:
         """Continue behind an answer that broke off."""
@@ -78,44 +80,30 @@ class Loop:
         self.step = cut.step
         self.said = self.said or bool(cut.entries)
 
-    async def _answer(self, outcome: Outcome, *, allow_calls: bool) -> Outcome | None:
-        """One model call, stored; returns the outcome when the turn is finished, which is outcome or less."""
-        spec, step = self._spec, self.step + 1
-        self._context.fit(spec.model.context_window - spec.model.max_output - self._specs_tokens)
+    async def _answer(self, outcome: Outcome, *, allow_calls: bool) -> AgentEnd | None:
+        """One model call, stored; returns the end when the turn is finished, whose outcome is outcome or less."""
+        spec, step, model = self._spec, self.step + 1, self._model()
+        self._context.fit(model.context_window - model.max_output - self._specs_tokens)
         request = ModelRequest(
             system=spec.system,
             messages=self._context.messages(),
             tools=spec.tool_specs,
-            max_output=spec.model.max_output,
-            thinking=spec.model.thinking,
+            max_output=model.max_output,
+            thinking=model.thinking,
             allow_calls=allow_calls,
         )
         self._tries += 1
-        start = MessageStart(run=spec.ref, at=spec.now(), id=start_id(spec.ref, step, self._tries), step=step)
-        await self._journal.emit(start)
-        self.streaming = True
-        try:
-            answer = await self._stream(request, step)
-        finally:
-            self.streaming = False
+        self._journal.begin(message_start(spec.ref, spec.now(), step, self._tries), self._context.cut_text())
+        answer = await self._stream(model, request, step)
         self.usage += answer.usage
-        message = self._checked(answer, allow_calls)
+        message = replace(self._checked(answer, allow_calls), model=model.name)
         note = None
         if answer.stop_reason == "max_output":
             outcome = Outcome.LIMIT
             if allow_calls and self._context.limit_cuts(spec.ref.turn_id) < LIMIT_CUTS:
                 note = Message("user", (Text(CUT_NOTE if message.parts else UNSAID_NOTE),))
-        ended = MessageEnd(
-            run=spec.ref,
-            at=spec.now(),
-            id=f"{spec.ref.turn_id}/{step}/1",
-            step=step,
-            text=message.text,
-            calls=tuple(call.call_id for call in message.tool_calls),
-            stop_reason=answer.stop_reason,
-            usage=answer.usage,
-            cut=note is not None,
-        )
+        reason, cut = answer.stop_reason, note is not None
+        ended = message_end(spec.ref, spec.now(), step, message, stop_reason=reason, usage=answer.usage, cut=cut)
         kept = await self._journal.step(
             message, note=note, usage=self.usage, context_start=self._context.start, outcome=outcome, ended=ended
         )
@@ -124,9 +112,9 @@ class Loop:
         self.answers += 1
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
-        return outcome if kept.finished else None
+        return kept.end
 
-    async def _stream(self, request: ModelRequest, step: int) -> Answer:
+    async def _stream(self, model: ModelClient, request: ModelRequest, step: int) -> Answer:
         """Read one answer; raises ModelError(TIMEOUT) when the model is silent for too long.
 
         The clock of silence stands still while a piece is being handled.
@@ -134,7 +122,7 @@ class Loop:
         loop = asyncio.get_running_loop()
         pairs = PairJoiner()
         idle = self._spec.limits.idle_timeout
-        async with aclosing(self._spec.model.stream(request)) as parts:
+        async with aclosing(model.stream(request)) as parts:
             try:
                 async with asyncio.timeout(None) as silence:
                     while True:
@@ -171,7 +159,7 @@ class Loop:
             delta=delta,
             call_id=call_id,
         )
-        await self._journal.emit(event)
+        await self._journal.update(event)
 
     def _checked(self, answer: Answer, allow_calls: bool) -> Message:
         """The answer as it is stored: call ids unique, no calls where none are allowed, never silently empty.
@@ -199,7 +187,7 @@ class Loop:
                     continue
                 part = Thinking(well_formed(part.text), well_formed(part.signature), well_formed(part.redacted))
             parts.append(part)
-        message = replace(answer.message, parts=tuple(parts), model=self._spec.model.name)
+        message = replace(answer.message, parts=tuple(parts))
         if message.tool_calls or visible(message.text):
             return message
         if answer.stop_reason == "refusal":

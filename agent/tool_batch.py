@@ -13,6 +13,7 @@ from agent.errors import AgentError
 from agent.events import ToolExecutionUpdate
 from agent.journal import CallResult, Journal
 from agent.message import ToolCall, ToolOutput, ToolResult
+from agent.run_events import tool_end, tool_start
 from agent.spec import RunSpec
 from agent.text import well_formed
 from agent.tools.base import CallContext, Parameters, Tool
@@ -24,9 +25,9 @@ async def run_batch(spec: RunSpec, calls: Sequence[ToolCall], context: Context, 
     groups = list(_groups(spec, calls))
     for number, group in enumerate(groups, 1):
         prepared = [_prepare(spec, call) for call in group]
-        ready = [call.call_id for call, item in zip(group, prepared, strict=True) if not isinstance(item, CallResult)]
+        ready = [call for call, item in zip(group, prepared, strict=True) if not isinstance(item, CallResult)]
         if ready:
-            await journal.start_calls(ready)
+            await journal.start_calls([tool_start(spec.ref, spec.now(), step, call) for call in ready])
         try:
             async with asyncio.TaskGroup() as tasks:
                 running = [
@@ -38,7 +39,8 @@ async def run_batch(spec: RunSpec, calls: Sequence[ToolCall], context: Context, 
         except ExceptionGroup as errors:  # only a lost run gets here: it ends all calls of the step
             raise errors.exceptions[0] from None
         results = [item if isinstance(item, CallResult) else item.result() for item in running]
-        context.append(await journal.results(results, batch_done=number == len(groups)))
+        ends = [tool_end(spec.ref, spec.now(), step, call.result, call.state, call.sends) for call in results]
+        context.append(await journal.results(results, ends, batch_done=number == len(groups)))
 
 
 def _groups(spec: RunSpec, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:

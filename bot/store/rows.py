@@ -6,10 +6,11 @@ from typing import Any
 
 from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
 from agent.message import Entry, EntryKind, Message
+from agent.run_events import agent_end
 from agent.tokens import estimate
 from bot.store import codec
 from bot.store.errors import StaleRun
-from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, RunKey, TurnState
+from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, TurnState
 from channels.message import BACKGROUND, ChatKind, Place
 from channels.outgoing import Action
 
@@ -74,14 +75,14 @@ def transcript_of(db: sqlite3.Connection, session_key: str, conv_id: int | None,
     return new_id
 
 
-def check_epoch(db: sqlite3.Connection, run: RunKey) -> tuple[str, str, int, int]:
+def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, str, int, int]:
     """Session key, transcript, conversation and step of a run that still holds its turn; else raises StaleRun."""
     found = db.execute(
         "SELECT session_key, transcript_id, reply_conv, step FROM turn WHERE turn_id=? AND epoch=? AND state='running'",
-        (run.turn_id, run.epoch),
+        (run.turn_id, run.attempt),
     ).fetchone()
     if found is None:
-        raise StaleRun(f"turn {run.turn_id} is not run {run.epoch}'s any more")
+        raise StaleRun(f"turn {run.turn_id} is not run {run.attempt}'s any more")
     return found[0], found[1], found[2], found[3]
 
 
@@ -220,11 +221,10 @@ def end_turn(
         (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, now, turn_id),
     ).fetchone()
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
-    end = AgentEnd(
-        run=run_ref(turn_id, session_key, epoch),
-        at=now,
-        id=f"{turn_id}/end",
-        outcome=outcome,
+    end = agent_end(
+        run_ref(turn_id, session_key, epoch),
+        now,
+        outcome,
         model=model or "",
         usage=codec.load_usage(usage),
         duration=ran / 1000,

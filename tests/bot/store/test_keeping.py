@@ -24,7 +24,7 @@ async def _answered(store: Store, text: str = "hello") -> str:
     """A message, its answer and its delivery, all done; returns the turn."""
     await accept(store, text)
     turn = await claim(store)
-    kept = await store.turns.step(
+    kept, _ = await store.turns.step(
         turn.run,
         Message("assistant", (Text("fine"),)),
         where=PlanIn(turn.conv_id, sending=True),
