@@ -11,7 +11,7 @@ from agent.tokens import estimate
 from bot.store import codec
 from bot.store.errors import StaleRun
 from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, TurnState
-from channels.message import BACKGROUND, ChatKind, Place
+from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
 from channels.outgoing import Action
 
 DELIVERY_COLUMNS = (
@@ -23,6 +23,8 @@ STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL
 """Of a turn whose attempt worked until the moment given; one whose clock stands keeps it."""
 IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
 """True of messages that nobody wrote and of their turns; the turn of a wake is called a beat."""
+IS_CLAIMED = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
+"""True of messages that a claim takes."""
 
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,

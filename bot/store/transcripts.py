@@ -217,7 +217,7 @@ class Reads:
                 return int(db.execute(sql).fetchone()[0])
 
             return Totals(
-                waiting=count("SELECT count(*) FROM inbox WHERE state='waiting' AND kind <> 'command'"),
+                waiting=count(f"SELECT count(*) FROM inbox WHERE state='waiting' AND {rows.IS_CLAIMED}"),
                 running=count("SELECT count(*) FROM turn WHERE state IN ('running','parked') AND state='running'"),
                 undelivered=count("SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"),
                 failed_deliveries=count(f"SELECT count(*) FROM delivery WHERE {_LOST} AND state='failed'"),

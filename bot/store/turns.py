@@ -256,7 +256,7 @@ def _begin(
     while True:
         found = db.execute(
             "SELECT seq, turn_id, conv_id, payload, accepted_at, kind FROM inbox"
-            f" WHERE session_key=? AND state='waiting' AND kind <> 'command' AND ({rows.IN_BACKGROUND}) = ?"
+            f" WHERE session_key=? AND state='waiting' AND {rows.IS_CLAIMED} AND ({rows.IN_BACKGROUND}) = ?"
             " ORDER BY seq LIMIT 1",
             (session_key, background),
         ).fetchone()
@@ -330,7 +330,7 @@ def _take(
         start = agent_start(run, now, model)
         rows.keep_events(db, (start,))
     more = db.execute(
-        "SELECT 1 FROM inbox WHERE session_key=? AND state='waiting' AND kind <> 'command' LIMIT 1", (session_key,)
+        f"SELECT 1 FROM inbox WHERE session_key=? AND state='waiting' AND {rows.IS_CLAIMED} LIMIT 1", (session_key,)
     ).fetchone()
     return Turn(
         run=run,

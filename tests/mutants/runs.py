@@ -4,6 +4,30 @@ from tests.mutants import Fault
 
 FAULTS = (
     Fault(
+        "runs/one-model-for-all-steps",
+        "agent/runner.py",
+        "lambda: self.model)",
+        "lambda: spec.model)",
+        ("tests/bot/test_specs.py::test_the_model_may_change_between_steps",),
+    ),
+    Fault(
+        "runs/one-model-for-all-sessions",
+        "bot/runs/specs.py",
+        "model=self.model_of(turn.session_key)",
+        "model=self.model",
+        ("tests/bot/test_specs.py::test_sessions_may_have_models_of_their_own",),
+    ),
+    Fault(
+        "runs/buttons-shown-to-the-model",
+        "channels/message.py",
+        "{InboundKind.MESSAGE, InboundKind.API}",
+        "{InboundKind.MESSAGE, InboundKind.API, InboundKind.BUTTON}",
+        (
+            "tests/bot/test_inbound.py::"
+            "test_a_button_is_kept_and_neither_shown_to_a_model_nor_taken_for_a_command[Allow once]",
+        ),
+    ),
+    Fault(
         "runs/sweep-removed",
         "bot/service.py",
         "                await self.parts.lanes.sweep()\n",
@@ -96,7 +120,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/calls-not-marked-before-they-run",
         "agent/tool_batch.py",
-        "            await journal.start_calls(ready)\n",
+        "            await journal.start_calls([tool_start(spec.ref, spec.now(), step, call) for call in ready])\n",
         "            pass\n",
         ("tests/agent/test_loop.py::test_a_call_is_stored_as_running_before_it_runs_and_never_both",),
     ),
