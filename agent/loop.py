@@ -12,7 +12,7 @@ from dataclasses import replace
 from agent.context import Context
 from agent.cut import CUT_NOTE, UNSAID_NOTE
 from agent.errors import ErrorKind, ModelError
-from agent.events import AgentEnd, MessageUpdate, Outcome
+from agent.events import AgentEnd, MessageEnd, MessageStart, MessageUpdate, Outcome
 from agent.journal import Cut, Journal
 from agent.message import Message, Part, Text, Thinking, ToolCall
 from agent.models.base import (
@@ -25,7 +25,6 @@ from agent.models.base import (
     TextDelta,
     ThinkingDelta,
 )
-from agent.run_events import message_end, message_start
 from agent.spec import RunSpec
 from agent.text import PairJoiner, visible, well_formed
 from agent.tokens import estimate_text
@@ -93,7 +92,8 @@ class Loop:
             allow_calls=allow_calls,
         )
         self._tries += 1
-        self._journal.begin(message_start(spec.ref, spec.now(), step, self._tries), self._context.cut_text())
+        start = MessageStart(run=spec.ref, at=spec.now(), step=step, tries=self._tries)
+        self._journal.begin(start, self._context.cut_text())
         answer = await self._stream(model, request, step)
         self.usage += answer.usage
         message = replace(self._checked(answer, allow_calls), model=model.name)
@@ -102,8 +102,16 @@ class Loop:
             outcome = Outcome.LIMIT
             if allow_calls and self._context.limit_cuts(spec.ref.turn_id) < LIMIT_CUTS:
                 note = Message("user", (Text(CUT_NOTE if message.parts else UNSAID_NOTE),))
-        reason, cut = answer.stop_reason, note is not None
-        ended = message_end(spec.ref, spec.now(), step, message, stop_reason=reason, usage=answer.usage, cut=cut)
+        ended = MessageEnd(
+            run=spec.ref,
+            at=spec.now(),
+            step=step,
+            text=message.text,
+            calls=tuple(call.call_id for call in message.tool_calls),
+            stop_reason=answer.stop_reason,
+            usage=answer.usage,
+            cut=note is not None,
+        )
         kept = await self._journal.step(
             message, note=note, usage=self.usage, context_start=self._context.start, outcome=outcome, ended=ended
         )
@@ -140,25 +148,17 @@ class Loop:
                 raise ModelError(ErrorKind.TIMEOUT, f"the model was silent for {idle:g} s") from None
 
     async def _tell(self, part: StreamPart, step: int, pairs: PairJoiner) -> None:
+        ref, now = self._spec.ref, self._spec.now()
         match part:
             case TextDelta(text=text):
-                await self._update(step, "text", pairs.feed(text))
+                event = MessageUpdate(run=ref, at=now, step=step, part="text", delta=pairs.feed(text))
             case ThinkingDelta(text=text):
-                await self._update(step, "thinking", well_formed(text))
+                event = MessageUpdate(run=ref, at=now, step=step, part="thinking", delta=well_formed(text))
             case ArgumentsDelta(call_id=call_id, text=text):
-                await self._update(step, "arguments", well_formed(text), well_formed(call_id))
+                delta, of = well_formed(text), well_formed(call_id)
+                event = MessageUpdate(run=ref, at=now, step=step, part="arguments", delta=delta, call_id=of)
             case Alive() | Answer():
-                pass
-
-    async def _update(self, step: int, part: str, delta: str, call_id: str = "") -> None:
-        event = MessageUpdate(
-            run=self._spec.ref,
-            at=self._spec.now(),
-            step=step,
-            part=part,  # type: ignore[arg-type]
-            delta=delta,
-            call_id=call_id,
-        )
+                return
         await self._journal.update(event)
 
     def _checked(self, answer: Answer, allow_calls: bool) -> Message:

@@ -10,10 +10,9 @@ import structlog
 
 from agent.context import Context
 from agent.errors import ErrorKind, ModelError
-from agent.events import AgentEnd, Outcome
+from agent.events import AgentEnd, Notice, Outcome
 from agent.journal import Journal
 from agent.loop import Loop
-from agent.run_events import notice
 from agent.spec import RunSpec
 
 log = structlog.get_logger()
@@ -111,5 +110,5 @@ class Runner:
         again = "going on from there" if kind == "cut" else "trying again"
         detail = f"{what}; {again}{f' in {round(wait, 1):g} s' if wait else ''}." if what not in self._told else ""
         self._told.add(what)
-        spec = self._spec
-        self._journal.tell(notice(spec.ref, spec.now(), self._loop.step, self._notices, kind, detail))
+        ref, now, step = self._spec.ref, self._spec.now(), self._loop.step
+        self._journal.tell(Notice(run=ref, at=now, step=step, number=self._notices, kind=kind, detail=detail))

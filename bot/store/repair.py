@@ -7,10 +7,9 @@ stored as the assistant's words, marked cut; a call that was running has an unkn
 import sqlite3
 
 from agent.cut import CUT_NOTE, INTERRUPTED, NOT_EXECUTED
-from agent.events import KeptEvent, MessageEnd, RunRef
+from agent.events import KeptEvent, MessageEnd, MessageStart, RunRef, ToolExecutionEnd, answer_starts
 from agent.journal import Cut
-from agent.message import Message, Text, ToolResult
-from agent.run_events import answer_ids, message_end, message_start, tool_end
+from agent.message import Message, Text, ToolResult, Usage
 from bot.store import rows
 
 
@@ -27,10 +26,10 @@ def close_cut_answer(
     if not count:
         return Cut(step=step)
     db.execute("UPDATE turn SET step=step+1 WHERE turn_id=?", (turn_id,))
-    words = Message("assistant", (Text(said),))
-    events = (_end_answer(db, turn_id, step + 1, words, now),)
+    events = (_end_answer(db, turn_id, step + 1, said, now),)
     if not said.strip():
         return Cut(step=step + 1, events=events)
+    words = Message("assistant", (Text(said),))
     cut = rows.append_entry(db, transcript_id, "assistant_cut", words, turn_id, step + 1)
     if not go_on:
         return Cut(step=step + 1, entries=(cut,), events=events)
@@ -55,11 +54,13 @@ def close_calls(
     ends = []
     for call_id, name, step, state in found:
         text = INTERRUPTED if state == "running" else NOT_EXECUTED
-        result = ToolResult(call_id, name, text, is_error=True)
-        rows.append_entry(db, transcript_id, "tool_result", Message("tool", (result,)), turn_id, step)
+        result = Message("tool", (ToolResult(call_id, name, text, is_error=True),))
+        rows.append_entry(db, transcript_id, "tool_result", result, turn_id, step)
         db.execute("UPDATE tool_call SET state='cut' WHERE turn_id=? AND call_id=?", (turn_id, call_id))
         if state == "running":
-            ends.append(tool_end(run, now, step, result, "cut"))
+            ends.append(
+                ToolExecutionEnd(run=run, at=now, step=step, call_id=call_id, name=name, state="cut", text=text)
+            )
     rows.keep_events(db, ends)
     return tuple(ends)
 
@@ -90,16 +91,16 @@ def requeue(
     return (*answer.events, *ends)
 
 
-def _end_answer(db: sqlite3.Connection, turn_id: str, step: int, said: Message, now: int) -> MessageEnd:
+def _end_answer(db: sqlite3.Connection, turn_id: str, step: int, said: str, now: int) -> MessageEnd:
     """Keep the end of a cut answer, behind its start: that was told, but perhaps not stored yet."""
     run = _run(db, turn_id)
     begun = db.execute(
         "SELECT 1 FROM event WHERE event_id >= ? AND event_id < ? AND json_extract(body, '$.type')='message_start'",
-        answer_ids(turn_id, step),
+        answer_starts(turn_id, step),
     ).fetchone()
     if not begun:
-        rows.keep_events(db, [message_start(run, now, step)])
-    end = message_end(run, now, step, said, cut=True)
+        rows.keep_events(db, [MessageStart(run=run, at=now, step=step)])
+    end = MessageEnd(run=run, at=now, step=step, text=said, calls=(), stop_reason="other", usage=Usage(), cut=True)
     rows.keep_events(db, [end])
     return end
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
 from agent.message import Entry, EntryKind, Message
-from agent.run_events import agent_end
 from agent.tokens import estimate
 from bot.store import codec
 from bot.store.errors import StaleRun
@@ -223,10 +222,10 @@ def end_turn(
         (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, now, turn_id),
     ).fetchone()
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
-    end = agent_end(
-        run_ref(turn_id, session_key, epoch),
-        now,
-        outcome,
+    end = AgentEnd(
+        run=run_ref(turn_id, session_key, epoch),
+        at=now,
+        outcome=outcome,
         model=model or "",
         usage=codec.load_usage(usage),
         duration=ran / 1000,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import structlog
 from pydantic import ValidationError
 
+from agent.events import first_and_last
 from agent.message import Entry, Message, ToolCall, ToolResult
-from agent.run_events import end_id, start_id
 from bot.store import codec, rows
 from bot.store.database import Database
 from bot.store.values import DeliveryState, LostDelivery, StoredEvent, TurnState, TurnView
@@ -196,7 +196,7 @@ class Reads:
 
         def work(db: sqlite3.Connection) -> int | None:
             # a run that was dropped before it began has an end alone
-            ids = (start_id(run_id), end_id(run_id))
+            ids = first_and_last(run_id)
             return db.execute("SELECT min(seq) FROM event WHERE event_id IN (?,?)", ids).fetchone()[0]  # type: ignore[no-any-return]
 
         return await self._database.read(work)

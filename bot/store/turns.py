@@ -7,10 +7,9 @@ are those of durability.md parts 2 to 4.
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
+from agent.events import AgentEnd, AgentStart, KeptEvent, Outcome, RunRef
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, EntryKind, Message, ToolCall, Usage
-from agent.run_events import agent_start
 from bot.store import codec, repair, rows
 from bot.store.errors import StaleRun
 from bot.store.values import Delivery, PlanIn, Planned, Turn, TurnKind
@@ -327,7 +326,7 @@ def _take(
     run = rows.run_ref(turn_id, session_key, epoch)
     start = None
     if epoch == 1:
-        start = agent_start(run, now, model)
+        start = AgentStart(run=run, at=now, model=model)
         rows.keep_events(db, (start,))
     more = db.execute(
         f"SELECT 1 FROM inbox WHERE session_key=? AND state='waiting' AND {rows.IS_CLAIMED} LIMIT 1", (session_key,)
