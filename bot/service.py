@@ -21,11 +21,11 @@ from bot.agent_api import AgentApi
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.answers import CommandRunner
-from bot.delivery import Outbox
 from bot.health import Report, report
 from bot.inbound.pipeline import Pipeline
-from bot.lanes import Lanes
+from bot.outbox import Outbox
 from bot.replies import notice
+from bot.runs.lanes import Lanes
 from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
 from bot.store.values import Planned

@@ -91,7 +91,7 @@ def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reaso
     """Stop the turns of a session that began with a message before `before`, and drop what waited before it."""
     waiting = db.execute(
         "UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND state='waiting'"
-        " AND kind <> 'command' AND seq < ? RETURNING turn_id",
+        f" AND {rows.IS_CLAIMED} AND seq < ? RETURNING turn_id",
         (reason, session_key, before),
     ).fetchall()
     begun = db.execute(

@@ -77,7 +77,8 @@ class Inbox:
                 " (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) AS seq FROM turn"
                 " WHERE state IN ('queued','running','parked') AND state='queued' AND epoch > 0"
                 f" UNION ALL SELECT session_key, {rows.IN_BACKGROUND}, seq FROM inbox"
-                " WHERE state='waiting' AND kind <> 'command') GROUP BY session_key, background ORDER BY since LIMIT ?",
+                f" WHERE state='waiting' AND {rows.IS_CLAIMED})"
+                " GROUP BY session_key, background ORDER BY since LIMIT ?",
                 (limit,),
             ).fetchall()
             return [(row[0], bool(row[1])) for row in found]
@@ -105,7 +106,7 @@ class Inbox:
 
         def work(db: sqlite3.Connection) -> int:
             found = db.execute(
-                "SELECT count(*) FROM inbox WHERE session_key=? AND state='waiting' AND kind <> 'command'",
+                f"SELECT count(*) FROM inbox WHERE session_key=? AND state='waiting' AND {rows.IS_CLAIMED}",
                 (session_key,),
             ).fetchone()
             return int(found[0])
@@ -140,7 +141,8 @@ class Inbox:
         if message.kind is InboundKind.EDIT and item.state == "waiting":
             item = _edited(db, item, conv_id)
         if item.session_key is not None:
-            transcript = rows.transcript_of(db, item.session_key, conv_id, now, self._new_id())
+            used_in = conv_id if message.by_person else None
+            transcript = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
             if item.turn_id is not None:
                 db.execute(
                     "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"

@@ -9,8 +9,8 @@ from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.store import codec
 from bot.store.errors import StaleRun
-from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, RunKey, TurnState
-from channels.message import BACKGROUND, ChatKind, Place
+from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, TurnState
+from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
 from channels.outgoing import Action
 
 DELIVERY_COLUMNS = (
@@ -22,6 +22,8 @@ STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL
 """Of a turn whose attempt worked until the moment given; one whose clock stands keeps it."""
 IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
 """True of messages that nobody wrote and of their turns; the turn of a wake is called a beat."""
+IS_CLAIMED = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
+"""True of messages that a claim takes."""
 
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
@@ -74,14 +76,14 @@ def transcript_of(db: sqlite3.Connection, session_key: str, conv_id: int | None,
     return new_id
 
 
-def check_epoch(db: sqlite3.Connection, run: RunKey) -> tuple[str, str, int, int]:
+def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, str, int, int]:
     """Session key, transcript, conversation and step of a run that still holds its turn; else raises StaleRun."""
     found = db.execute(
         "SELECT session_key, transcript_id, reply_conv, step FROM turn WHERE turn_id=? AND epoch=? AND state='running'",
-        (run.turn_id, run.epoch),
+        (run.turn_id, run.attempt),
     ).fetchone()
     if found is None:
-        raise StaleRun(f"turn {run.turn_id} is not run {run.epoch}'s any more")
+        raise StaleRun(f"turn {run.turn_id} is not run {run.attempt}'s any more")
     return found[0], found[1], found[2], found[3]
 
 
@@ -223,7 +225,6 @@ def end_turn(
     end = AgentEnd(
         run=run_ref(turn_id, session_key, epoch),
         at=now,
-        id=f"{turn_id}/end",
         outcome=outcome,
         model=model or "",
         usage=codec.load_usage(usage),

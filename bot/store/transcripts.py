@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import structlog
 from pydantic import ValidationError
 
+from agent.events import first_and_last
 from agent.message import Entry, Message, ToolCall, ToolResult
 from bot.store import codec, rows
 from bot.store.database import Database
@@ -195,7 +196,7 @@ class Reads:
 
         def work(db: sqlite3.Connection) -> int | None:
             # a run that was dropped before it began has an end alone
-            ids = (f"{run_id}/start", f"{run_id}/end")
+            ids = first_and_last(run_id)
             return db.execute("SELECT min(seq) FROM event WHERE event_id IN (?,?)", ids).fetchone()[0]  # type: ignore[no-any-return]
 
         return await self._database.read(work)
@@ -216,7 +217,7 @@ class Reads:
                 return int(db.execute(sql).fetchone()[0])
 
             return Totals(
-                waiting=count("SELECT count(*) FROM inbox WHERE state='waiting' AND kind <> 'command'"),
+                waiting=count(f"SELECT count(*) FROM inbox WHERE state='waiting' AND {rows.IS_CLAIMED}"),
                 running=count("SELECT count(*) FROM turn WHERE state IN ('running','parked') AND state='running'"),
                 undelivered=count("SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"),
                 failed_deliveries=count(f"SELECT count(*) FROM delivery WHERE {_LOST} AND state='failed'"),

@@ -7,12 +7,12 @@ are those of durability.md parts 2 to 4.
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from agent.events import AgentEnd, AgentStart, KeptEvent, Outcome
-from agent.journal import CallResult
+from agent.events import AgentEnd, AgentStart, KeptEvent, Outcome, RunRef
+from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, EntryKind, Message, ToolCall, Usage
 from bot.store import codec, repair, rows
 from bot.store.errors import StaleRun
-from bot.store.values import Delivery, PlanIn, Planned, RunKey, StepKept, Turn
+from bot.store.values import Delivery, PlanIn, Planned, Turn, TurnKind
 from bot.store.writer import Writer
 from channels.message import InboundMessage
 
@@ -65,7 +65,7 @@ class Turns:
 
         await self._writer.write(work)
 
-    async def plan(self, run: RunKey, where: PlanIn, blocks: Sequence[Planned]) -> tuple[Delivery, ...]:
+    async def plan(self, run: RunRef, where: PlanIn, blocks: Sequence[Planned]) -> tuple[Delivery, ...]:
         """T5: put blocks of the answer that is being streamed into the ledger."""
         now = self._now()
 
@@ -77,7 +77,7 @@ class Turns:
 
     async def step(
         self,
-        run: RunKey,
+        run: RunRef,
         message: Message,
         *,
         note: Message | None = None,
@@ -87,7 +87,7 @@ class Turns:
         context_start: int,
         events: Sequence[KeptEvent],
         outcome: Outcome,
-    ) -> StepKept:
+    ) -> tuple[Kept, tuple[Delivery, ...]]:
         """T3: an answer with its calls, its last blocks, usage and events; with T7 when nothing is open.
 
         note: the answer was cut, and this line for the model follows it: the turn goes on. outcome applies only if
@@ -96,7 +96,7 @@ class Turns:
         """
         now = self._now()
 
-        def work(db: sqlite3.Connection) -> StepKept:
+        def work(db: sqlite3.Connection) -> tuple[Kept, tuple[Delivery, ...]]:
             _, transcript_id, _, step = rows.check_epoch(db, run)
             step += 1
             entries = []
@@ -117,15 +117,15 @@ class Turns:
             deliveries = rows.plan(db, where, blocks, run.turn_id, now)
             rows.keep_events(db, events)
             if message.tool_calls or note is not None:
-                return StepKept(tuple(entries), deliveries, None)
+                return Kept(tuple(entries), None), deliveries
             steering = _take_steering(db, run.turn_id, transcript_id, self._compose)
             if steering:
-                return StepKept((*entries, *steering), deliveries, None)
-            return StepKept(tuple(entries), deliveries, rows.end_turn(db, run.turn_id, outcome, now))
+                return Kept((*entries, *steering), None), deliveries
+            return Kept(tuple(entries), rows.end_turn(db, run.turn_id, outcome, now)), deliveries
 
         return await self._writer.write(work)
 
-    async def note(self, run: RunKey, text: Message) -> Entry:
+    async def note(self, run: RunRef, text: Message) -> Entry:
         """Add a note of the service to the transcript, for the model to read."""
 
         def work(db: sqlite3.Connection) -> Entry:
@@ -134,7 +134,7 @@ class Turns:
 
         return await self._writer.write(work)
 
-    async def start_calls(self, run: RunKey, call_ids: Sequence[str], events: Sequence[KeptEvent]) -> None:
+    async def start_calls(self, run: RunRef, call_ids: Sequence[str], events: Sequence[KeptEvent]) -> None:
         """Mark calls as running, directly before they are executed."""
 
         def work(db: sqlite3.Connection) -> None:
@@ -147,7 +147,7 @@ class Turns:
 
         await self._writer.write(work)
 
-    async def process_started(self, run: RunKey, call_id: str, pid: int, started: str) -> None:
+    async def process_started(self, run: RunRef, call_id: str, pid: int, started: str) -> None:
         """Remember the process of a call, before it may do anything."""
 
         def work(db: sqlite3.Connection) -> None:
@@ -161,7 +161,7 @@ class Turns:
 
     async def results(
         self,
-        run: RunKey,
+        run: RunRef,
         results: Sequence[CallResult],
         *,
         batch_done: bool,
@@ -190,24 +190,23 @@ class Turns:
 
         return await self._writer.write(work)
 
-    async def cut(self, run: RunKey, events: Sequence[KeptEvent]) -> tuple[repair.Closed, int]:
+    async def cut(self, run: RunRef, events: Sequence[KeptEvent]) -> Cut:
         """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
 
-        Returns what was written, nothing when nothing had been planned, and the turn's step after it.
+        Nothing is written when nothing had been planned.
         """
         now = self._now()
 
-        def work(db: sqlite3.Connection) -> tuple[repair.Closed, int]:
+        def work(db: sqlite3.Connection) -> Cut:
             _, transcript_id, _, step = rows.check_epoch(db, run)
             rows.keep_events(db, events)
-            closed = repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
-            return closed, rows.check_epoch(db, run)[3]
+            return repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
 
         return await self._writer.write(work)
 
     async def finish(
         self,
-        run: RunKey,
+        run: RunRef,
         outcome: Outcome,
         *,
         error_kind: str | None,
@@ -231,7 +230,7 @@ class Turns:
 
         return await self._writer.write(work)
 
-    async def release(self, run: RunKey, until: int | None = None) -> tuple[KeptEvent, ...]:
+    async def release(self, run: RunRef, until: int | None = None) -> tuple[KeptEvent, ...]:
         """Give a turn back to the queue without counting a crash (drain, or a store that could not write).
 
         until: when the run ceased to work, in milliseconds; now, if nothing is said. A turn that is not the
@@ -256,7 +255,7 @@ def _begin(
     while True:
         found = db.execute(
             "SELECT seq, turn_id, conv_id, payload, accepted_at, kind FROM inbox"
-            f" WHERE session_key=? AND state='waiting' AND kind <> 'command' AND ({rows.IN_BACKGROUND}) = ?"
+            f" WHERE session_key=? AND state='waiting' AND {rows.IS_CLAIMED} AND ({rows.IN_BACKGROUND}) = ?"
             " ORDER BY seq LIMIT 1",
             (session_key, background),
         ).fetchone()
@@ -314,9 +313,9 @@ def _take(
     model: str,
 ) -> Turn:
     """Put a queued turn to running under a new epoch."""
-    epoch, session_key, transcript_id, conv_id, step, usage, ran = db.execute(
+    epoch, kind, session_key, transcript_id, conv_id, step, usage, ran = db.execute(
         "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?1), resumed_at=?1"
-        " WHERE turn_id=?2 RETURNING epoch, session_key, transcript_id, reply_conv, step, usage, ran",
+        " WHERE turn_id=?2 RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran",
         (now, turn_id),
     ).fetchone()
     if _before_an_answer(db, turn_id, transcript_id):
@@ -324,15 +323,17 @@ def _take(
     prompt, fingerprint = db.execute(
         "SELECT prompt, fingerprint FROM transcript WHERE transcript_id=?", (transcript_id,)
     ).fetchone()
+    run = rows.run_ref(turn_id, session_key, epoch)
     start = None
     if epoch == 1:
-        start = AgentStart(run=rows.run_ref(turn_id, session_key, epoch), at=now, id=f"{turn_id}/start", model=model)
+        start = AgentStart(run=run, at=now, model=model)
         rows.keep_events(db, (start,))
     more = db.execute(
-        "SELECT 1 FROM inbox WHERE session_key=? AND state='waiting' AND kind <> 'command' LIMIT 1", (session_key,)
+        f"SELECT 1 FROM inbox WHERE session_key=? AND state='waiting' AND {rows.IS_CLAIMED} LIMIT 1", (session_key,)
     ).fetchone()
     return Turn(
-        run=RunKey(turn_id, epoch),
+        run=run,
+        kind=TurnKind(kind),
         session_key=session_key,
         transcript_id=transcript_id,
         message=message,

@@ -7,14 +7,14 @@ _TESTS = "tests/bot/test_delivery.py::test_"
 FAULTS = (
     Fault(
         "delivery/limit-not-passed-before-a-stored-send",
-        "bot/delivery.py",
+        "bot/outbox.py",
         "or channel.pass_limit(place) > 0:",
         "or channel.pass_limit(place) < 0:",
         (f"{_TESTS}a_rate_limit_is_passed_before_a_send_is_begun[hello]",),
     ),
     Fault(
         "delivery/limit-not-passed-before-begin",
-        "bot/delivery.py",
+        "bot/outbox.py",
         "wait = conversation.channel.pass_limit(conversation.place)",
         "wait = 0.0",
         (f"{_TESTS}a_rate_limit_is_passed_before_a_send_is_begun[/help]",),
@@ -35,21 +35,21 @@ FAULTS = (
     ),
     Fault(
         "delivery/not-before-ignored",
-        "bot/delivery.py",
+        "bot/outbox.py",
         "wait = min(following.not_before - self._clock.now(), following.longest) / 1000",
         "wait = 0.0",
         (f"{_TESTS}a_time_to_wait_that_the_platform_told_holds_after_a_restart",),
     ),
     Fault(
         "delivery/fault-of-an-adapter-taken-for-not-sent",
-        "bot/delivery.py",
+        "bot/outbox.py",
         "result = Unknown(str(error) or type(error).__name__)",
         "result = NotSent(1.0, str(error))",
         (f"{_TESTS}a_fault_of_an_adapter_is_a_send_of_unknown_outcome",),
     ),
     Fault(
         "delivery/fault-of-an-adapter-waits-for-the-channel",
-        "bot/delivery.py",
+        "bot/outbox.py",
         "result = Unknown(str(error) or type(error).__name__)",
         "result = NotSent(None, str(error))",
         (f"{_TESTS}a_fault_of_an_adapter_is_a_send_of_unknown_outcome",),

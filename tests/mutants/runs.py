@@ -4,6 +4,30 @@ from tests.mutants import Fault
 
 FAULTS = (
     Fault(
+        "runs/one-model-for-all-steps",
+        "agent/runner.py",
+        "lambda: self.model)",
+        "lambda: spec.model)",
+        ("tests/bot/test_specs.py::test_the_model_may_change_between_steps",),
+    ),
+    Fault(
+        "runs/one-model-for-all-sessions",
+        "bot/runs/specs.py",
+        "model=self.model_of(turn.session_key)",
+        "model=self.model",
+        ("tests/bot/test_specs.py::test_sessions_may_have_models_of_their_own",),
+    ),
+    Fault(
+        "runs/buttons-shown-to-the-model",
+        "channels/message.py",
+        "{InboundKind.MESSAGE, InboundKind.API}",
+        "{InboundKind.MESSAGE, InboundKind.API, InboundKind.BUTTON}",
+        (
+            "tests/bot/test_inbound.py::"
+            "test_a_button_is_kept_and_neither_shown_to_a_model_nor_taken_for_a_command[Allow once]",
+        ),
+    ),
+    Fault(
         "runs/sweep-removed",
         "bot/service.py",
         "                await self.parts.lanes.sweep()\n",
@@ -12,21 +36,21 @@ FAULTS = (
     ),
     Fault(
         "runs/contexts-without-bound",
-        "bot/contexts.py",
+        "bot/runs/contexts.py",
         "while self._tokens > self._max_tokens and self._cached:",
         "while False:",
         ("tests/bot/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
     ),
     Fault(
         "runs/contexts-not-counted",
-        "bot/contexts.py",
+        "bot/runs/contexts.py",
         "self._tokens += context.tokens",
         "self._tokens += 1",
         ("tests/bot/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
     ),
     Fault(
         "runs/contexts-not-kept",
-        "bot/contexts.py",
+        "bot/runs/contexts.py",
         "self._cached[transcript_id] = context",
         "return",
         ("tests/bot/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
@@ -53,14 +77,14 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/background-takes-all-places",
-        "bot/lanes.py",
+        "bot/runs/lanes.py",
         "max(1, places // 2)",
         "places",
         ("tests/bot/test_lanes.py::test_the_background_has_half_of_the_places",),
     ),
     Fault(
         "runs/drain-starts-more",
-        "bot/lanes.py",
+        "bot/runs/lanes.py",
         "        self._open = False\n        if self._refilling",
         "        if self._refilling",
         ("tests/bot/test_lanes.py::test_a_drain_lets_runs_finish_and_cuts_the_rest",),
@@ -88,7 +112,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/stale-context-used",
-        "bot/contexts.py",
+        "bot/runs/contexts.py",
         "turn.entries[0].seq == context.end + 1",
         "True",
         ("tests/agent/test_runner.py::test_an_answer_that_breaks_twice_after_text_ends_in_one_sentence",),
@@ -96,7 +120,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/calls-not-marked-before-they-run",
         "agent/tool_batch.py",
-        "            await journal.start_calls(ready)\n",
+        "            await journal.start_calls([_start(spec, step, call) for call in ready])\n",
         "            pass\n",
         ("tests/agent/test_loop.py::test_a_call_is_stored_as_running_before_it_runs_and_never_both",),
     ),

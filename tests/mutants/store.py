@@ -6,6 +6,13 @@ _SALVAGE = ("tests/bot/store/test_salvage.py::test_every_table_comes_over",)
 
 FAULTS = (
     Fault(
+        "store/programs-count-as-people",
+        "bot/store/inbox.py",
+        "used_in = conv_id if message.by_person else None",
+        "used_in = conv_id",
+        ("tests/bot/store/test_keeping.py::test_where_a_session_was_used_last_is_where_a_person_wrote",),
+    ),
+    Fault(
         "store/synchronous-off",
         "bot/store/database.py",
         "PRAGMA synchronous=FULL",
