@@ -1,5 +1,6 @@
 """A damaged file: the service starts, what is readable comes over, and the file is kept."""
 
+import itertools
 import os
 import random
 import resource
@@ -7,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,9 +44,13 @@ def filled(home: Path) -> Path:
         db.execute("INSERT INTO session (session_key, transcript_id, used_at) VALUES (?,'new',0)", (KEY,))
         for number in range(1, ENTRIES + 1):
             body = codec.dump_message(Message("user", (Text(f"line {number} " + "words " * 20),)))
-            db.execute("INSERT INTO entry VALUES ('new',?,NULL,0,'user',?,1)", (number, body))
+            db.execute(
+                "INSERT INTO entry (transcript_id, seq, kind, body, tokens) VALUES ('new',?,'user',?,1)", (number, body)
+            )
+        sample = message()
+        sample = replace(sample, event_key="m:1", origin=replace(sample.origin, message_id="1"))  # the same size always
         for number in range(1, 301):
-            payload = codec.dump_inbound(message(f"message {number}"))
+            payload = codec.dump_inbound(replace(sample, text=f"message {number}"))
             db.execute(
                 "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, accepted_at, payload,"
                 " state) VALUES ('telegram','bot',?,1,?,'message',0,?,'done')",
@@ -61,10 +67,9 @@ def damaged(path: Path, change: Callable[[bytearray], None]) -> None:
 
 
 def lose(content: bytearray, number: int, word: bytes = b"line") -> None:
-    """Put zeros in place of the page that holds a line, or the next that holds only lines."""
-    page = content.index(b"%s %d " % (word, number)) // PAGE
-    while content[page * PAGE] != LEAF:
-        page += 1
+    """Put zeros in place of the page that holds a line, or of the next that holds only such lines."""
+    pages = (content.index(b"%s %d " % (word, line)) // PAGE for line in itertools.count(number))
+    page = next(page for page in pages if content[page * PAGE] == LEAF)
     content[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
 
 
@@ -158,10 +163,16 @@ def test_rows_between_two_lost_pages_are_found_by_what_other_tables_know_of_them
             )
             db.execute("UPDATE inbox SET turn_id=? WHERE seq=?", (turn, number))
             arguments = f"arguments {number} " + "words " * 20
-            db.execute("INSERT INTO tool_call VALUES (?,'c1',1,0,'read',?,'done',NULL,NULL)", (turn, arguments))
+            db.execute(
+                "INSERT INTO tool_call (turn_id, call_id, step, ordinal, name, args, state)"
+                " VALUES (?,'c1',1,0,'read',?,'done')",
+                (turn, arguments),
+            )
             db.execute("INSERT INTO kv VALUES (?,'mark',?)", (f"telegram:{number:04}", f"offset {number} " + "w" * 90))
-            place = f"{number:04}"
-            db.execute("INSERT INTO conversation VALUES (NULL,'telegram',?,'2','','direct',NULL)", (place,))
+            db.execute(
+                "INSERT INTO conversation (channel, account, chat, kind) VALUES ('telegram',?,'2','direct')",
+                (f"{number:04}",),
+            )
         db.execute("COMMIT")
 
     def spoil(content: bytearray) -> None:
