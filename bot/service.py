@@ -224,8 +224,7 @@ class Service:
     async def _tell_of_salvage(self) -> None:
         found = self.parts.store.salvage
         if found is not None:
-            text = wording.salvaged(found.problem, str(found.kept_as), sum(found.rows.values()))
-            await self.parts.outbox.tell_owner(f"salvage:{found.at}", text)
+            await self.parts.outbox.tell_owner(f"salvage:{found.at}", wording.salvaged(found))
 
     def _give_up(self, channel: str) -> Callable[[str], Sequence[Planned]]:
         found = self.parts.outbox.channel(channel)

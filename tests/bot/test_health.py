@@ -1,6 +1,7 @@
 """What `/readyz` and `hark status` say about the store."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,11 @@ def test_a_recovered_store_is_ready_and_says_what_happened() -> None:
     found = report((), None, FOUND, lambda: NOW, serving=True)
     assert found.ready
     assert found.channels == {"store": Health(HealthState.READY, 5, WORDS)}
+
+
+def test_tables_that_lack_rows_are_named() -> None:
+    found = report((), None, replace(FOUND, lost=("entry",)), lambda: NOW, serving=True)
+    assert found.channels["store"].detail == f"{WORDS}, not all of entry"
 
 
 def test_a_store_that_cannot_write_is_not_ready_whatever_was_recovered() -> None:
@@ -55,4 +61,4 @@ async def test_the_service_tells_of_its_recovered_store(tmp_path: Path) -> None:
         health = hark.service.health()
         assert health.ready
         assert health.channels["store"].detail.startswith("the store was damaged: kept as ")
-        assert health.channels["store"].detail.endswith(" rows recovered")
+        assert health.channels["store"].detail.endswith("nothing of it could be read, so a new store was begun")

@@ -209,14 +209,14 @@ async def test_a_migration_that_breaks_something_is_undone_alone(tmp_path: Path,
 
 
 async def test_a_damaged_store_of_an_earlier_version_is_recovered_and_migrated(tmp_path: Path, later: Later) -> None:
-    for name, place in (("kind", 0), ("version", 63), ("copy", 71)):
+    for name, place in (("format", 18), ("version", 63), ("copy", 71)):
         home = tmp_path / name
         path = await old_store(home)
         content = bytearray(path.read_bytes())
         content[place] ^= 0x55
         path.write_bytes(content)
     later(DATA_ONLY, REBUILT)
-    for name in ("kind", "version", "copy"):
+    for name in ("format", "version", "copy"):
         async with opened(tmp_path / name) as store:
             assert (store.salvage is None) == (name == "copy")
             assert await store.inbox.count_waiting(KEY) == 1
@@ -231,7 +231,7 @@ async def test_a_table_of_a_later_version_is_recovered_like_the_others(tmp_path:
         db.commit()
     content = bytearray(path.read_bytes())
     content[content.index(b"pet 150")] ^= 0xFF
-    content[21] ^= 0x55
+    content[18] ^= 0x55
     path.write_bytes(content)
     found = check(tmp_path, 0)
     assert found is not None
