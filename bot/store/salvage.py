@@ -20,8 +20,8 @@ _HEADER = 100
 """Bytes of the header of a database file."""
 _UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError, MemoryError, OverflowError)
 """How reading damaged rows fails: where SQLite's complaint quotes them, and by lengths and numbers too great, too."""
-_FAR = 40
-"""Doublings of the step over keys that cannot be read."""
+_FAR = 100_000
+"""How many numbers are tried behind a row, or between two, that can be read."""
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
 _HINTS = {"kv": "SELECT DISTINCT channel || ':' || account FROM conversation"}
@@ -190,38 +190,31 @@ class _Table:
 
     def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, name: str) -> None:
         described = target.execute(f"PRAGMA table_info({name})").fetchall()
-        self._columns = [row[1] for row in described]
-        self._types = {row[1]: row[2] for row in described}
-        self._key = [row[1] for row in sorted(described, key=lambda row: row[5]) if row[5]]
+        columns = [row[1] for row in described]
         ((without_rowid,),) = target.execute("SELECT wr FROM pragma_table_list WHERE name=?", (name,)).fetchall()
-        self._number = None if without_rowid else self._key[0] if self._counts(self._key) else "rowid"
-        if self._number == "rowid":
-            self._columns.insert(0, "rowid")
-        names = ", ".join(self._columns)
+        key = sorted((row for row in described if row[5]), key=lambda row: row[5])
+        self._key = [row[1] for row in key]
+        self._numbered = bool(key) and key[-1][2] == "INTEGER"
+        if not without_rowid and not (self._numbered and len(key) == 1):  # rows lie in an order of their own
+            columns.insert(0, "rowid")
+            self._key, self._numbered = ["rowid"], True
+        self._number = columns.index(self._key[-1])
+        names = ", ".join(columns)
         self._select = f"SELECT {names} FROM {name}"
-        self._insert = f"INSERT OR IGNORE INTO {name} ({names}) VALUES ({', '.join('?' * len(self._columns))})"
+        self._insert = f"INSERT OR IGNORE INTO {name} ({names}) VALUES ({', '.join('?' * len(columns))})"
         self._source, self._target, self.name = source, target, name
         self.copied = 0
         self.complete = False
 
-    def _counts(self, key: list[str]) -> bool:
-        """Whether rows can be asked for by a number."""
-        return len(key) == 1 and self._types[key[0]] == "INTEGER"
-
     def copy(self) -> None:
-        """Copy what can be read in the order of the key, from both ends."""
-        if self._number:
-            self.complete = self._walk(self._number)
-            return
-        self.complete = self._take(f"ORDER BY {', '.join(self._key)}")[1]
-        if not self.complete:
-            self._take("ORDER BY " + ", ".join(f"{column} DESC" for column in self._key))
+        """Copy what can be read in the order of the key."""
+        self.complete = self._walk(self._key)
 
     def copy_by_known_keys(self) -> None:
         """Where the order is broken: ask for the rows of every key that another table names in the same column."""
-        if self.complete or self._number:
-            return
         first, *rest = self._key
+        if self.complete or (self._numbered and not rest):
+            return
         others = self._target.execute(
             "SELECT t.name FROM pragma_table_list t, pragma_table_info(t.name) c WHERE t.schema='main' AND c.name=?",
             (first,),
@@ -230,63 +223,31 @@ class _Table:
         if self.name in _HINTS:
             known.append(_HINTS[self.name])
         for (value,) in self._target.execute(" UNION ".join(known)).fetchall():
-            if self._counts(rest):
-                self._walk(rest[0], f"{first}=? AND", value)
-            else:
-                self._take(f"WHERE {first}=?", value)
+            self._walk(rest or self._key, f"{first}=?", value)
+
+    def _walk(self, key: list[str], among: str = "true", *values: object) -> bool:
+        """Copy in the order of a key, from both ends; what lies between, number by number. Returns whether all came."""
+        first, ended = self._take(f"{among} ORDER BY {', '.join(key)}", *values)
+        if ended:
+            return True
+        last, _ = self._take(f"{among} ORDER BY {' DESC, '.join(key)} DESC", *values)
+        if self._numbered and len(key) == 1 and (first or last):
+            low, high = (row[self._number] if row else end for row, end in ((first, 0), (last, _FAR)))
+            if isinstance(low, int) and isinstance(high, int):
+                for number in range(low + 1, min(high, low + _FAR)):
+                    self._take(f"{among} AND {key[0]}=?", *values, number)
+        return False
 
     def _take(self, which: str, *values: object) -> tuple[Row | None, bool]:
         """Copy rows until one cannot be read. Returns the last that could, and whether none is behind it."""
         row: Row | None = None
-        rows = self._rows(which, *values)
-        while True:
-            try:
-                found = next(rows, None)
-            except _UNREADABLE:
-                return row, False
-            if found is None:
-                return row, True
-            row = found
-            with contextlib.suppress(sqlite3.IntegrityError):  # damaged bytes that break a rule of the table
-                self.copied += self._target.execute(self._insert, row).rowcount
-
-    def _rows(self, which: str, *values: object) -> Iterator[Row]:
-        yield from self._source.execute(f"{self._select} {which}", values)
-
-    def _walk(self, key: str, among: str = "", *values: object) -> bool:
-        """Copy in the order of a number; where it cannot be read, go on as near behind as can be."""
-        which, place = f"WHERE {among} {key} > ? ORDER BY {key}", self._columns.index(key)
-        start: int | None = 0
-        whole = True
-        while start is not None:
-            row, ended = self._take(which, *values, start)
-            if ended:
-                return whole
-            whole = False
-            last = row[place] if row else None
-            start = self._behind(f"{which} LIMIT 1", values, max(start, last) if isinstance(last, int) else start)
-        self._take(f"{which} DESC", *values, 0)
-        return False
-
-    def _behind(self, which: str, values: Row, last: int) -> int | None:
-        """The least number from which rows can be read again, found by doubling and halving the step."""
-
-        def readable(number: int) -> bool:
-            try:
-                list(self._rows(which, *values, number))
-            except _UNREADABLE:
-                return False
-            return True
-
-        steps = (1 << power for power in range(_FAR))
-        step: int | None = next((step for step in steps if readable(last + step)), None)
-        if step is None:
-            return None
-        low, high = last + step // 2, last + step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if readable(middle) else (middle, high)
-        return high
+        try:
+            for row in self._source.execute(f"{self._select} WHERE {which}", values):
+                with contextlib.suppress(sqlite3.IntegrityError):  # damaged bytes that break a rule of the table
+                    self.copied += self._target.execute(self._insert, row).rowcount
+        except _UNREADABLE:
+            return row, False
+        return row, True
 
 
 def _drop_orphans(target: sqlite3.Connection) -> None:

@@ -57,8 +57,8 @@ FAULTS = (
     Fault(
         "store/salvage-ends-at-a-damaged-page",
         "bot/store/salvage.py",
-        'start = self._behind(f"{which} LIMIT 1", values, max(start, last) if isinstance(last, int) else start)',
-        "start = None",
+        '                    self._take(f"{among} AND {key[0]}=?", *values, number)\n',
+        "                    pass\n",
         (f"{_SALVAGE}::test_pages_that_cannot_be_read_cost_only_their_own_rows",),
     ),
     Fault(
