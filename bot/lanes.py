@@ -16,7 +16,7 @@ import structlog
 from agent.errors import RunLost
 from agent.events import KeptEvent, Outcome
 from bot.clock import Clock
-from bot.store.errors import StaleRun, StoreUnavailable
+from bot.store.errors import StaleRun, StoreUnavailable, once_available
 from bot.store.store import Store
 from bot.store.values import Turn
 from bot.turns import RunResult, TurnRun
@@ -261,12 +261,7 @@ class Lanes:
         log.error("the store cannot write; the run waits", turn=turn.turn_id)
         since = self._clock.now()
         try:
-            while True:
-                await self._clock.sleep(_PAUSE)
-                try:
-                    return await self._release(turn, since)
-                except StoreUnavailable:
-                    continue
+            await once_available(lambda: self._release(turn, since), lambda _: self._clock.sleep(_PAUSE))
         except asyncio.CancelledError:
             await self._give_back(turn, since)
             raise
