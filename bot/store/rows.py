@@ -9,6 +9,7 @@ from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.store import codec
 from bot.store.errors import StaleRun
+from bot.store.indexes import OPEN_DELIVERY
 from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, TurnState
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
 from channels.outgoing import Action
@@ -22,8 +23,8 @@ STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL
 """Of a turn whose attempt worked until the moment given; one whose clock stands keeps it."""
 IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
 """True of messages that nobody wrote and of their turns; the turn of a wake is called a beat."""
-IS_CLAIMED = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
-"""True of messages that a claim takes."""
+FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
+"""True of messages that a claim takes: a model answers them."""
 
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
@@ -114,7 +115,7 @@ def plan(
     conv_id = moved_to or where.conv_id
     begin = "sent" if kind == ChatKind.API else "planned"
     if where.sending and begin == "planned" and moved_to is None:
-        older = "SELECT 1 FROM delivery WHERE conv_id=? AND state IN ('planned','sending','unknown') LIMIT 1"
+        older = f"SELECT 1 FROM delivery WHERE conv_id=? AND {OPEN_DELIVERY} LIMIT 1"
         begin = "planned" if db.execute(older, (conv_id,)).fetchone() else "sending"
     made = []
     for block in blocks:
@@ -197,6 +198,14 @@ def tell_owner(db: sqlite3.Connection, notice: OwnerNotice, now: int, besides: i
         return False
     plan(db, PlanIn(conv_id), notice.blocks(place_of(db, conv_id)), None, now)
     return True
+
+
+def set_value(db: sqlite3.Connection, scope: str, key: str, value: str) -> None:
+    """Write one of the values that have no table of their own."""
+    db.execute(
+        "INSERT INTO kv (scope, key, value) VALUES (?,?,?) ON CONFLICT (scope, key) DO UPDATE SET value=excluded.value",
+        (scope, key, value),
+    )
 
 
 def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> None:

@@ -194,14 +194,6 @@ class PlanIn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leftover:
-    """A process that a crash left behind: ended only if both pid and start time are the same."""
-
-    pid: int
-    started: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
     """What a stop did. running: a run was cut; dropped: how many messages waited.
 
@@ -229,13 +221,3 @@ class TurnView:
     accepted_at: int
     started_at: int | None
     ended_at: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredEvent:
-    """A kept agent event. seq: order of storing; body: its JSON."""
-
-    seq: int
-    event_id: str
-    type: str
-    body: str

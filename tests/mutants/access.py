@@ -99,7 +99,7 @@ FAULTS = (
     ),
     Fault(
         "access/what-others-said-is-replayed",
-        "bot/store/transcripts.py",
+        "bot/store/events.py",
         "instr(session_key, ?5) = 1",
         "?5 = ?5",
         ("tests/bot/gateway/test_access.py::test_without_a_token_nothing_is_heard_of_other_sessions",),

@@ -43,7 +43,7 @@ FAULTS = (
     ),
     Fault(
         "models/a-cut-answer-is-two-texts",
-        "bot/store/transcripts.py",
+        "bot/store/views.py",
         " or (step == last + 1 and last in cut)",
         "",
         (f"{_ENDED_EARLY}an_answer_at_the_limit_of_output_goes_on",),

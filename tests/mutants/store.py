@@ -2,7 +2,8 @@
 
 from tests.mutants import Fault
 
-_SALVAGE = ("tests/bot/store/test_salvage.py::test_every_table_comes_over",)
+_SALVAGE = "tests/bot/store/test_salvage.py"
+_BETWEEN = "test_rows_between_two_lost_pages_are_found_by_what_other_tables_know_of_them"
 
 FAULTS = (
     Fault(
@@ -56,32 +57,51 @@ FAULTS = (
     Fault(
         "store/mark-not-stored",
         "bot/store/inbox.py",
-        "            if mark:\n",
-        "            if mark and not batch:\n",
+        "        if mark:\n",
+        "        if mark and not batch:\n",
         ("tests/bot/store/test_keeping.py::test_an_event_is_stored_once_and_its_mark_with_it",),
     ),
     Fault(
-        "store/salvage-without-deliveries",
+        "store/salvage-ends-at-a-damaged-page",
         "bot/store/salvage.py",
-        "for (name,) in target.execute(_TABLES)]",
-        'for (name,) in target.execute(_TABLES) if name != "delivery"]',
-        _SALVAGE,
+        '                    self._take(f"{among} AND {key[0]}=?", *values, number)\n',
+        "                    pass\n",
+        (f"{_SALVAGE}::test_pages_that_cannot_be_read_cost_only_their_own_rows",),
     ),
     Fault(
-        "store/salvage-without-tool-calls",
+        "store/salvage-without-known-keys",
         "bot/store/salvage.py",
-        """self._take(f"ORDER BY {', '.join(self._key)}")[1]""",
-        "True",
-        _SALVAGE,
+        "            table.copy_by_known_keys()\n",
+        "            pass\n",
+        (f"{_SALVAGE}::{_BETWEEN}",),
     ),
     Fault(
         "store/salvage-without-poll-offset",
         "bot/store/salvage.py",
-        "if self.name in _HINTS:",
-        "if False:",
-        (
-            "tests/bot/store/test_salvage.py::test_rows_between_two_lost_pages_are_found_by_what_other_tables_know_of_them",
-        ),
+        """{"kv": "SELECT DISTINCT channel || ':' || account FROM conversation"}""",
+        "dict[str, str]()",
+        (f"{_SALVAGE}::{_BETWEEN}",),
+    ),
+    Fault(
+        "store/salvage-silent-about-what-was-lost",
+        "bot/store/salvage.py",
+        "if not t.complete",
+        "if False",
+        (f"{_SALVAGE}::test_pages_that_cannot_be_read_cost_only_their_own_rows",),
+    ),
+    Fault(
+        "store/migration-loses-turns",
+        "bot/store/migrations/0005_breadth.sql",
+        "resumed_at FROM turn;",
+        "resumed_at FROM turn WHERE state='running';",
+        ("tests/bot/store/test_migrate.py::test_a_store_of_each_earlier_version_keeps_its_rows_and_goes_on",),
+    ),
+    Fault(
+        "store/predicate-unlike-its-index",
+        "bot/store/indexes.py",
+        "OPEN_TURN = \"state IN ('queued','running','parked')\"",
+        "OPEN_TURN = \"state IN ('queued','parked','running')\"",
+        ("tests/bot/store/test_indexes.py::test_a_predicate_is_that_of_an_index",),
     ),
     Fault(
         "store/a-read-that-fails-ends-the-start",
@@ -186,15 +206,6 @@ FAULTS = (
         "migrate(target, version)",
         "migrate(target)",
         ("tests/bot/store/test_migrate.py::test_a_damaged_store_of_an_earlier_version_is_recovered_and_migrated",),
-    ),
-    Fault(
-        "store/salvage-without-known-keys",
-        "bot/store/salvage.py",
-        "table.copy_by_known_keys()",
-        "pass",
-        (
-            "tests/bot/store/test_salvage.py::test_rows_between_two_lost_pages_are_found_by_what_other_tables_know_of_them",
-        ),
     ),
     Fault(
         "store/a-short-file-is-taken-for-a-store",
