@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from bot.bus import EventBus
 from bot.clock import Clock
-from bot.delivery import Outbox
 from bot.inbound.access import PERSON
 from bot.inbound.pipeline import Pipeline
 from bot.lanes import Lanes
@@ -42,13 +41,10 @@ class IdempotencyConflict(Exception):
 class AgentApi:
     """One per service."""
 
-    def __init__(
-        self, store: Store, pipeline: Pipeline, lanes: Lanes, outbox: Outbox, bus: EventBus, clock: Clock
-    ) -> None:
+    def __init__(self, store: Store, pipeline: Pipeline, lanes: Lanes, bus: EventBus, clock: Clock) -> None:
         self._store = store
         self._pipeline = pipeline
         self._lanes = lanes
-        self._outbox = outbox
         self._bus = bus
         self._clock = clock
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.models import registry as models
 from agent.models.base import ModelClient, ThinkingLevel
@@ -32,7 +32,7 @@ from bot.inbound.pipeline import Pipeline, Routing
 from bot.lanes import Lanes
 from bot.replies import Cutting
 from bot.running import Preparing, PromptParts
-from bot.service import Part, Parts, Service, Signals
+from bot.service import Parts, Service
 from bot.store.errors import StoreUnavailable, passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
@@ -40,6 +40,9 @@ from bot.turns import Workshop
 from channels.base import Channel
 from channels.console.adapter import ConsoleChannel
 from channels.session_key import DmScope, link_index, session_key
+
+if TYPE_CHECKING:
+    from bot.gateway.server import Gateway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +116,8 @@ def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: 
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
     registry = builtin.build(status.text)
     commands = CommandRunner(store, outbox, lanes, bus, clock, registry, partial(is_owner, config.owners))
-    pipeline = Pipeline(store, _routing(config), registry, Signals(lanes, commands, outbox))
-    api = AgentApi(store, pipeline, lanes, outbox, bus, clock)
+    pipeline = Pipeline(store, _routing(config), registry, lanes, commands, outbox)
+    api = AgentApi(store, pipeline, lanes, bus, clock)
     service = Service(
         Parts(
             store=store,
@@ -148,7 +151,7 @@ def _gateway(
     health: Callable[[], Report],
     channels: Sequence[Channel],
     status: Status,
-) -> Part:
+) -> "Gateway":
     from bot.gateway.server import Gateway, GatewaySettings
 
     console = next((channel for channel in channels if isinstance(channel, ConsoleChannel)), None)
