@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.models import registry as models
 from agent.models.base import ModelClient, ThinkingLevel
+from agent.models.spec import ModelSpec
 from agent.spec import Limits
 from agent.tools.base import Tool
 from agent.tools.registry import Toolset, ToolSettings, tools_for
@@ -199,11 +200,11 @@ def _workshop(
     )
 
 
-def _model_spec(chosen: ChosenModel, thinking: str) -> models.ModelSpec:
+def _model_spec(chosen: ChosenModel, thinking: str) -> ModelSpec:
     level: ThinkingLevel = "off"
     if chosen.thinking and thinking != "auto":
         level = thinking  # type: ignore[assignment]
-    return models.ModelSpec(
+    return ModelSpec(
         provider=chosen.provider_name,
         api=chosen.api,
         model=chosen.model,

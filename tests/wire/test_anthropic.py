@@ -11,7 +11,8 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import Image, Message, Text, Thinking, ToolResult
 from agent.models.base import Answer, ModelClient, ModelRequest, StreamPart, TextDelta, ThinkingDelta
-from agent.models.registry import ModelSpec, build
+from agent.models.registry import build
+from agent.models.spec import ModelSpec
 from tests.agent.models.makers import PNG, READ, WRITE, request, user
 from tests.standins.anthropic_server import AnthropicServer
 from tests.standins.proxy import FaultProxy

@@ -11,7 +11,8 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Text, Thinking, ToolResult
 from agent.models.base import Answer, ModelClient, ModelRequest, StreamPart, TextDelta
-from agent.models.registry import ModelSpec, build
+from agent.models.registry import build
+from agent.models.spec import ModelSpec
 from tests.agent.models.makers import PNG, request, user
 from tests.standins.openai_server import OllamaServer, OpenAIServer
 from tests.standins.proxy import FaultProxy

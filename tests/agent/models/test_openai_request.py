@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.message import Message, Text, Thinking, ToolResult
-from agent.models.openai_chat import AnswerReader, body_of
+from agent.models.openai_chat import ChunkReader, body_of
 from tests.agent.models.makers import PNG, assistant, call, chunks, prefixes, read, request, results, spec, user
 
 LOCAL = spec("openai-chat", base_url="http://127.0.0.1:11434/v1")
@@ -107,7 +107,7 @@ def test_ids_of_others_are_made_to_fit() -> None:
 def test_what_a_server_wants_back_with_a_call_goes_back_to_its_own_model() -> None:
     extra = {"google": {"thought_signature": "Cg=="}}
     piece = {"index": 0, "id": "c1", "extra_content": extra, "function": {"name": "read", "arguments": "{}"}}
-    reader = AnswerReader("house/some-model", set(), lambda: "made")
+    reader = ChunkReader("house/some-model", set(), lambda: "made")
     read(reader, chunks({"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "stop"}]}, "[DONE]"))
     answer = reader.answer()
     assert answer is not None
