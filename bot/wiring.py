@@ -139,39 +139,28 @@ def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: 
         )
     )
     if around.gateway:
-        service.gateway = _gateway(config, around, api, store, bus, service.health, channels, status)
+        service.gateway = _gateway(config, around, service.parts, service.health, status)
     return service
 
 
 def _gateway(
-    config: Config,
-    around: Surroundings,
-    api: AgentApi,
-    store: Store,
-    bus: EventBus,
-    health: Callable[[], Report],
-    channels: Sequence[Channel],
-    status: Status,
+    config: Config, around: Surroundings, parts: Parts, health: Callable[[], Report], status: Status
 ) -> "Gateway":
+    from bot.gateway.app import Served
     from bot.gateway.server import Gateway, GatewaySettings
 
-    console = next((channel for channel in channels if isinstance(channel, ConsoleChannel)), None)
+    console = next((channel for channel in parts.channels if isinstance(channel, ConsoleChannel)), None)
     token = config.gateway.token
     settings = GatewaySettings(
+        socket=config.state / SOCKET,
         host=config.gateway.host,
         port=None if around.only_local else config.gateway.port,
         token=token.get_secret_value() if token else None,
     )
-    return Gateway(
-        api=api,
-        reads=store.reads,
-        bus=bus,
-        health=health,
-        status=status.view,
-        settings=settings,
-        socket_path=config.state / SOCKET,
-        console=console,
+    served = Served(
+        api=parts.api, reads=parts.store.reads, bus=parts.bus, health=health, status=status.view, console=console
     )
+    return Gateway(served, settings)
 
 
 def _workshop(

@@ -8,7 +8,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 
-class Problem(Exception):
+class HttpProblem(Exception):
     """A request that is not fulfilled; becomes `{"error": {"code", "message", "hint"}}` with this status.
 
     code: for programs, never changed. message: what is wrong, in a sentence. hint: what to do about it, may be empty.
@@ -30,21 +30,19 @@ class Problem(Exception):
         return answer(body, self.status, self.headers)
 
 
-def answer(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON answer."""
+def answer(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer. body: a mapping or a dataclass."""
     return Response(to_json(body), status, headers, media_type="application/json")
 
 
-def moment(at: int | None) -> str | None:
+def moment(at: int) -> str:
     """Milliseconds since the epoch as ISO 8601 in UTC, such as 2026-01-31T12:00:00.250Z."""
-    if at is None:
-        return None
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
 
 
-def store_unavailable(*, reading: bool) -> Problem:
+def store_unavailable(*, reading: bool) -> HttpProblem:
     """Nothing was read or written: the same request may work soon."""
-    return Problem(
+    return HttpProblem(
         503,
         "store_unavailable",
         "The store cannot be read right now." if reading else "The store cannot write right now; nothing was accepted.",
@@ -53,9 +51,9 @@ def store_unavailable(*, reading: bool) -> Problem:
     )
 
 
-def starting() -> Problem:
+def starting() -> HttpProblem:
     """What a crash left is not repaired yet, or the store not open."""
-    return Problem(
+    return HttpProblem(
         503,
         "starting",
         "Hark is starting; nothing was accepted.",
@@ -64,11 +62,11 @@ def starting() -> Problem:
     )
 
 
-def no_such_run() -> Problem:
+def no_such_run() -> HttpProblem:
     """The run id of the path is nobody's."""
-    return Problem(404, "no_such_run", "There is no run of that id.")
+    return HttpProblem(404, "no_such_run", "There is no run of that id.")
 
 
-def not_yet(what: str) -> Problem:
+def not_yet(what: str) -> HttpProblem:
     """A route that a later version has."""
-    return Problem(404, "not_in_this_version", f"{what} is not in this version yet.")
+    return HttpProblem(404, "not_in_this_version", f"{what} is not in this version yet.")
