@@ -164,12 +164,6 @@ def test_an_error_event_in_the_middle() -> None:
     assert raised.value.kind is ErrorKind.OVERLOADED
 
 
-def test_half_a_line_is_a_broken_connection() -> None:
-    with pytest.raises(ModelError) as raised:
-        read(EventReader("house/m"), events(START) + b'event: content_block_delta\ndata: {"type": "content_bl')
-    assert raised.value.kind is ErrorKind.NETWORK
-
-
 def test_an_answer_that_begins_anew_is_a_broken_one() -> None:
     """Nothing of the second half is shown: what was said of the first stands, and the model goes on from there."""
     half = (opened(0, type="text", text=""), delta(0, "text_delta", text="half"))

@@ -243,9 +243,3 @@ def test_errors_in_the_middle(error: dict[str, Any], kind: ErrorKind) -> None:
     with pytest.raises(ModelError) as raised:
         read(reader_of(), chunks(delta(content="half"), error))
     assert raised.value.kind is kind
-
-
-def test_half_a_line_is_a_broken_connection() -> None:
-    with pytest.raises(ModelError) as raised:
-        read(reader_of(), chunks(delta(content="x")) + b'data: {"choi')
-    assert raised.value.kind is ErrorKind.NETWORK
