@@ -34,7 +34,6 @@ class _Terminal:
         self._gone = False
 
     async def show(self, block: ConsoleBlock) -> bool:
-        """See Listener."""
         if self._gone:
             return False
         shown: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

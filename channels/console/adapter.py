@@ -70,17 +70,15 @@ class ConsoleChannel:
         self._health = Health(HealthState.STARTING, now())
 
     async def start(self, sink: Sink) -> None:
-        """See Channel."""
         self._sink = sink
         self._health = Health(HealthState.READY, self._now())
         if self._listeners:
             sink.can_send(self.name)
 
     async def stop_intake(self) -> None:
-        """See Channel."""
+        """It takes nothing in by itself."""
 
     async def close(self) -> None:
-        """See Channel."""
         self._health = Health(HealthState.DOWN, self._now())
 
     def attach(self, listener: Listener) -> Callable[[], None]:
@@ -91,15 +89,14 @@ class ConsoleChannel:
         return lambda: self._listeners.remove(listener)
 
     def render(self, text: str) -> Sequence[str]:
-        """See Channel. A terminal knows its own width and colours, so it renders the Markdown itself."""
+        """A terminal knows its own width and colours, so it renders the Markdown itself."""
         return (text,)
 
     def pass_limit(self, place: Place) -> float:
-        """See Channel."""
         return 0.0
 
     async def send(self, outgoing: Outgoing) -> SendResult:
-        """See Channel. Sent when one terminal at least has the block."""
+        """Sent when one terminal at least has the block."""
         block = ConsoleBlock(
             delivery_id=outgoing.delivery_id,
             text=outgoing.body,
@@ -111,12 +108,11 @@ class ConsoleChannel:
         return Sent() if any(shown) else NotSent(None, "no terminal is open")
 
     async def settle(self, outgoing: Outgoing) -> SendResult:
-        """See Channel. A terminal that was writing has most likely written."""
+        """A terminal that was writing has most likely written."""
         return Sent()
 
     async def working(self, place: Place) -> None:
-        """See Channel. A terminal shows the events of the run instead."""
+        """A terminal shows the events of the run instead."""
 
     def health(self) -> Health:
-        """See Channel."""
         return self._health
