@@ -51,7 +51,6 @@ class RunHandle:
     """A run that is under way."""
 
     turn: Turn
-    background: bool
     task: "asyncio.Task[None]"
     run: TurnRun | None = None
 
@@ -64,11 +63,6 @@ class RunHandle:
     def is_streaming(self) -> bool:
         """A model call is under way."""
         return self.run is not None and self.run.runner.loop.streaming
-
-    @property
-    def is_compacting(self) -> bool:
-        """The context is being summarised: not in this version, the place is kept."""
-        return False
 
     def stop(self) -> None:
         """End the run at once. The store is told first, by whoever stops it: this only hurries."""
@@ -216,7 +210,7 @@ class Lanes:
             return
         task = asyncio.current_task()
         assert task is not None
-        handle = RunHandle(turn, background, task)
+        handle = RunHandle(turn, task)
         self._handles[session_key] = handle
         again = True
         try:

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from agent.events import AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate
 from agent.text import well_formed
 from bot.cli.local import FAILED, USAGE, carry_out, service
-from bot.cli.terminal.client import Client, Rejected, Told, Unreachable
+from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
 from bot.cli.terminal.safe_text import clean
 from bot.cli.terminal.standard_input import LARGEST, whole
 from bot.config.checks import model_problem
@@ -121,7 +121,7 @@ async def _one_turn(
             await asyncio.wait([following])
 
 
-async def _follow(told: AsyncIterator[Told], run_id: str, words: "_Words | None") -> None:
+async def _follow(told: AsyncIterator[Received], run_id: str, words: "_Words | None") -> None:
     with contextlib.suppress(Unreachable, BrokenPipeError):  # the run goes on when nobody reads any more
         async for event in told:
             if words is None or (isinstance(event, AgentEvent) and event.run.run_id == run_id and words.hear(event)):

@@ -23,7 +23,7 @@ TAKE_SECONDS = 10.0
 
 
 class _Terminal:
-    """One attached terminal; implements `channels.console.adapter.Listener`.
+    """One attached terminal; implements `channels.console.adapter.AttachedTerminal`.
 
     items: blocks, and events that came together; None at the end. One at a time: the bus and the ledger hold the rest.
     """

@@ -45,7 +45,7 @@ class ConsoleQuestion:
     answer: str | None = None
 
 
-class Listener(Protocol):
+class AttachedTerminal(Protocol):
     """An attached terminal."""
 
     async def show(self, block: ConsoleBlock) -> bool:
@@ -66,13 +66,13 @@ class ConsoleChannel:
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
         self._sink: Sink | None = None
-        self._listeners: list[Listener] = []
+        self._terminals: list[AttachedTerminal] = []
         self._health = Health(HealthState.STARTING, now())
 
     async def start(self, sink: Sink) -> None:
         self._sink = sink
         self._health = Health(HealthState.READY, self._now())
-        if self._listeners:
+        if self._terminals:
             sink.can_send(self.name)
 
     async def stop_intake(self) -> None:
@@ -81,12 +81,12 @@ class ConsoleChannel:
     async def close(self) -> None:
         self._health = Health(HealthState.DOWN, self._now())
 
-    def attach(self, listener: Listener) -> Callable[[], None]:
+    def attach(self, terminal: AttachedTerminal) -> Callable[[], None]:
         """Hand blocks to this terminal from now on, those that waited first. Returns what detaches it."""
-        self._listeners.append(listener)
+        self._terminals.append(terminal)
         if self._sink is not None:
             self._sink.can_send(self.name)
-        return lambda: self._listeners.remove(listener)
+        return lambda: self._terminals.remove(terminal)
 
     def render(self, text: str) -> Sequence[str]:
         """A terminal knows its own width and colours, so it renders the Markdown itself."""
@@ -104,7 +104,7 @@ class ConsoleChannel:
             said=outgoing.said,
             planned_at=outgoing.planned_at,
         )
-        shown = await asyncio.gather(*(listener.show(block) for listener in self._listeners))
+        shown = await asyncio.gather(*(terminal.show(block) for terminal in self._terminals))
         return Sent() if any(shown) else NotSent(None, "no terminal is open")
 
     async def settle(self, outgoing: Outgoing) -> SendResult:

@@ -27,7 +27,7 @@ FAULTS = (
     Fault(
         "commands/not-carried-out-after-a-restart",
         "bot/service.py",
-        "await parts.commands.recover()",
+        "await self._once_possible(parts.commands.recover)",
         "pass",
         ("tests/bot/test_commands.py::test_a_command_that_was_accepted_before_the_end_is_carried_out_after_the_start",),
     ),

@@ -18,7 +18,7 @@ from bot.gateway.unix_socket import address
 from bot.gateway.views import ReadinessView, RunView, StatusView
 from channels.console.adapter import ConsoleBlock, ConsoleQuestion
 
-Told = ConsoleBlock | ConsoleQuestion | AgentEvent
+Received = ConsoleBlock | ConsoleQuestion | AgentEvent
 """What a stream brings."""
 
 _PATIENCE = 10.0
@@ -91,19 +91,19 @@ class Client:
         return _status.validate_json(await self._ask("GET", "/v1/status"))
 
     @contextlib.asynccontextmanager
-    async def console(self) -> AsyncIterator[AsyncIterator[Told]]:
+    async def console(self) -> AsyncIterator[AsyncIterator[Received]]:
         """Be a terminal while the context lasts: blocks delivered to it, and questions and events of its session."""
         async with self._stream("/v1/console", {}) as told:
             yield told
 
     @contextlib.asynccontextmanager
-    async def events(self, session: str) -> AsyncIterator[AsyncIterator[Told]]:
+    async def events(self, session: str) -> AsyncIterator[AsyncIterator[Received]]:
         """What happens in a session (a name or a key) while the context lasts."""
         async with self._stream("/v1/events", {"session": session}) as told:
             yield told
 
     @contextlib.asynccontextmanager
-    async def _stream(self, path: str, query: dict[str, str]) -> AsyncIterator[AsyncIterator[Told]]:
+    async def _stream(self, path: str, query: dict[str, str]) -> AsyncIterator[AsyncIterator[Received]]:
         with _reworded():
             async with self._http.sse(path, params=query, max_event_size=None, timeout=_SILENCE) as source:
                 if not source.response.is_success:
@@ -120,7 +120,7 @@ class Client:
         return response.content
 
 
-async def _decoded(source: httpx2.EventSource) -> AsyncIterator[Told]:
+async def _decoded(source: httpx2.EventSource) -> AsyncIterator[Received]:
     async for sent in source:
         if sent.event == "block":
             yield _block.validate_json(sent.data)

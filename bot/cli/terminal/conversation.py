@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from uuid import uuid4
 
-from bot.cli.terminal.client import Client, Rejected, Told, Unreachable
+from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
 from bot.gateway.views import ChannelView
 from channels.console.adapter import ConsoleBlock, ConsoleQuestion
 from channels.session_key import console_key
@@ -43,7 +43,7 @@ class Platform:
     text: str
 
 
-Heard = Told | Link | Platform
+Heard = Received | Link | Platform
 
 
 class Conversation:
@@ -115,7 +115,7 @@ class Conversation:
             if not found:
                 raise
 
-    def _is_new(self, heard: Told) -> bool:
+    def _is_new(self, heard: Received) -> bool:
         """Whether it was not heard before: a block that a dying connection still brought is delivered again."""
         match heard:
             case ConsoleBlock():
