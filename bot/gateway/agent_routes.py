@@ -13,7 +13,7 @@ from starlette.responses import Response
 from bot import wording
 from bot.agent_api import OPEN, AgentApi, IdempotencyConflict, Submission
 from bot.gateway.access import Caller, caller
-from bot.gateway.answers import HttpProblem, answer, moment, no_such_run
+from bot.gateway.answers import HttpProblem, answer, moment, unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.views import RunView
 from bot.inbound.access import OWNER, PERSON
@@ -142,12 +142,10 @@ class AgentRoutes:
 
     def _refuse_when_stopping(self) -> None:
         if not self.intake:
-            raise HttpProblem(
-                503,
+            raise unavailable(
                 "stopping",
                 "The service is stopping; nothing was accepted.",
                 "Send the same request again when it is back.",
-                {"Retry-After": "5"},
             )
 
 
@@ -218,7 +216,7 @@ def _wait_of(request: Request) -> float | None:
 def seen_by(caller: Caller, view: TurnView | None) -> TurnView:
     """The run, as this caller may see it. Raises HttpProblem: one not open to them is as if it were not there."""
     if view is None or not view.session_key.startswith(caller.sessions):
-        raise no_such_run()
+        raise HttpProblem(404, "no_such_run", "There is no run of that id.")
     return view
 
 

@@ -14,7 +14,7 @@ from bot.bus import EventBus
 from bot.gateway import console_stream
 from bot.gateway.access import Caller, caller, not_open
 from bot.gateway.agent_routes import AgentRoutes, resolve_session, seen_by
-from bot.gateway.answers import HttpProblem, answer, moment, not_yet, store_unavailable
+from bot.gateway.answers import HttpProblem, answer, moment, unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.event_stream import EventStreams, Filter
 from bot.gateway.sse import EventStreamResponse, read_id
@@ -84,13 +84,9 @@ class Routes:
         served = self._served
         return EventStreamResponse(console_stream.chunks(self._served.console, served.reads, served.bus, self._closing))
 
-    async def metrics(self, request: Request) -> Response:
-        """GET /metrics: the name is taken."""
-        raise not_yet("/metrics")
-
-    async def completions(self, request: Request) -> Response:
-        """POST /v1/chat/completions: the name is taken."""
-        raise not_yet("/v1/chat/completions")
+    async def later(self, request: Request) -> Response:
+        """What a later version has: the name is taken."""
+        raise HttpProblem(404, "not_in_this_version", f"{request.url.path} is not in this version yet.")
 
 
 def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
@@ -109,12 +105,11 @@ def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
             Route("/v1/status", routes.status, methods=["GET"]),
             Route("/healthz", routes.healthz, methods=["GET"]),
             Route("/readyz", routes.readyz, methods=["GET"]),
-            Route("/metrics", routes.metrics, methods=["GET"]),
-            Route("/v1/chat/completions", routes.completions, methods=["POST"]),
+            Route("/metrics", routes.later, methods=["GET"]),
+            Route("/v1/chat/completions", routes.later, methods=["POST"]),
         ],
         exception_handlers={
-            HttpProblem: _problem,
-            HTTPException: _http_problem,
+            HTTPException: _problem,
             StoreUnavailable: _store_unavailable,
             Exception: _internal,
         },
@@ -132,12 +127,9 @@ def _readiness(found: Report) -> ReadinessView:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HttpProblem)
-    return error.response()
-
-
-async def _http_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error, HttpProblem):
+        return error.response()
     if error.status_code == 404:
         return HttpProblem(404, "not_found", f"There is nothing at {request.url.path[:200]}.").response()
     if error.status_code == 405:
@@ -147,7 +139,10 @@ async def _http_problem(request: Request, error: Exception) -> Response:
 
 
 async def _store_unavailable(request: Request, error: Exception) -> Response:
-    return store_unavailable(reading=request.method == "GET").response()
+    reading = request.method == "GET"
+    what = "be read right now." if reading else "write right now; nothing was accepted."
+    hint = "Send the same request again later; GET /readyz says what is wrong."
+    return unavailable("store_unavailable", f"The store cannot {what}", hint).response()
 
 
 async def _internal(request: Request, error: Exception) -> Response:

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from bot.config.checks import is_loopback
 from bot.gateway.access import Guard
 from bot.gateway.agent_routes import AgentRoutes
-from bot.gateway.answers import starting
+from bot.gateway.answers import unavailable
 from bot.gateway.app import Served, build
 from bot.gateway.closing import Closing
 from bot.gateway.listener import Listener, tell_failures
@@ -22,6 +22,12 @@ log = structlog.get_logger()
 
 HEALTH = ("/healthz", "/readyz")
 """What is served before the service is up."""
+_STARTING = unavailable(
+    "starting",
+    "Hark is starting; nothing was accepted.",
+    "Send the same request again later; GET /readyz says what it waits for.",
+)
+"""What a crash left is not repaired yet, or the store not open."""
 
 
 class GatewayError(OSError):
@@ -93,7 +99,7 @@ class Gateway:
         self._settings.socket.unlink(missing_ok=True)
 
     async def _once_open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._app if self._open or scope["path"] in HEALTH else starting().response()
+        app = self._app if self._open or scope["path"] in HEALTH else _STARTING.response()
         await app(scope, receive, send)
 
 
