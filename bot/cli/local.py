@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from bot.cli.home import beginning, find, is_begun
 from bot.cli.terminal.client import Client, Rejected, Unreachable
@@ -127,9 +128,17 @@ async def _until_told(work: Callable[[Config], Awaitable[int]], config: Config) 
     """SIGTERM and a closed terminal end the work in order, so that the screen and the state are left well."""
     task = asyncio.current_task()
     assert task is not None
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_without_cancelled_reads)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, task.cancel)
     return await work(config)
+
+
+def _without_cancelled_reads(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """anyio, below the HTTP client, sets the result of a read also when that was cancelled at the same moment."""
+    if not isinstance(context.get("exception"), asyncio.InvalidStateError):
+        loop.default_exception_handler(context)
 
 
 async def _to_the_end(closing: Coroutine[None, None, None]) -> None:
