@@ -14,18 +14,23 @@ from agent.events import KeptEvent
 from agent.models.base import ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.workspace_files import load as load_files
+from bot.accounts import Accounts
 from bot.contexts import Contexts
-from bot.replies import Cutting, Replies
+from bot.replies import Replies
 from bot.store.values import Turn
 from bot.turns import RunResult, TurnRun, Workshop
 from bot.typing import Typing
+from channels.settings import Streaming
 
 log = structlog.get_logger()
+
+# A program wants the answer in one piece, and nothing is said before it is whole.
+_WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
 
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """What system prompts are made of. rules: what the model is told about a conversation, by channel."""
+    """What system prompts are made of. rules: what the model is told about a conversation, by account or surface."""
 
     name: str
     workspace: Path
@@ -35,10 +40,10 @@ class PromptParts:
 class Preparing:
     """Implements `bot.lanes.Running`."""
 
-    def __init__(self, shop: Workshop, parts: PromptParts, cutting: dict[str, Cutting]) -> None:
+    def __init__(self, shop: Workshop, parts: PromptParts, accounts: Accounts) -> None:
         self._shop = shop
         self._parts = parts
-        self._cutting = cutting
+        self._accounts = accounts
         self._contexts = Contexts(shop.store)
         self.model = shop.model.name
 
@@ -78,9 +83,12 @@ class Preparing:
     def _run(self, turn: Turn, system: str, context: Context) -> TurnRun:
         shop = self._shop
         channel = shop.outbox.channel(turn.place.channel)
-        cutting = self._cutting.get(turn.place.channel, Cutting())
+        account = self._accounts.like(turn.place)
+        cutting = account.section.cutting() if account else _WHOLE
         replies = Replies(turn.turn_id, channel, cutting, shop.clock.nonce)
-        typing = Typing(channel, turn.place, lambda error: log.info("typing failed", reason=str(error)))
+        typing = Typing(
+            shop.outbox.serving(turn.place), turn.place, lambda error: log.info("typing failed", reason=str(error))
+        )
         return TurnRun(shop, turn, system, context, replies, typing)
 
     async def _prompt(self, turn: Turn) -> str:
@@ -93,10 +101,11 @@ class Preparing:
         if turn.prompt is not None and turn.fingerprint == fingerprint:
             return turn.prompt
         files = await asyncio.to_thread(load_files, self._parts.workspace)
+        account = self._accounts.like(turn.place)
         prompt = build_prompt(
             name=self._parts.name,
             tools=tools,
-            channel=self._parts.rules.get(turn.place.channel, ""),
+            channel=self._parts.rules.get(account.label if account else turn.place.channel, ""),
             files=files,
         )
         await self._shop.store.turns.set_prompt(turn.transcript_id, prompt, fingerprint)

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from bot.agent_api import AgentApi
 from bot.bus import EventBus
 from bot.commands.status import StatusView
-from bot.config.checks import is_loopback
+from bot.config.model import is_loopback
 from bot.gateway.access import Guard
 from bot.gateway.agent_routes import AgentRoutes
 from bot.gateway.answers import starting

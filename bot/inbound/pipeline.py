@@ -13,7 +13,6 @@ import structlog
 
 from agent.text import well_formed
 from bot.commands.registry import Registry
-from bot.inbound.access import AccessRules, refusal
 from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
 from bot.store.values import Accepted, AcceptedMessage, Duplicate, Fresh
@@ -41,16 +40,16 @@ class Accepting(Protocol):
     async def moved(self) -> None:
         """A chat has another id, and what is to be said in it goes there."""
 
-    def can_send(self, channel: str) -> None:
-        """A channel can send again."""
+    def can_send(self, channel: str, account: str) -> None:
+        """An account can send again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """How a message finds its session, and which rules let its sender in (by channel)."""
+    """How a message finds its session, and why it is dropped if it is."""
 
     session_key: Callable[[InboundMessage], str]
-    access: dict[str, AccessRules]
+    refusal: Callable[[InboundMessage], str | None]
 
 
 class Pipeline:
@@ -98,9 +97,9 @@ class Pipeline:
         """See `channels.base.Sink`."""
         return await self._store.inbox.mark(scope)
 
-    def can_send(self, channel: str) -> None:
+    def can_send(self, channel: str, account: str) -> None:
         """See `channels.base.Sink`."""
-        self._accepting.can_send(channel)
+        self._accepting.can_send(channel, account)
 
     def _decide(self, item: Incoming) -> Accepted:
         if isinstance(item, UnreadEvent):
@@ -108,8 +107,7 @@ class Pipeline:
         if isinstance(item, ChatMoved):
             return item
         item = _well_formed(item)
-        place = item.origin.place
-        reason = refusal(item, self._routing.access.get(place.channel))
+        reason = self._routing.refusal(item)
         if reason is not None:
             return AcceptedMessage(message=_bounded(item), session_key=None, state="dropped", reason=reason)
         session_key = self._routing.session_key(item)

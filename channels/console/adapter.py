@@ -74,7 +74,7 @@ class ConsoleChannel:
         self._sink = sink
         self._health = Health(HealthState.READY, self._now())
         if self._listeners:
-            sink.can_send(self.name)
+            sink.can_send(self.name, self.account)
 
     async def stop_intake(self) -> None:
         """See Channel."""
@@ -87,7 +87,7 @@ class ConsoleChannel:
         """Hand blocks to this terminal from now on, those that waited first. Returns what detaches it."""
         self._listeners.append(listener)
         if self._sink is not None:
-            self._sink.can_send(self.name)
+            self._sink.can_send(self.name, self.account)
         return lambda: self._listeners.remove(listener)
 
     def render(self, text: str) -> Sequence[str]:
