@@ -5,7 +5,7 @@ A channel folder has a module `settings` whose `SECTION` is its `ChannelSection`
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -117,12 +117,12 @@ class AccountSection(ChannelSection):
 class PlatformSection(AccountSection):
     """The plain block of a platform: its first account, and further ones below `accounts`.
 
-    A platform's section derives from that of its accounts and from this, in that order, and says what `accounts` are.
+    A platform's section derives from that of its accounts and from this, in that order, and says what `accounts` are:
+    as its last field, because what they do not say is taken from those before.
     """
 
-    accounts: Mapping[str, AccountSection] = Field(
-        default={}, description="Further accounts; what one does not say is as in the block above it."
-    )
+    if TYPE_CHECKING:
+        accounts: Mapping[str, AccountSection]
 
     def bots(self) -> Mapping[str, ChannelSection]:
         return {**super().bots(), **self.accounts}
@@ -134,7 +134,7 @@ class PlatformSection(AccountSection):
             return data
         return {**data, "enabled": bool(data.get(cls.identity) or data.get("accounts"))}
 
-    @field_validator("accounts")
+    @field_validator("accounts", check_fields=False)
     @classmethod
     def _inherit(cls, accounts: Mapping[str, AccountSection], info: ValidationInfo) -> dict[str, AccountSection]:
         """Give each account what it does not say itself; refuse names that cannot be one, and one account twice."""

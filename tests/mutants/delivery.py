@@ -85,4 +85,18 @@ FAULTS = (
         "state NOT IN ('failed')",
         ("tests/bot/test_commands.py::test_stop_takes_back_what_was_not_sent_yet",),
     ),
+    Fault(
+        "delivery/by-any-account",
+        "bot/accounts.py",
+        "(channel.name, channel.account) == (place.channel, place.account)",
+        "channel.name == place.channel",
+        ("tests/wire/test_accounts.py::test_what_one_account_owes_waits_for_it",),
+    ),
+    Fault(
+        "delivery/forgotten-before-its-account-is-known",
+        "bot/delivery.py",
+        "early, self._early = self._early, {}",
+        "early = {}",
+        ("tests/wire/test_accounts.py::test_what_one_account_owes_waits_for_it",),
+    ),
 )
