@@ -90,13 +90,13 @@ FAULTS = (
         "bot/accounts.py",
         "(channel.name, channel.account) == (place.channel, place.account)",
         "channel.name == place.channel",
-        ("tests/wire/test_accounts.py::test_what_one_account_owes_waits_for_it",),
+        ("tests/bot/test_accounts.py::test_what_one_account_owes_waits_until_it_is_known",),
     ),
     Fault(
         "delivery/forgotten-before-its-account-is-known",
         "bot/delivery.py",
         "early, self._early = self._early, {}",
         "early = {}",
-        ("tests/wire/test_accounts.py::test_what_one_account_owes_waits_for_it",),
+        ("tests/bot/test_accounts.py::test_what_one_account_owes_waits_until_it_is_known",),
     ),
 )

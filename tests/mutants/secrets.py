@@ -16,7 +16,7 @@ FAULTS = (
         "secrets/of-accounts-not-masked",
         "bot/cli/run.py",
         "yield from _within(tuple(value.values()))",
-        "yield from _within(tuple(value.values())[:9])",
+        "yield from _within(tuple(value.values())[:8])",
         (f"{_TEST}[second account]",),
     ),
     Fault(

@@ -80,23 +80,6 @@ async def test_each_account_has_its_own_people_answers_and_session(tmp_path: Pat
         }
 
 
-async def test_what_one_account_owes_waits_for_it(tmp_path: Path) -> None:
-    """The other one is up, serves the same person, and must not say it."""
-    async with two_bots(tmp_path, {}) as (plain, second, serving):
-        async with serving():
-            fault = second.fail_next("sendMessage", status=429, retry_after=1)
-            second.write("later", user=ALICE)
-            await second.wait_for(lambda: bool(fault.fired), "the refusal")
-        await second.stop()
-        async with serving() as service:
-            plain.write("now", user=ALICE)
-            await plain.wait_sent(1)
-            assert service.health().channels["telegram:work"].state is not HealthState.READY
-            await second.start()
-            await second.wait_sent(1)
-        assert len(plain.sent) == 1
-
-
 async def test_two_accounts_that_are_one_bot_are_said(tmp_path: Path) -> None:
     async with two_bots(tmp_path, {}) as (plain, second, serving):
         second.bot = plain.bot
