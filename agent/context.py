@@ -84,6 +84,16 @@ class Context:
                 return True
         return False
 
+    def cut_text(self) -> str:
+        """The words that the next answer goes on from: those of the cut answers that the transcript ends with."""
+        texts: list[str] = []
+        for entry in reversed(self.entries):
+            if entry.kind == "assistant_cut":
+                texts.append(entry.message.text)
+            elif entry.kind != "note":
+                break
+        return "".join(reversed(texts))
+
     def limit_cuts(self, turn_id: str) -> int:
         """How many answers of a turn the limit of output has cut: those that did not break off name their model."""
         found = (entry for entry in self.entries if entry.turn_id == turn_id)

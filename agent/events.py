@@ -6,9 +6,14 @@ inside. All but the updates carry an id made from turn, step and ordinal and are
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from agent.message import ToolSend, Usage
+
+_IdOnly = Annotated[int, Field(exclude=True)]
+"""Told by the id alone."""
 
 
 class Outcome(StrEnum):
@@ -24,7 +29,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRef:
-    """Which run an event belongs to. attempt: from 1, raised when a turn is resumed. parent_run: of a sub-agent."""
+    """Which run an event belongs to, and which one writes. attempt: from 1, raised when a turn is resumed: a run of an
+    earlier one writes nothing any more. parent_run: of a sub-agent."""
 
     run_id: str
     turn_id: str
@@ -43,9 +49,20 @@ class _Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _KeptEvent(_Event):
-    """An event with an id, stored, so that it can be replayed. id: "<turn>/<step>/<ordinal>"."""
+    """An event with an id, stored, so that it can be replayed.
 
-    id: str
+    id: "<turn>/<step>/<ordinal>", made here and nowhere else: an event that is made again, by a step that is done anew
+    or by the repair after a crash, has the same one, and is kept once.
+    """
+
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            object.__setattr__(self, "id", f"{self.run.turn_id}/{self._ordinal()}")
+
+    def _ordinal(self) -> str:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +72,24 @@ class AgentStart(_KeptEvent):
     model: str
     type: Literal["agent_start"] = "agent_start"
 
+    def _ordinal(self) -> str:
+        return "start"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStart(_KeptEvent):
     """The model begins to answer. A second one for a step without a message_end between means: the first is void.
 
-    id: see `start_id`.
+    tries: of this attempt, from 1; each has an id of its own.
     """
 
     step: int
+    tries: _IdOnly = 1
     type: Literal["message_start"] = "message_start"
+
+    def _ordinal(self) -> str:
+        again = (self.run.attempt, self.tries) != (1, 1)
+        return f"{self.step}/0.{self.run.attempt}.{self.tries}" if again else f"{self.step}/0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +115,9 @@ class MessageEnd(_KeptEvent):
     cut: bool = False
     type: Literal["message_end"] = "message_end"
 
+    def _ordinal(self) -> str:
+        return f"{self.step}/1"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionStart(_KeptEvent):
@@ -100,6 +128,9 @@ class ToolExecutionStart(_KeptEvent):
     name: str
     arguments: str
     type: Literal["tool_execution_start"] = "tool_execution_start"
+
+    def _ordinal(self) -> str:
+        return f"{self.step}/{self.call_id}/start"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +155,9 @@ class ToolExecutionEnd(_KeptEvent):
     sends: tuple[ToolSend, ...] = ()
     type: Literal["tool_execution_end"] = "tool_execution_end"
 
+    def _ordinal(self) -> str:
+        return f"{self.step}/{self.call_id}/end"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionStart(_KeptEvent):
@@ -142,11 +176,19 @@ class CompactionEnd(_KeptEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(_KeptEvent):
-    """A decision of the runner. kind: retry, cut, limit, ... detail: one plain sentence, empty when it was said."""
+    """A decision of the runner. kind: retry, cut, limit, ... detail: one plain sentence, empty when it was said.
 
+    number: of this attempt, from 1.
+    """
+
+    step: _IdOnly = 0
+    number: _IdOnly = 1
     kind: str
     detail: str
     type: Literal["notice"] = "notice"
+
+    def _ordinal(self) -> str:
+        return f"{self.step}/n{self.run.attempt}.{self.number}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,11 +203,18 @@ class AgentEnd(_KeptEvent):
     error_message: str | None = None
     type: Literal["agent_end"] = "agent_end"
 
+    def _ordinal(self) -> str:
+        return "end"
 
-def start_id(run: RunRef, step: int, tries: int = 1) -> str:
-    """The id of a message_start: each has its own, also when an answer begins anew. tries: of this attempt, from 1."""
-    first = f"{run.turn_id}/{step}/0"
-    return first if (run.attempt, tries) == (1, 1) else f"{first}.{run.attempt}.{tries}"
+
+def first_and_last(turn_id: str) -> tuple[str, str]:
+    """The ids of a run's agent_start and agent_end."""
+    return f"{turn_id}/start", f"{turn_id}/end"
+
+
+def answer_starts(turn_id: str, step: int) -> tuple[str, str]:
+    """Between which ids the message_starts of a step stand: from the first of these, before the second."""
+    return f"{turn_id}/{step}/0", f"{turn_id}/{step}/1"
 
 
 KeptEvent = (

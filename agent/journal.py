@@ -1,14 +1,25 @@
-"""What a run writes down, as a protocol that the service fulfils: each method is one durable transaction.
+"""What a run writes down, as a protocol that the service fulfils: each asynchronous method is one durable transaction.
 
-Every method raises RunLost when the run was stopped or its turn belongs to another worker, and whatever the store
-raises when it cannot write; both end the run at once.
+Those raise RunLost when the run was stopped or its turn belongs to another worker, and whatever the store raises when
+it cannot write; both end the run at once.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from agent.events import AgentEvent, Outcome, ToolExecutionUpdate
+from agent.events import (
+    AgentEnd,
+    KeptEvent,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    Notice,
+    Outcome,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
 from agent.message import Entry, Message, ToolResult, ToolSend, Usage
 
 CallState = Literal["done", "failed", "denied", "cut"]
@@ -25,28 +36,35 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Lines that were written, in order, steering texts last; finished: the turn is done."""
+    """What a stored answer led to. entries: lines written, steering texts last. end: set when the turn is done."""
 
     entries: tuple[Entry, ...]
-    finished: bool
+    end: AgentEnd | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """What was kept of an answer that broke off (nothing, if none of it was planned), and the turn's step then."""
+    """How an answer that broke off was closed. entries: what was kept of it, nothing if none of it was planned.
 
-    entries: tuple[Entry, ...]
+    step: the turn's, then. events: stored with it, not told yet.
+    """
+
     step: int
+    entries: tuple[Entry, ...] = ()
+    events: tuple[KeptEvent, ...] = ()
 
 
 class Journal(Protocol):
     """The durable side of one run."""
 
-    async def emit(self, event: AgentEvent) -> None:
-        """Tell the surfaces. Text deltas may lead to a block being stored before this returns."""
+    def tell(self, event: Notice | ToolExecutionUpdate) -> None:
+        """Tell the surfaces at once. A notice is stored with what the run writes next."""
 
-    def tell(self, event: ToolExecutionUpdate) -> None:
-        """Tell the surfaces at once of what is not kept."""
+    def begin(self, event: MessageStart, after: str) -> None:
+        """An answer begins: told as a notice is. after: the words of a cut answer that it continues, else empty."""
+
+    async def update(self, event: MessageUpdate) -> None:
+        """A piece of the answer. A block that it completes is stored before this returns."""
 
     async def step(
         self,
@@ -56,28 +74,30 @@ class Journal(Protocol):
         usage: Usage,
         context_start: int,
         outcome: Outcome,
-        ended: AgentEvent,
+        ended: MessageEnd,
     ) -> Kept:
         """Store a whole answer; its calls become `asked`. Without calls and steering texts the turn ends as outcome.
 
         note: for an answer that was cut and goes on, what the model is told of it. usage: of the turn so far. ended:
-        the answer's message_end, told once it is stored.
+        told once the answer is stored.
         """
 
     async def note(self, message: Message) -> Entry:
         """Add a line of the service for the model to read."""
 
-    async def start_calls(self, call_ids: Sequence[str]) -> None:
+    async def start_calls(self, starts: Sequence[ToolExecutionStart]) -> None:
         """asked → running, directly before execution."""
 
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
         """Remember a call's process before it may do anything."""
 
-    async def results(self, results: Sequence[CallResult], *, batch_done: bool) -> tuple[Entry, ...]:
+    async def results(
+        self, results: Sequence[CallResult], ends: Sequence[ToolExecutionEnd], *, batch_done: bool
+    ) -> tuple[Entry, ...]:
         """Store results in call order; with batch_done also returns the steering texts that came meanwhile."""
 
     async def cut(self) -> Cut:
         """The answer broke off: what was planned of it becomes the assistant's words, the rest never existed."""
 
-    async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> None:
+    async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
         """End the turn without an answer; the person is told in one plain sentence."""

@@ -5,19 +5,21 @@ enters here like one that begins. Model errors leave it as ModelError; what to d
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
 
 from agent.context import Context
 from agent.cut import CUT_NOTE, UNSAID_NOTE
 from agent.errors import ErrorKind, ModelError
-from agent.events import MessageEnd, MessageStart, MessageUpdate, Outcome, start_id
+from agent.events import AgentEnd, MessageEnd, MessageStart, MessageUpdate, Outcome
 from agent.journal import Cut, Journal
 from agent.message import Message, Part, Text, Thinking, ToolCall
 from agent.models.base import (
     Alive,
     Answer,
     ArgumentsDelta,
+    ModelClient,
     ModelRequest,
     StreamPart,
     TextDelta,
@@ -37,14 +39,14 @@ LIMIT_CUTS = 2
 
 
 class Loop:
-    """One run of one turn.
+    """One run of one turn. model: asked before each step, for a run may go on with another one.
 
-    step: answers of the turn, cut ones too; answers: whole ones of this run; said: something visible was said;
-    streaming: a model call is under way.
+    step: answers of the turn, cut ones too; answers: whole ones of this run; said: something visible was said.
     """
 
-    def __init__(self, spec: RunSpec, context: Context, journal: Journal) -> None:
+    def __init__(self, spec: RunSpec, context: Context, journal: Journal, model: Callable[[], ModelClient]) -> None:
         self._spec = spec
+        self._model = model
         self._context = context
         self._journal = journal
         self._specs_tokens = estimate_text(spec.system) + sum(
@@ -56,9 +58,8 @@ class Loop:
         self._tries = 0
         self.usage = spec.usage
         self.said = context.said(spec.ref.turn_id)
-        self.streaming = False
 
-    async def run(self) -> Outcome:
+    async def run(self) -> AgentEnd:
         """Work until the turn is finished. Raises ModelError, RunLost, or what the store raises."""
         while True:
             calls = self._context.open_calls()
@@ -67,9 +68,9 @@ class Loop:
             last = self.step >= self._spec.limits.max_steps
             if last and not self._limit_said():
                 self._context.append([await self._journal.note(Message("user", (Text(LIMIT_NOTE),)))])
-            outcome = await self._answer(Outcome.LIMIT if last else Outcome.COMPLETED, allow_calls=not last)
-            if outcome is not None:
-                return outcome
+            end = await self._answer(Outcome.LIMIT if last else Outcome.COMPLETED, allow_calls=not last)
+            if end is not None:
+                return end
 
     def go_on(self, cut: Cut) -> None:
         """Continue behind an answer that broke off."""
@@ -78,28 +79,24 @@ class Loop:
         self.step = cut.step
         self.said = self.said or bool(cut.entries)
 
-    async def _answer(self, outcome: Outcome, *, allow_calls: bool) -> Outcome | None:
-        """One model call, stored; returns the outcome when the turn is finished, which is outcome or less."""
-        spec, step = self._spec, self.step + 1
-        self._context.fit(spec.model.context_window - spec.model.max_output - self._specs_tokens)
+    async def _answer(self, outcome: Outcome, *, allow_calls: bool) -> AgentEnd | None:
+        """One model call, stored; returns the end when the turn is finished, whose outcome is outcome or less."""
+        spec, step, model = self._spec, self.step + 1, self._model()
+        self._context.fit(model.context_window - model.max_output - self._specs_tokens)
         request = ModelRequest(
             system=spec.system,
             messages=self._context.messages(),
             tools=spec.tool_specs,
-            max_output=spec.model.max_output,
-            thinking=spec.model.thinking,
+            max_output=model.max_output,
+            thinking=model.thinking,
             allow_calls=allow_calls,
         )
         self._tries += 1
-        start = MessageStart(run=spec.ref, at=spec.now(), id=start_id(spec.ref, step, self._tries), step=step)
-        await self._journal.emit(start)
-        self.streaming = True
-        try:
-            answer = await self._stream(request, step)
-        finally:
-            self.streaming = False
+        start = MessageStart(run=spec.ref, at=spec.now(), step=step, tries=self._tries)
+        self._journal.begin(start, self._context.cut_text())
+        answer = await self._stream(model, request, step)
         self.usage += answer.usage
-        message = self._checked(answer, allow_calls)
+        message = replace(self._checked(answer, allow_calls), model=model.name)
         note = None
         if answer.stop_reason == "max_output":
             outcome = Outcome.LIMIT
@@ -108,7 +105,6 @@ class Loop:
         ended = MessageEnd(
             run=spec.ref,
             at=spec.now(),
-            id=f"{spec.ref.turn_id}/{step}/1",
             step=step,
             text=message.text,
             calls=tuple(call.call_id for call in message.tool_calls),
@@ -124,9 +120,9 @@ class Loop:
         self.answers += 1
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
-        return outcome if kept.finished else None
+        return kept.end
 
-    async def _stream(self, request: ModelRequest, step: int) -> Answer:
+    async def _stream(self, model: ModelClient, request: ModelRequest, step: int) -> Answer:
         """Read one answer; raises ModelError(TIMEOUT) when the model is silent for too long.
 
         The clock of silence stands still while a piece is being handled.
@@ -134,7 +130,7 @@ class Loop:
         loop = asyncio.get_running_loop()
         pairs = PairJoiner()
         idle = self._spec.limits.idle_timeout
-        async with aclosing(self._spec.model.stream(request)) as parts:
+        async with aclosing(model.stream(request)) as parts:
             try:
                 async with asyncio.timeout(None) as silence:
                     while True:
@@ -152,26 +148,18 @@ class Loop:
                 raise ModelError(ErrorKind.TIMEOUT, f"the model was silent for {idle:g} s") from None
 
     async def _tell(self, part: StreamPart, step: int, pairs: PairJoiner) -> None:
+        ref, now = self._spec.ref, self._spec.now()
         match part:
             case TextDelta(text=text):
-                await self._update(step, "text", pairs.feed(text))
+                event = MessageUpdate(run=ref, at=now, step=step, part="text", delta=pairs.feed(text))
             case ThinkingDelta(text=text):
-                await self._update(step, "thinking", well_formed(text))
+                event = MessageUpdate(run=ref, at=now, step=step, part="thinking", delta=well_formed(text))
             case ArgumentsDelta(call_id=call_id, text=text):
-                await self._update(step, "arguments", well_formed(text), well_formed(call_id))
+                delta, of = well_formed(text), well_formed(call_id)
+                event = MessageUpdate(run=ref, at=now, step=step, part="arguments", delta=delta, call_id=of)
             case Alive() | Answer():
-                pass
-
-    async def _update(self, step: int, part: str, delta: str, call_id: str = "") -> None:
-        event = MessageUpdate(
-            run=self._spec.ref,
-            at=self._spec.now(),
-            step=step,
-            part=part,  # type: ignore[arg-type]
-            delta=delta,
-            call_id=call_id,
-        )
-        await self._journal.emit(event)
+                return
+        await self._journal.update(event)
 
     def _checked(self, answer: Answer, allow_calls: bool) -> Message:
         """The answer as it is stored: call ids unique, no calls where none are allowed, never silently empty.
@@ -199,7 +187,7 @@ class Loop:
                     continue
                 part = Thinking(well_formed(part.text), well_formed(part.signature), well_formed(part.redacted))
             parts.append(part)
-        message = replace(answer.message, parts=tuple(parts), model=self._spec.model.name)
+        message = replace(answer.message, parts=tuple(parts))
         if message.tool_calls or visible(message.text):
             return message
         if answer.stop_reason == "refusal":

@@ -10,7 +10,7 @@ import structlog
 
 from agent.context import Context
 from agent.errors import ErrorKind, ModelError
-from agent.events import Notice, Outcome
+from agent.events import AgentEnd, Notice, Outcome
 from agent.journal import Journal
 from agent.loop import Loop
 from agent.spec import RunSpec
@@ -34,7 +34,7 @@ _WHAT_HAPPENED = {
 
 
 class Runner:
-    """One run with its retries. `loop` tells what it is doing."""
+    """One run with its retries. model: which one makes the next step."""
 
     def __init__(self, spec: RunSpec, context: Context, journal: Journal) -> None:
         self._spec = spec
@@ -44,9 +44,10 @@ class Runner:
         self._answers_at_retry: int | None = None
         self._notices = 0
         self._told: set[str] = set()
-        self.loop = Loop(spec, context, journal)
+        self.model = spec.model
+        self._loop = Loop(spec, context, journal, lambda: self.model)
 
-    async def run(self) -> Outcome:
+    async def run(self) -> AgentEnd:
         """Run the turn to its end, which is stored when this returns.
 
         Raises RunLost, or what the store raises when it cannot write; cancellation leaves the turn as it stands, for
@@ -58,24 +59,22 @@ class Runner:
         except TimeoutError:
             if not clock.expired():
                 raise
-            await self._journal.fail(Outcome.TIMEOUT, ErrorKind.TIMEOUT.value, "the turn took too long")
-            return Outcome.TIMEOUT
+            return await self._journal.fail(Outcome.TIMEOUT, ErrorKind.TIMEOUT.value, "the turn took too long")
 
-    async def _run(self) -> Outcome:
+    async def _run(self) -> AgentEnd:
         while True:
             try:
-                return await self.loop.run()
+                return await self._loop.run()
             except ModelError as error:
                 wait = self._wait_for(error)
                 self._log(error, given_up=wait is None)
                 if wait is None:
-                    cause = f"{self._spec.model.name}: {error.detail}"
-                    await self._journal.fail(Outcome.FAILED, error.kind.value, cause)
-                    return Outcome.FAILED
+                    cause = f"{self.model.name}: {error.detail}"
+                    return await self._journal.fail(Outcome.FAILED, error.kind.value, cause)
                 cut = await self._journal.cut()
                 self._context.append(cut.entries)
-                self.loop.go_on(cut)
-                await self._notice("cut" if cut.entries else "retry", error.kind, wait)
+                self._loop.go_on(cut)
+                self._notice("cut" if cut.entries else "retry", error.kind, wait)
                 if wait:
                     self._waited += wait
                     await self._spec.sleep(wait)
@@ -86,13 +85,13 @@ class Runner:
             told = error.retry_after
             wait = max(told, _LEAST_WAIT) if told is not None else min(2.0 ** (self._notices + 1), 8.0)
             return wait if self._waited + wait <= MAX_WAIT else None
-        if error.kind in _TRY_AGAIN and self._answers_at_retry != self.loop.answers:
-            self._answers_at_retry = self.loop.answers
+        if error.kind in _TRY_AGAIN and self._answers_at_retry != self._loop.answers:
+            self._answers_at_retry = self._loop.answers
             return 0.0
         return None
 
     def _log(self, error: ModelError, *, given_up: bool) -> None:
-        provider, _, model = self._spec.model.name.partition("/")
+        provider, _, model = self.model.name.partition("/")
         write = log.warning if given_up else log.info
         write(
             "model call failed" if given_up else "model call failed, trying again",
@@ -104,20 +103,12 @@ class Runner:
             said=error.detail,
         )
 
-    async def _notice(self, kind: str, error: ErrorKind, wait: float) -> None:
+    def _notice(self, kind: str, error: ErrorKind, wait: float) -> None:
         """Tell of another try; in words, only once for each thing that happened."""
         self._notices += 1
         what = _WHAT_HAPPENED[error]
         again = "going on from there" if kind == "cut" else "trying again"
         detail = f"{what}; {again}{f' in {round(wait, 1):g} s' if wait else ''}." if what not in self._told else ""
         self._told.add(what)
-        ref = self._spec.ref
-        await self._journal.emit(
-            Notice(
-                run=ref,
-                at=self._spec.now(),
-                id=f"{ref.turn_id}/{self.loop.step}/n{ref.attempt}.{self._notices}",
-                kind=kind,
-                detail=detail,
-            )
-        )
+        ref, now, step = self._spec.ref, self._spec.now(), self._loop.step
+        self._journal.tell(Notice(run=ref, at=now, step=step, number=self._notices, kind=kind, detail=detail))

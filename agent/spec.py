@@ -24,9 +24,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """One run. step: answers of the model that the turn has already; usage: tokens it has cost already.
+    """One run, made from its turn. model: of the first step. ran: seconds of the turn's earlier attempts.
 
-    ran: seconds of the turn's earlier attempts. now: milliseconds since the epoch; sleep: seconds.
+    step: answers of the model that the turn has already; usage: tokens it has cost already. now: milliseconds since the
+    epoch; sleep: seconds.
     """
 
     ref: RunRef

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent.context import Context
 from agent.errors import AgentError
-from agent.events import ToolExecutionUpdate
+from agent.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from agent.journal import CallResult, Journal
 from agent.message import ToolCall, ToolOutput, ToolResult
 from agent.spec import RunSpec
@@ -24,9 +24,9 @@ async def run_batch(spec: RunSpec, calls: Sequence[ToolCall], context: Context, 
     groups = list(_groups(spec, calls))
     for number, group in enumerate(groups, 1):
         prepared = [_prepare(spec, call) for call in group]
-        ready = [call.call_id for call, item in zip(group, prepared, strict=True) if not isinstance(item, CallResult)]
+        ready = [call for call, item in zip(group, prepared, strict=True) if not isinstance(item, CallResult)]
         if ready:
-            await journal.start_calls(ready)
+            await journal.start_calls([_start(spec, step, call) for call in ready])
         try:
             async with asyncio.TaskGroup() as tasks:
                 running = [
@@ -38,7 +38,8 @@ async def run_batch(spec: RunSpec, calls: Sequence[ToolCall], context: Context, 
         except ExceptionGroup as errors:  # only a lost run gets here: it ends all calls of the step
             raise errors.exceptions[0] from None
         results = [item if isinstance(item, CallResult) else item.result() for item in running]
-        context.append(await journal.results(results, batch_done=number == len(groups)))
+        ends = [_end(spec, step, result) for result in results]
+        context.append(await journal.results(results, ends, batch_done=number == len(groups)))
 
 
 def _groups(spec: RunSpec, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
@@ -98,6 +99,24 @@ async def _execute(
         return _failed(call, f"{type(error).__name__}: {error}")
     result = ToolResult(call.call_id, call.name, well_formed(output.text), output.is_error, output.images)
     return CallResult(result, "failed" if output.is_error else "done", output.sends)
+
+
+def _start(spec: RunSpec, step: int, call: ToolCall) -> ToolExecutionStart:
+    at, call_id = spec.now(), call.call_id
+    return ToolExecutionStart(run=spec.ref, at=at, step=step, call_id=call_id, name=call.name, arguments=call.arguments)
+
+
+def _end(spec: RunSpec, step: int, call: CallResult) -> ToolExecutionEnd:
+    return ToolExecutionEnd(
+        run=spec.ref,
+        at=spec.now(),
+        step=step,
+        call_id=call.result.call_id,
+        name=call.result.name,
+        state=call.state,
+        text=call.result.text,
+        sends=call.sends,
+    )
 
 
 def _failed(call: ToolCall, text: str) -> CallResult:

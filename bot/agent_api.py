@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from bot.bus import EventBus
 from bot.clock import Clock
-from bot.delivery import Outbox
 from bot.inbound.access import PERSON
 from bot.inbound.pipeline import Pipeline
-from bot.lanes import Lanes
+from bot.outbox import Outbox
+from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from bot.store.values import AcceptedMessage, Duplicate, TurnState, TurnView
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place

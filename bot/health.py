@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from bot import wording
 from bot.accounts import Account, twins
 from bot.store.salvage import Salvage
 from channels.base import Health, HealthState
@@ -35,7 +36,7 @@ def report(
     if store_failure is not None:
         found["store"] = Health(HealthState.DOWN, now(), store_failure)
     elif salvage is not None:
-        kept = f"kept as {salvage.kept_as}, {sum(salvage.rows.values())} rows recovered"
+        kept = f"kept as {salvage.kept_as}, {wording.recovered(salvage)}"
         found["store"] = Health(HealthState.READY, salvage.at, f"the store was damaged: {kept}")
     ready = serving and all(health.state is HealthState.READY for health in found.values())
     return Report(ready, found)

@@ -15,7 +15,7 @@ from channels.stream.chunker import Chunker
 
 def notice(source: str, text: str, channel: Channel | None, nonce: Callable[[], int]) -> tuple[Planned, ...]:
     """Deliveries of a sentence of the service itself (an error, a command's answer)."""
-    return _planned(source, ReplyBlock(text, text), channel, nonce, None)
+    return _planned(source, text, text, channel, nonce, None)
 
 
 class Replies:
@@ -67,10 +67,10 @@ class Replies:
         planned: list[Planned] = []
         for block in blocks:
             source = f"turn:{self._turn_id}:s{self._step}:b{self._count}"
-            whole = ReplyBlock(block.text, self._unseen + block.said)
-            pieces = _planned(source, whole, self._channel, self._nonce, self._step)
+            said = self._unseen + block.said
+            pieces = _planned(source, block.text, said, self._channel, self._nonce, self._step)
             # a block that shows nothing (a link definition alone): the next one carries its words
-            self._unseen = "" if pieces else whole.said
+            self._unseen = "" if pieces else said
             self._shown = self._shown or bool(pieces)
             self._count += 1
             planned.extend(pieces)
@@ -78,16 +78,16 @@ class Replies:
 
 
 def _planned(
-    source: str, block: ReplyBlock, channel: Channel | None, nonce: Callable[[], int], step: int | None
+    source: str, text: str, said: str, channel: Channel | None, nonce: Callable[[], int], step: int | None
 ) -> tuple[Planned, ...]:
     """One delivery per message the channel needs; the first carries the model's words."""
-    bodies = channel.render(block.text) if channel else (block.text,)
+    bodies = channel.render(text) if channel else (text,)
     return tuple(
         Planned(
             source=f"{source}.{n}" if n else source,
             body=body,
             nonce=nonce(),
-            said="" if n else block.said,
+            said="" if n else said,
             step=step,
         )
         for n, body in enumerate(bodies)

@@ -22,12 +22,12 @@ from bot.agent_api import AgentApi
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.answers import CommandRunner
-from bot.delivery import Outbox
 from bot.health import Report, report
 from bot.inbound.pipeline import Pipeline
-from bot.lanes import Lanes
+from bot.outbox import Outbox
 from bot.replies import notice
-from bot.store.errors import StoreUnavailable
+from bot.runs.lanes import Lanes
+from bot.store.errors import StoreUnavailable, once_available
 from bot.store.store import Store
 from bot.store.values import Planned
 from channels.base import Channel
@@ -181,20 +181,18 @@ class Service:
 
     async def _once_possible(self, step: Callable[[], Awaitable[None]]) -> None:
         """Take a step of the start. While the store cannot be used it is tried again, and `/readyz` says why."""
-        while True:
-            try:
-                await step()
-            except StoreUnavailable as error:
-                if str(error) != self._obstacle:
-                    self._obstacle = str(error)
-                    log.error("the service waits with its start", reason=self._obstacle)
-                    self.parts.on_wait(error)
-                await self.parts.clock.sleep(PROBE_EVERY)
-            else:
-                if self._obstacle:
-                    log.info("the service goes on with its start")
-                self._obstacle = None
-                return
+
+        async def wait(error: StoreUnavailable) -> None:
+            if str(error) != self._obstacle:
+                self._obstacle = str(error)
+                log.error("the service waits with its start", reason=self._obstacle)
+                self.parts.on_wait(error)
+            await self.parts.clock.sleep(PROBE_EVERY)
+
+        await once_available(step, wait)
+        if self._obstacle:
+            log.info("the service goes on with its start")
+        self._obstacle = None
 
     def _in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -224,8 +222,7 @@ class Service:
     async def _tell_of_salvage(self) -> None:
         found = self.parts.store.salvage
         if found is not None:
-            text = wording.salvaged(found.problem, str(found.kept_as), sum(found.rows.values()))
-            await self.parts.outbox.tell_owner(f"salvage:{found.at}", text)
+            await self.parts.outbox.tell_owner(f"salvage:{found.at}", wording.salvaged(found))
 
     def _give_up(self, channel: str) -> Callable[[str], Sequence[Planned]]:
         found = self.parts.outbox.channel(channel)

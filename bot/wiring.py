@@ -26,18 +26,19 @@ from bot.commands.status import Status
 from bot.compose import composer
 from bot.config.choose_model import Probe, choose_model, probe_ollama
 from bot.config.model import Config
-from bot.delivery import Outbox
 from bot.gateway.unix_socket import SOCKET
 from bot.health import Report
 from bot.inbound.access import is_owner, refusal
 from bot.inbound.pipeline import Pipeline, Routing
-from bot.lanes import Lanes
-from bot.running import Preparing, PromptParts
+from bot.outbox import Outbox
+from bot.runs.journal import Dependencies
+from bot.runs.lanes import Lanes
+from bot.runs.runner import TurnRunner
+from bot.runs.specs import PromptParts, Specs
 from bot.service import Part, Parts, Service, Signals
 from bot.store.errors import StoreUnavailable, passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
-from bot.turns import Workshop
 from channels.base import Channel, Times
 from channels.console.adapter import ConsoleChannel
 from channels.message import InboundMessage
@@ -110,9 +111,11 @@ def _assemble(config: Config, around: Surroundings, chosen: ModelSpec, model: Mo
     for channel in channels:
         outbox.add_channel(channel)
     bus = EventBus()
-    shop = _workshop(config, around, store, outbox, bus, model)
-    preparing = Preparing(shop, _prompt_parts(config, accounts), accounts)
-    lanes = Lanes(store, clock, preparing, config.agent.max_concurrent)
+    runner = TurnRunner(
+        Dependencies(store, outbox, bus, clock, partial(is_owner, config.owners)),
+        _specs(config, around, store, model, accounts),
+    )
+    lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
     why = chosen.why if around.model is None else "given"
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
     registry = builtin.build(status.text)
@@ -174,9 +177,7 @@ def _gateway(
     )
 
 
-def _workshop(
-    config: Config, around: Surroundings, store: Store, outbox: Outbox, bus: EventBus, model: ModelClient
-) -> Workshop:
+def _specs(config: Config, around: Surroundings, store: Store, model: ModelClient, accounts: Accounts) -> Specs:
     settings = ToolSettings(
         allow=config.tools.allow,
         deny=config.tools.deny,
@@ -185,10 +186,8 @@ def _workshop(
     )
     tools = (*tools_for(settings, Workspace(config.workspace)), *around.tools)
     agent = config.agent
-    return Workshop(
+    return Specs(
         store=store,
-        outbox=outbox,
-        bus=bus,
         clock=around.clock,
         model=model,
         tools=Toolset.of(tools),
@@ -196,7 +195,8 @@ def _workshop(
         limits=Limits(
             timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
         ),
-        is_owner=partial(is_owner, config.owners),
+        prompt=_prompt_parts(config, accounts),
+        accounts=accounts,
     )
 
 

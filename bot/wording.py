@@ -1,6 +1,7 @@
 """What people are told: every plain sentence of the service in one place, for tone and so that nothing leaks."""
 
 from agent.errors import ErrorKind
+from bot.store.salvage import Salvage
 from bot.store.values import DeliveryState, LostDelivery
 from channels.message import Place
 
@@ -65,12 +66,16 @@ def lost(found: LostDelivery, when: str) -> str:
     return f"{found.channel} chat {found.chat}, {when}, {word}: {found.reason}"
 
 
-def salvaged(problem: str, kept_as: str, recovered: int) -> str:
+def recovered(found: Salvage) -> str:
+    """What came over of a store that was damaged."""
+    if not (count := sum(found.rows.values())):
+        return "nothing of it could be read, so a new store was begun"
+    return f"{count} rows recovered" + (f", not all of {', '.join(found.lost)}" if found.lost else "")
+
+
+def salvaged(found: Salvage) -> str:
     """What an owner is told of a store that was found damaged."""
-    return (
-        f"The store was damaged ({problem}). What could be read of it was recovered ({recovered} rows); "
-        f"the damaged file is kept as {kept_as}."
-    )
+    return f"The store was damaged ({found.problem}): {recovered(found)}. The damaged file is kept as {found.kept_as}."
 
 
 def stopped(running: bool, dropped: int) -> str:

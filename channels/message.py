@@ -36,6 +36,8 @@ class InboundKind(StrEnum):
 
 BACKGROUND = frozenset({InboundKind.WAKE, InboundKind.JOB, InboundKind.CHILD})
 """What nobody wrote: it runs in the background, so that people find a place."""
+CLAIMED = BACKGROUND | {InboundKind.MESSAGE, InboundKind.API}
+"""What causes a turn and is shown to a model. Commands and buttons are carried out; edits change what still waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,11 @@ class InboundMessage:
     attachments: tuple[Attachment, ...] = ()
     reply_to: str = ""
     schema: int = 1
+
+    @property
+    def by_person(self) -> bool:
+        """Whether somebody wrote it, on a platform or in the terminal: an answer to this place reaches a person."""
+        return self.kind not in BACKGROUND and self.origin.place.kind is not ChatKind.API
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

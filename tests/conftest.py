@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.standins.inspection import inspected
@@ -44,13 +45,23 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _loggers_are_made_anew() -> Iterator[None]:
+    """A logger that a test has used is not kept as it was configured then."""
+    configure = structlog.configure
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structlog, "configure", lambda **given: configure(**given | {"cache_logger_on_first_use": False}))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _logging_as_before() -> Iterator[None]:
     """A test that sets up the service's logs leaves those of the others alone."""
     known = logging.root.manager.loggerDict
-    handlers, level = logging.root.handlers[:], logging.root.level
+    handlers, level, bound = logging.root.handlers[:], logging.root.level, structlog.get_config()
     levels = {name: logger.level for name, logger in known.items() if isinstance(logger, logging.Logger)}
     yield
+    structlog.configure(**bound)
     logging.root.handlers[:] = handlers
     logging.root.setLevel(level)
     for name, logger in known.items():

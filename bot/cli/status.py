@@ -10,7 +10,7 @@ from bot.cli.local import FAILED, carry_out
 from bot.cli.terminal.client import Activity, Client, Readiness, Rejected, Unreachable
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
-from bot.store.look import look
+from bot.store.views import look
 
 
 def main(config_path: Path | None) -> int:

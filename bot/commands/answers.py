@@ -9,9 +9,9 @@ from bot import wording
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.registry import Call, Registry
-from bot.delivery import Outbox
-from bot.lanes import Lanes
+from bot.outbox import Outbox
 from bot.replies import notice
+from bot.runs.lanes import Lanes
 from bot.store.commands import CommandKept
 from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
@@ -115,4 +115,4 @@ class CommandRunner:
             handle.stop()
         for event in (*kept.stopped.events, *((kept.end,) if kept.end else ())):
             self._bus.publish(event)
-        self._outbox.planned(kept.conv_id, call.message.origin.place, kept.deliveries, reserved=False)
+        self._outbox.send(call.message.origin.place, kept.deliveries)

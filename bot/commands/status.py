@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bot import wording
 from bot.commands.registry import Call
 from bot.health import Report
-from bot.lanes import Lanes
+from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from bot.store.values import LostDelivery
 

@@ -14,7 +14,8 @@ from bot.bus import EventBus, Subscription, UpdateEvent
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
 from bot.store import codec
-from bot.store.transcripts import Exchange, Reads
+from bot.store.reads import Reads
+from bot.store.views import Exchange
 from channels.console.adapter import ConsoleBlock, ConsoleChannel, ConsoleQuestion
 from channels.session_key import console_key
 

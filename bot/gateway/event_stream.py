@@ -15,7 +15,7 @@ from bot.bus import EventBus, Subscription, Told, UpdateEvent
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
 from bot.store import codec
-from bot.store.transcripts import Reads
+from bot.store.reads import Reads
 
 _PAGE = 200
 _EARLY_TYPES = ("message_start", "notice", "compaction_start", "compaction_end")

@@ -22,7 +22,7 @@ from bot.gateway.closing import Closing
 from bot.gateway.listener import Listener, tell_failures
 from bot.gateway.unix_socket import listening_socket
 from bot.health import Report
-from bot.store.transcripts import Reads
+from bot.store.reads import Reads
 from channels.console.adapter import ConsoleChannel
 
 log = structlog.get_logger()

@@ -17,7 +17,7 @@ from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
 from bot.store.values import Accepted, AcceptedMessage, Duplicate, Fresh
 from channels.base import Mark, NotAccepted
-from channels.message import BACKGROUND, ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
+from channels.message import BACKGROUND, CLAIMED, ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
 
 log = structlog.get_logger()
 
@@ -126,11 +126,11 @@ class Pipeline:
         if item.state == "dropped":
             self._name_stranger(item)
             return
-        if isinstance(answer, Duplicate) or item.session_key is None or item.message.kind is InboundKind.EDIT:
+        if isinstance(answer, Duplicate) or item.session_key is None:
             return
         if item.message.kind is InboundKind.COMMAND:
             self._accepting.command(answer.seq, item.session_key, item.message)
-        else:
+        elif item.message.kind in CLAIMED:
             self._accepting.wake(item.session_key, background=item.message.kind in BACKGROUND)
 
     def _name_stranger(self, item: AcceptedMessage) -> None:

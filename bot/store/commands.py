@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from agent.events import AgentEnd, KeptEvent, Outcome
 from agent.message import Message, Text
 from bot.store import repair, rows
+from bot.store.indexes import OPEN_TURN, WAITING
+from bot.store.rows import FOR_A_RUN
+from bot.store.subject import Subject, transaction
 from bot.store.values import Delivery, PlanIn, Planned, Stopped
-from bot.store.writer import Writer
 
 STOP_NOTE = "(The person stopped this turn.)"
 
@@ -26,25 +28,26 @@ class CommandKept:
     end: AgentEnd | None = None
 
 
-class Commands:
+class Commands(Subject):
     """Transactions of commands. seq: of the command's own row in the inbox."""
 
-    def __init__(self, writer: Writer, now: Callable[[], int]) -> None:
-        self._writer = writer
-        self._now = now
-
-    async def answer(self, seq: int, blocks: Sequence[Planned]) -> CommandKept:
+    @transaction
+    def answer(self, db: sqlite3.Connection, seq: int, blocks: Sequence[Planned]) -> CommandKept:
         """A command that only says something."""
-        return await self._carry_out(seq, lambda db, now: Stopped(), lambda _: blocks)
+        return self._carry_out(db, seq, lambda now: Stopped(), lambda _: blocks)
 
-    async def stop(self, seq: int, session_key: str, reply: Reply) -> CommandKept:
+    @transaction
+    def stop(self, db: sqlite3.Connection, seq: int, session_key: str, reply: Reply) -> CommandKept:
         """End the session's run and drop what waited before the command was written."""
-        return await self._carry_out(seq, lambda db, now: _stop(db, session_key, seq, now, "stop"), reply)
+        return self._carry_out(db, seq, lambda now: _stop(db, session_key, seq, now, "stop"), reply)
 
-    async def reset(self, seq: int, session_key: str, transcript_id: str, reply: Reply) -> CommandKept:
+    @transaction
+    def reset(
+        self, db: sqlite3.Connection, seq: int, session_key: str, transcript_id: str, reply: Reply
+    ) -> CommandKept:
         """As stop; then the session goes on with a new, empty transcript. The old one stays readable."""
 
-        def work(db: sqlite3.Connection, now: int) -> Stopped:
+        def effect(now: int) -> Stopped:
             stopped = _stop(db, session_key, seq, now, "reset")
             db.execute(
                 "INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,?)",
@@ -53,49 +56,37 @@ class Commands:
             db.execute("UPDATE session SET transcript_id=? WHERE session_key=?", (transcript_id, session_key))
             return stopped
 
-        return await self._carry_out(seq, work, reply)
+        return self._carry_out(db, seq, effect, reply)
 
-    async def abort(self, turn_id: str) -> tuple[KeptEvent, ...]:
+    @transaction
+    def abort(self, db: sqlite3.Connection, turn_id: str) -> tuple[KeptEvent, ...]:
         """End one turn, queued or running; returns its last events, none when it has ended already or is not known."""
-        now = self._now()
+        found = db.execute(f"SELECT 1 FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)).fetchone()
+        return _stop_turn(db, turn_id, self._now(), "abort") if found else ()
 
-        def work(db: sqlite3.Connection) -> tuple[KeptEvent, ...]:
-            found = db.execute(
-                "SELECT 1 FROM turn WHERE turn_id=? AND state IN ('queued','running','parked')", (turn_id,)
-            ).fetchone()
-            return _stop_turn(db, turn_id, now, "abort") if found else ()
-
-        return await self._writer.write(work)
-
-    async def _carry_out(
-        self, seq: int, effect: Callable[[sqlite3.Connection, int], Stopped], reply: Reply
+    def _carry_out(
+        self, db: sqlite3.Connection, seq: int, effect: Callable[[int], Stopped], reply: Reply
     ) -> CommandKept:
         now = self._now()
-
-        def work(db: sqlite3.Connection) -> CommandKept:
-            conv_id, turn_id, state = db.execute(
-                "SELECT conv_id, turn_id, state FROM inbox WHERE seq=?", (seq,)
-            ).fetchone()
-            if state != "waiting":  # carried out already: by recovery, or by the run that recovery overtook
-                return CommandKept(Stopped(), conv_id, ())
-            stopped = effect(db, now)
-            deliveries = rows.plan(db, PlanIn(conv_id), reply(stopped), turn_id, now)
-            db.execute("UPDATE inbox SET state='done' WHERE seq=?", (seq,))
-            end = rows.end_turn(db, turn_id, Outcome.COMPLETED, now) if turn_id is not None else None
-            return CommandKept(stopped, conv_id, deliveries, end)
-
-        return await self._writer.write(work)
+        conv_id, turn_id, state = db.execute("SELECT conv_id, turn_id, state FROM inbox WHERE seq=?", (seq,)).fetchone()
+        if state != "waiting":  # carried out already: by recovery, or by the run that recovery overtook
+            return CommandKept(Stopped(), conv_id, ())
+        stopped = effect(now)
+        deliveries = rows.plan(db, PlanIn(conv_id), reply(stopped), turn_id, now)
+        db.execute("UPDATE inbox SET state='done' WHERE seq=?", (seq,))
+        end = rows.end_turn(db, turn_id, Outcome.COMPLETED, now) if turn_id is not None else None
+        return CommandKept(stopped, conv_id, deliveries, end)
 
 
 def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: str) -> Stopped:
     """Stop the turns of a session that began with a message before `before`, and drop what waited before it."""
     waiting = db.execute(
-        "UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND state='waiting'"
-        " AND kind <> 'command' AND seq < ? RETURNING turn_id",
+        f"UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND {WAITING}"
+        f" AND {FOR_A_RUN} AND seq < ? RETURNING turn_id",
         (reason, session_key, before),
     ).fetchall()
     begun = db.execute(
-        "SELECT turn_id FROM turn WHERE session_key=? AND state IN ('queued','running','parked') AND epoch > 0"
+        f"SELECT turn_id FROM turn WHERE session_key=? AND {OPEN_TURN} AND epoch > 0"
         " AND (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) < ?",
         (session_key, before),
     ).fetchall()

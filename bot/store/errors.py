@@ -9,6 +9,10 @@ StoreError
 
 import errno
 import sqlite3
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PASSING = (
@@ -24,6 +28,17 @@ class StoreError(Exception):
 
 class StoreUnavailable(StoreError):
     """Nothing was read or written."""
+
+
+async def once_available(
+    attempt: Callable[[], Awaitable[T]], wait: Callable[[StoreUnavailable], Awaitable[object]]
+) -> T:
+    """Call `attempt` until the store can read and write for it; `wait` each time that it could not."""
+    while True:
+        try:
+            return await attempt()
+        except StoreUnavailable as error:
+            await wait(error)
 
 
 class StateLocked(StoreError):

@@ -1,13 +1,14 @@
 """Accepting what people wrote (T1): stored before the platform is told, once per event key, in order of arrival."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.store import codec, rows
-from bot.store.database import Database
+from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
+from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
+from bot.store.subject import Subject, query, transaction
 from bot.store.values import Accepted, AcceptedMessage, Duplicate, Fresh
-from bot.store.writer import Writer
 from channels.base import Mark
 from channels.message import ChatMoved, InboundKind, InboundMessage, UnreadEvent
 
@@ -15,102 +16,74 @@ UNREAD_LIMIT = 65_536
 """Characters kept of an event that could not be read."""
 
 
-class Inbox:
+class Inbox(Subject):
     """Order of acceptance is order within a session: `seq` is given here, by the database."""
 
-    def __init__(self, database: Database, writer: Writer, now: Callable[[], int], new_id: Callable[[], str]) -> None:
-        self._database = database
-        self._writer = writer
-        self._now = now
-        self._new_id = new_id
-
-    async def accept(self, batch: Sequence[Accepted], mark: Mark | None = None) -> Sequence[Fresh | Duplicate]:
-        """Store a batch and the mark behind it in one transaction; one answer per item, in order.
+    @transaction
+    def accept(
+        self, db: sqlite3.Connection, batch: Sequence[Accepted], mark: Mark | None = None
+    ) -> Sequence[Fresh | Duplicate]:
+        """Store a batch and the mark behind it; one answer per item, in order.
 
         Raises StoreUnavailable when nothing of it was stored.
         """
         now = self._now()
+        answers = [self._accept(db, item, now) for item in batch]
+        if mark:
+            rows.set_value(db, mark.scope, "mark", mark.value)
+        return answers
 
-        def work(db: sqlite3.Connection) -> list[Fresh | Duplicate]:
-            answers = [self._accept(db, item, now) for item in batch]
-            if mark:
-                db.execute(
-                    "INSERT INTO kv (scope, key, value) VALUES (?,?,?)"
-                    " ON CONFLICT (scope, key) DO UPDATE SET value=excluded.value",
-                    (mark.scope, "mark", mark.value),
-                )
-            return answers
-
-        return await self._writer.write(work)
-
-    async def steer(self, turn_id: str, message: InboundMessage) -> bool:
+    @transaction
+    def steer(self, db: sqlite3.Connection, turn_id: str, message: InboundMessage) -> bool:
         """Store a text for a turn that is queued or running; False when the turn has ended and nothing was stored."""
-        now = self._now()
+        turn = db.execute(
+            f"SELECT session_key, reply_conv FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)
+        ).fetchone()
+        if turn is None:
+            return False
+        session_key, conv_id = turn
+        return self._insert(db, message, session_key, conv_id, self._now(), "steering", turn_id) is not None
 
-        def work(db: sqlite3.Connection) -> bool:
-            turn = db.execute(
-                "SELECT session_key, reply_conv FROM turn WHERE turn_id=? AND state IN ('queued','running','parked')",
-                (turn_id,),
-            ).fetchone()
-            if turn is None:
-                return False
-            return self._insert(db, message, turn[0], turn[1], now, state="steering", turn_id=turn_id) is not None
-
-        return await self._writer.write(work)
-
-    async def mark(self, scope: str) -> str | None:
+    @query
+    def mark(self, db: sqlite3.Connection, scope: str) -> str | None:
         """The value of the last mark of a scope."""
+        found = db.execute("SELECT value FROM kv WHERE scope=? AND key='mark'", (scope,)).fetchone()
+        return found[0] if found else None
 
-        def work(db: sqlite3.Connection) -> str | None:
-            found = db.execute("SELECT value FROM kv WHERE scope=? AND key='mark'", (scope,)).fetchone()
-            return found[0] if found else None
-
-        return await self._database.read(work)
-
-    async def waiting_sessions(self, limit: int) -> Sequence[tuple[str, bool]]:
+    @query
+    def waiting_sessions(self, db: sqlite3.Connection, limit: int) -> Sequence[tuple[str, bool]]:
         """Sessions with something to run, those that wait longest first; True for work in the background."""
+        found = db.execute(
+            "SELECT session_key, background, min(seq) AS since FROM ("
+            f" SELECT session_key, {IN_BACKGROUND} AS background,"
+            " (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) AS seq FROM turn"
+            f" WHERE {OPEN_TURN} AND state='queued' AND epoch > 0"
+            f" UNION ALL SELECT session_key, {IN_BACKGROUND}, seq FROM inbox WHERE {WAITING} AND {FOR_A_RUN})"
+            " GROUP BY session_key, background ORDER BY since LIMIT ?",
+            (limit,),
+        ).fetchall()
+        return [(row[0], bool(row[1])) for row in found]
 
-        def work(db: sqlite3.Connection) -> list[tuple[str, bool]]:
-            found = db.execute(
-                "SELECT session_key, background, min(seq) AS since FROM ("
-                f" SELECT session_key, {rows.IN_BACKGROUND} AS background,"
-                " (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) AS seq FROM turn"
-                " WHERE state IN ('queued','running','parked') AND state='queued' AND epoch > 0"
-                f" UNION ALL SELECT session_key, {rows.IN_BACKGROUND}, seq FROM inbox"
-                " WHERE state='waiting' AND kind <> 'command') GROUP BY session_key, background ORDER BY since LIMIT ?",
-                (limit,),
-            ).fetchall()
-            return [(row[0], bool(row[1])) for row in found]
-
-        return await self._database.read(work)
-
-    async def open_commands(self) -> Sequence[tuple[int, str, InboundMessage]]:
+    @query
+    def open_commands(self, db: sqlite3.Connection) -> Sequence[tuple[int, str, InboundMessage]]:
         """Commands that were accepted and not carried out, oldest first: seq, session key, message.
 
         A damaged one is passed over.
         """
+        found = db.execute(
+            "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
+            f" WHERE {WAITING} AND kind='command' ORDER BY seq"
+        ).fetchall()
+        read = ((seq, session_key, codec.read_inbound(payload, seq)) for seq, session_key, payload in found)
+        return [(seq, session_key, message) for seq, session_key, message in read if message is not None]
 
-        def work(db: sqlite3.Connection) -> list[tuple[int, str, InboundMessage]]:
-            found = db.execute(
-                "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
-                " WHERE state='waiting' AND kind='command' ORDER BY seq"
-            ).fetchall()
-            read = ((seq, session_key, codec.read_inbound(payload, seq)) for seq, session_key, payload in found)
-            return [(seq, session_key, message) for seq, session_key, message in read if message is not None]
-
-        return await self._database.read(work)
-
-    async def count_waiting(self, session_key: str) -> int:
+    @query
+    def count_waiting(self, db: sqlite3.Connection, session_key: str) -> int:
         """How many messages wait in a session."""
-
-        def work(db: sqlite3.Connection) -> int:
-            found = db.execute(
-                "SELECT count(*) FROM inbox WHERE session_key=? AND state='waiting' AND kind <> 'command'",
-                (session_key,),
-            ).fetchone()
-            return int(found[0])
-
-        return await self._database.read(work)
+        found = db.execute(
+            f"SELECT count(*) FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN}", (session_key,)
+        ).fetchone()
+        return int(found[0])
 
     def _accept(self, db: sqlite3.Connection, item: Accepted, now: int) -> Fresh | Duplicate:
         match item:
@@ -140,7 +113,8 @@ class Inbox:
         if message.kind is InboundKind.EDIT and item.state == "waiting":
             item = _edited(db, item, conv_id)
         if item.session_key is not None:
-            transcript = rows.transcript_of(db, item.session_key, conv_id, now, self._new_id())
+            used_in = conv_id if message.by_person else None
+            transcript = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
             if item.turn_id is not None:
                 db.execute(
                     "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
@@ -179,7 +153,7 @@ def _edited(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> Acce
     """An edit replaces the words of a message that still waits (durability.md part 6); else it is kept and dropped."""
     message = item.message
     found = db.execute(
-        "SELECT seq, payload FROM inbox WHERE conv_id=? AND message_id=? AND state='waiting' AND kind='message'",
+        f"SELECT seq, payload FROM inbox WHERE conv_id=? AND message_id=? AND {WAITING} AND kind='message'",
         (conv_id, message.origin.message_id),
     ).fetchone()
     if found is None:
@@ -209,11 +183,10 @@ def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
             (moved.channel, moved.account, moved.new_chat, thread),
         ).fetchone()
         db.execute("UPDATE conversation SET moved_to=? WHERE conv_id=?", (new, old))
-        db.execute(
-            "UPDATE delivery SET conv_id=? WHERE conv_id=? AND state IN ('planned','sending','unknown')", (new, old)
-        )
-        db.execute(
-            "UPDATE turn SET reply_conv=? WHERE reply_conv=? AND state IN ('queued','running','parked')", (new, old)
-        )
-        db.execute("UPDATE inbox SET conv_id=? WHERE conv_id=? AND state='waiting'", (new, old))
-        db.execute("UPDATE session SET last_conv=? WHERE last_conv=?", (new, old))
+        for moving in (
+            f"UPDATE delivery SET conv_id=? WHERE conv_id=? AND {OPEN_DELIVERY}",
+            f"UPDATE turn SET reply_conv=? WHERE reply_conv=? AND {OPEN_TURN}",
+            f"UPDATE inbox SET conv_id=? WHERE conv_id=? AND {WAITING}",
+            "UPDATE session SET last_conv=? WHERE last_conv=?",
+        ):
+            db.execute(moving, (new, old))

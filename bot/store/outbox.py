@@ -5,113 +5,92 @@ outcome the platform never told is settled by the channel's rule.
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from bot.store import rows
-from bot.store.database import Database
 from bot.store.inbox import move_chat
+from bot.store.indexes import OPEN_DELIVERY
+from bot.store.subject import Subject, query, transaction
 from bot.store.values import Delivery, DeliveryState, OwnerNotice
-from bot.store.writer import Writer
 from channels.message import ChatMoved, Place
 from channels.outgoing import Moved, NotSent, Refused, SendResult, Sent, Unknown
 
 REFUSED = "refused:"
 """What the source of a notice about a refused send begins with: its own refusal is told to nobody."""
 
-_NEXT = (
-    f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery"
-    " WHERE conv_id=? AND state IN ('planned','sending','unknown') ORDER BY delivery_id LIMIT 1"
-)
 
-
-class Deliveries:
+class Deliveries(Subject):
     """Transactions of the outbox."""
 
-    def __init__(self, database: Database, writer: Writer, now: Callable[[], int]) -> None:
-        self._database = database
-        self._writer = writer
-        self._now = now
-
-    async def next(self, conv_id: int) -> Delivery | None:
+    @query
+    def next(self, db: sqlite3.Connection, conv_id: int) -> Delivery | None:
         """The oldest open delivery of a conversation."""
+        found = db.execute(
+            f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery"
+            f" WHERE conv_id=? AND {OPEN_DELIVERY} ORDER BY delivery_id LIMIT 1",
+            (conv_id,),
+        ).fetchone()
+        return rows.delivery(found) if found else None
 
-        def work(db: sqlite3.Connection) -> Delivery | None:
-            found = db.execute(_NEXT, (conv_id,)).fetchone()
-            return rows.delivery(found) if found else None
-
-        return await self._database.read(work)
-
-    async def begin(self, delivery_id: int, conv_id: int, max_age: int) -> Delivery | None:
+    @transaction
+    def begin(self, db: sqlite3.Connection, delivery_id: int, conv_id: int, max_age: int) -> Delivery | None:
         """planned → sending, directly before the call; None when it is not planned any more.
 
         conv_id: the conversation that is served; None also when it has moved, for then another worker serves it.
         max_age: milliseconds after planning when a delivery is not worth sending any more: it expires instead.
         """
         now = self._now()
+        old = "delivery_id=? AND state='planned' AND planned_at < ?"
+        if rows.expire(db, old, (delivery_id, now - max_age), "age", now):
+            return None
+        begun = db.execute(
+            "UPDATE delivery SET state='sending', attempts=attempts+1, begun_at=?"
+            f" WHERE delivery_id=? AND conv_id=? AND state='planned' RETURNING {rows.DELIVERY_COLUMNS}",
+            (now, delivery_id, conv_id),
+        ).fetchone()
+        return rows.delivery(begun) if begun else None
 
-        def work(db: sqlite3.Connection) -> Delivery | None:
-            old = "delivery_id=? AND state='planned' AND planned_at < ?"
-            if rows.expire(db, old, (delivery_id, now - max_age), "age", now):
-                return None
-            begun = db.execute(
-                "UPDATE delivery SET state='sending', attempts=attempts+1, begun_at=?"
-                f" WHERE delivery_id=? AND conv_id=? AND state='planned' RETURNING {rows.DELIVERY_COLUMNS}",
-                (now, delivery_id, conv_id),
-            ).fetchone()
-            return rows.delivery(begun) if begun else None
-
-        return await self._writer.write(work)
-
-    async def settle(self, delivery: Delivery, place: Place, result: SendResult, notice: OwnerNotice) -> None:
+    @transaction
+    def settle(
+        self, db: sqlite3.Connection, delivery: Delivery, place: Place, result: SendResult, notice: OwnerNotice
+    ) -> None:
         """T6: what became of a send. A chat that moved takes its conversation along; notice: of a refusal."""
         now = self._now()
-
-        def work(db: sqlite3.Connection) -> None:
-            if isinstance(result, Moved):
-                moved = ChatMoved(
-                    channel=place.channel, account=place.account, old_chat=place.chat, new_chat=result.new_chat
-                )
-                move_chat(db, moved)
-            _settle(db, delivery, result, now)
-            if isinstance(result, Refused) and not delivery.source.startswith(REFUSED):
-                rows.tell_owner(db, notice, now, besides=delivery.conv_id)
-
-        await self._writer.write(work)
-
-    async def tell_owner(self, notice: OwnerNotice) -> None:
-        """Plan a notice to an owner."""
-        now = self._now()
-        await self._writer.write(lambda db: rows.tell_owner(db, notice, now))
-
-    async def recover(self) -> None:
-        """What a crash left in `sending` has an unknown outcome. Before the outbox runs."""
-        await self._writer.write(
-            lambda db: db.execute(
-                "UPDATE delivery SET state='unknown', error='the service ended during the call'"
-                " WHERE state IN ('planned','sending','unknown') AND state='sending'"
+        if isinstance(result, Moved):
+            moved = ChatMoved(
+                channel=place.channel, account=place.account, old_chat=place.chat, new_chat=result.new_chat
             )
+            move_chat(db, moved)
+        _settle(db, delivery, result, now)
+        if isinstance(result, Refused) and not delivery.source.startswith(REFUSED):
+            rows.tell_owner(db, notice, now, besides=delivery.conv_id)
+
+    @transaction
+    def tell_owner(self, db: sqlite3.Connection, notice: OwnerNotice) -> None:
+        """Plan a notice to an owner."""
+        rows.tell_owner(db, notice, self._now())
+
+    @transaction
+    def recover(self, db: sqlite3.Connection) -> None:
+        """What a crash left in `sending` has an unknown outcome. Before the outbox runs."""
+        db.execute(
+            "UPDATE delivery SET state='unknown', error='the service ended during the call'"
+            f" WHERE {OPEN_DELIVERY} AND state='sending'"
         )
 
-    async def open_conversations(self) -> Sequence[tuple[int, Place]]:
+    @query
+    def open_conversations(self, db: sqlite3.Connection) -> Sequence[tuple[int, Place]]:
         """Conversations with something to deliver."""
+        found = db.execute(f"SELECT DISTINCT conv_id FROM delivery WHERE {OPEN_DELIVERY}").fetchall()
+        return [(conv_id, rows.place_of(db, conv_id)) for (conv_id,) in found]
 
-        def work(db: sqlite3.Connection) -> list[tuple[int, Place]]:
-            found = db.execute(
-                "SELECT DISTINCT conv_id FROM delivery WHERE state IN ('planned','sending','unknown')"
-            ).fetchall()
-            return [(conv_id, rows.place_of(db, conv_id)) for (conv_id,) in found]
-
-        return await self._database.read(work)
-
-    async def place(self, conv_id: int) -> tuple[int, Place]:
+    @query
+    def place(self, db: sqlite3.Connection, conv_id: int) -> tuple[int, Place]:
         """Where a conversation is now: its id and place, after moves."""
-
-        def work(db: sqlite3.Connection) -> tuple[int, Place]:
-            found = db.execute("SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=?", (conv_id,))
-            (now_at,) = found.fetchone()
-            return now_at, rows.place_of(db, now_at)
-
-        return await self._database.read(work)
+        (now_at,) = db.execute(
+            "SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=?", (conv_id,)
+        ).fetchone()
+        return now_at, rows.place_of(db, now_at)
 
 
 def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now: int) -> None:
@@ -139,6 +118,6 @@ def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now:
         " body=coalesce(?, body),"
         # it may have moved during the call, told by the answer or by an event
         " conv_id=(SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=delivery.conv_id)"
-        " WHERE delivery_id=? AND state IN ('planned','sending','unknown') AND state=?",
+        f" WHERE delivery_id=? AND {OPEN_DELIVERY} AND state=?",
         (state, error or None, not_before, settled, platform_id, undo, body, delivery.delivery_id, delivery.state),
     )

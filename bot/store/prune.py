@@ -6,7 +6,7 @@ Inbox keys are kept at least 30 days, so that a late redelivery is still known; 
 
 import sqlite3
 
-from bot.store.writer import Writer
+from bot.store.indexes import ENDED_MESSAGE, SETTLED_DELIVERY
 
 BATCH = 200
 DAY = 24 * 3600 * 1000
@@ -17,18 +17,17 @@ KEEP_EVENTS = DAY
 
 _PRUNE = (
     (
-        "DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state IN ('unread','done','withdrawn','dropped')"
-        " AND accepted_at < ? LIMIT ?)",
+        f"DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE {ENDED_MESSAGE} AND accepted_at < ? LIMIT ?)",
         KEEP_INBOX,
     ),
     (
-        "DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state IN ('done','dropped') AND channel='http'"
+        f"DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE {ENDED_MESSAGE} AND channel='http'"
         " AND accepted_at < ? LIMIT ?)",
         KEEP_HTTP,
     ),
     (
         "DELETE FROM delivery WHERE delivery_id IN (SELECT delivery_id FROM delivery"
-        " WHERE state IN ('sent','uncertain','failed','expired') AND settled_at < ? LIMIT ?)",
+        f" WHERE {SETTLED_DELIVERY} AND settled_at < ? LIMIT ?)",
         KEEP_DELIVERIES,
     ),
     # events are in the order of time: only the lowest need to be looked at
@@ -36,10 +35,6 @@ _PRUNE = (
 )
 
 
-async def prune(writer: Writer, now: int) -> int:
+def prune(db: sqlite3.Connection, now: int) -> int:
     """One small batch of each; returns how many rows went. Call again while it is not 0."""
-
-    def work(db: sqlite3.Connection) -> int:
-        return sum(db.execute(sql, (now - keep, BATCH)).rowcount for sql, keep in _PRUNE)
-
-    return await writer.write(work)
+    return sum(db.execute(sql, (now - keep, BATCH)).rowcount for sql, keep in _PRUNE)

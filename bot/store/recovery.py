@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from agent.events import Outcome
 from bot.store import repair, rows
-from bot.store.database import Database
-from bot.store.values import Leftover, PlanIn, Planned
-from bot.store.writer import Writer
+from bot.store.indexes import HELD_TURN, WITH_PROCESS
+from bot.store.subject import Subject, query, transaction
+from bot.store.values import PlanIn, Planned
 
 CRASHES = 2
 
@@ -24,75 +24,65 @@ class CutTurn:
     channel: str
 
 
-class Recovery:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """A process that a crash left behind: ended only if both pid and start time are the same."""
+
+    pid: int
+    started: str
+
+
+class Recovery(Subject):
     """Transactions of the start."""
 
-    def __init__(self, database: Database, writer: Writer, now: Callable[[], int]) -> None:
-        self._database = database
-        self._writer = writer
-        self._now = now
-
-    async def leftovers(self) -> Sequence[Leftover]:
+    @query
+    def leftovers(self, db: sqlite3.Connection) -> Sequence[Leftover]:
         """Processes that nobody has seen end: their turns may be running, or stopped before the process was."""
+        found = db.execute(f"SELECT pid, pid_started FROM tool_call WHERE {WITH_PROCESS}").fetchall()
+        return [Leftover(pid=pid, started=started) for pid, started in found]
 
-        def work(db: sqlite3.Connection) -> list[Leftover]:
-            found = db.execute("SELECT pid, pid_started FROM tool_call WHERE pid IS NOT NULL").fetchall()
-            return [Leftover(pid=pid, started=started) for pid, started in found]
-
-        return await self._database.read(work)
-
-    async def forget(self, ended: Sequence[Leftover]) -> None:
+    @transaction
+    def forget(self, db: sqlite3.Connection, ended: Sequence[Leftover]) -> None:
         """These processes are known to have ended."""
+        db.executemany(
+            "UPDATE tool_call SET pid=NULL, pid_started=NULL WHERE pid=? AND pid_started=?",
+            [(leftover.pid, leftover.started) for leftover in ended],
+        )
 
-        def work(db: sqlite3.Connection) -> None:
-            db.executemany(
-                "UPDATE tool_call SET pid=NULL, pid_started=NULL WHERE pid=? AND pid_started=?",
-                [(leftover.pid, leftover.started) for leftover in ended],
-            )
-
-        if ended:
-            await self._writer.write(work)
-
-    async def cut_turns(self) -> Sequence[CutTurn]:
+    @query
+    def cut_turns(self, db: sqlite3.Connection) -> Sequence[CutTurn]:
         """Turns found running, oldest first."""
+        found = db.execute(
+            "SELECT turn_id, channel FROM turn JOIN conversation ON conv_id = reply_conv"
+            f" WHERE {HELD_TURN} AND state='running' ORDER BY created_at"
+        ).fetchall()
+        return [CutTurn(turn_id, channel) for turn_id, channel in found]
 
-        def work(db: sqlite3.Connection) -> list[CutTurn]:
-            found = db.execute(
-                "SELECT turn_id, channel FROM turn JOIN conversation ON conv_id = reply_conv"
-                " WHERE state IN ('running','parked') AND state='running' ORDER BY created_at"
-            ).fetchall()
-            return [CutTurn(turn_id, channel) for turn_id, channel in found]
-
-        return await self._database.read(work)
-
-    async def recover(self, turn_id: str, give_up: Callable[[str], Sequence[Planned]]) -> bool:
+    @transaction
+    def recover(self, db: sqlite3.Connection, turn_id: str, give_up: Callable[[str], Sequence[Planned]]) -> bool:
         """Repair a turn found running and put it back into the queue; after a second crash end it instead.
 
         give_up: makes the notice to the person. Returns whether the turn goes on. Beats are stopped, not repeated.
         The attempt counts as having run until its last sign.
         """
         now = self._now()
-
-        def work(db: sqlite3.Connection) -> bool:
-            transcript_id, step, crashes, kind, conv_id = db.execute(
-                "UPDATE turn SET crashes=crashes+1 WHERE turn_id=? AND state='running'"
-                " RETURNING transcript_id, step, crashes, kind, reply_conv",
-                (turn_id,),
-            ).fetchone()
-            db.execute(f"UPDATE turn SET {rows.STOP_CLOCK} WHERE turn_id=?", (_last_sign(db, turn_id), turn_id))
-            if kind == "beat":
-                repair.close_run(db, turn_id, transcript_id, step, now)
-                rows.end_turn(db, turn_id, Outcome.ABORTED, now, "restart")
-                return False
-            if crashes >= CRASHES:
-                repair.close_run(db, turn_id, transcript_id, step, now)
-                rows.plan(db, PlanIn(conv_id), give_up(turn_id), turn_id, now)
-                rows.end_turn(db, turn_id, Outcome.FAILED, now, "crash", "the service ended twice during this turn")
-                return False
-            repair.requeue(db, turn_id, transcript_id, step, now, now)
-            return True
-
-        return await self._writer.write(work)
+        transcript_id, step, crashes, kind, conv_id = db.execute(
+            "UPDATE turn SET crashes=crashes+1 WHERE turn_id=? AND state='running'"
+            " RETURNING transcript_id, step, crashes, kind, reply_conv",
+            (turn_id,),
+        ).fetchone()
+        db.execute(f"UPDATE turn SET {rows.STOP_CLOCK} WHERE turn_id=?", (_last_sign(db, turn_id), turn_id))
+        if kind == "beat":
+            repair.close_run(db, turn_id, transcript_id, step, now)
+            rows.end_turn(db, turn_id, Outcome.ABORTED, now, "restart")
+            return False
+        if crashes >= CRASHES:
+            repair.close_run(db, turn_id, transcript_id, step, now)
+            rows.plan(db, PlanIn(conv_id), give_up(turn_id), turn_id, now)
+            rows.end_turn(db, turn_id, Outcome.FAILED, now, "crash", "the service ended twice during this turn")
+            return False
+        repair.requeue(db, turn_id, transcript_id, step, now, now)
+        return True
 
 
 def _last_sign(db: sqlite3.Connection, turn_id: str) -> int | None:

@@ -5,25 +5,17 @@ stored as the assistant's words, marked cut; a call that was running has an unkn
 """
 
 import sqlite3
-from dataclasses import dataclass
 
 from agent.cut import CUT_NOTE, INTERRUPTED, NOT_EXECUTED
-from agent.events import KeptEvent, MessageEnd, MessageStart, RunRef, ToolExecutionEnd, start_id
-from agent.message import Entry, Message, Text, ToolResult, Usage
+from agent.events import KeptEvent, MessageEnd, MessageStart, RunRef, ToolExecutionEnd, answer_starts
+from agent.journal import Cut
+from agent.message import Message, Text, ToolResult, Usage
 from bot.store import rows
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """How a cut answer was closed. lines: of the transcript; events: stored with them, not told yet."""
-
-    lines: tuple[Entry, ...] = ()
-    events: tuple[KeptEvent, ...] = ()
 
 
 def close_cut_answer(
     db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int, *, go_on: bool
-) -> Closed:
+) -> Cut:
     """Store the planned text of an answer that has no entry of its own; step counts answers stored so far.
 
     go_on: the run continues, so the fixed note follows. When nothing was planned, the answer never existed. The step is
@@ -32,17 +24,17 @@ def close_cut_answer(
     said = "".join(words for at, words in rows.said(db, turn_id) if at == step + 1)
     count = db.execute("SELECT count(*) FROM delivery WHERE turn_id=? AND step=?", (turn_id, step + 1)).fetchone()[0]
     if not count:
-        return Closed()
+        return Cut(step=step)
     db.execute("UPDATE turn SET step=step+1 WHERE turn_id=?", (turn_id,))
     events = (_end_answer(db, turn_id, step + 1, said, now),)
     if not said.strip():
-        return Closed(events=events)
+        return Cut(step=step + 1, events=events)
     words = Message("assistant", (Text(said),))
     cut = rows.append_entry(db, transcript_id, "assistant_cut", words, turn_id, step + 1)
     if not go_on:
-        return Closed((cut,), events)
+        return Cut(step=step + 1, entries=(cut,), events=events)
     note = rows.append_entry(db, transcript_id, "note", Message("user", (Text(CUT_NOTE),)), turn_id, step + 1)
-    return Closed((cut, note), events)
+    return Cut(step=step + 1, entries=(cut, note), events=events)
 
 
 def close_calls(
@@ -66,11 +58,8 @@ def close_calls(
         rows.append_entry(db, transcript_id, "tool_result", result, turn_id, step)
         db.execute("UPDATE tool_call SET state='cut' WHERE turn_id=? AND call_id=?", (turn_id, call_id))
         if state == "running":
-            end_id = f"{turn_id}/{step}/{call_id}/end"
             ends.append(
-                ToolExecutionEnd(
-                    run=run, at=now, id=end_id, step=step, call_id=call_id, name=name, state="cut", text=text
-                )
+                ToolExecutionEnd(run=run, at=now, step=step, call_id=call_id, name=name, state="cut", text=text)
             )
     rows.keep_events(db, ends)
     return tuple(ends)
@@ -107,21 +96,11 @@ def _end_answer(db: sqlite3.Connection, turn_id: str, step: int, said: str, now:
     run = _run(db, turn_id)
     begun = db.execute(
         "SELECT 1 FROM event WHERE event_id >= ? AND event_id < ? AND json_extract(body, '$.type')='message_start'",
-        (f"{turn_id}/{step}/0", f"{turn_id}/{step}/1"),
+        answer_starts(turn_id, step),
     ).fetchone()
     if not begun:
-        rows.keep_events(db, [MessageStart(run=run, at=now, id=start_id(run, step), step=step)])
-    end = MessageEnd(
-        run=run,
-        at=now,
-        id=f"{turn_id}/{step}/1",
-        step=step,
-        text=said,
-        calls=(),
-        stop_reason="other",
-        usage=Usage(),
-        cut=True,
-    )
+        rows.keep_events(db, [MessageStart(run=run, at=now, step=step)])
+    end = MessageEnd(run=run, at=now, step=step, text=said, calls=(), stop_reason="other", usage=Usage(), cut=True)
     rows.keep_events(db, [end])
     return end
 

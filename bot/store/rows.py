@@ -9,8 +9,9 @@ from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.store import codec
 from bot.store.errors import StaleRun
-from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, RunKey, TurnState
-from channels.message import BACKGROUND, ChatKind, Place
+from bot.store.indexes import OPEN_DELIVERY
+from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, TurnState
+from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
 from channels.outgoing import Action
 
 DELIVERY_COLUMNS = (
@@ -22,6 +23,8 @@ STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL
 """Of a turn whose attempt worked until the moment given; one whose clock stands keeps it."""
 IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
 """True of messages that nobody wrote and of their turns; the turn of a wake is called a beat."""
+FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
+"""True of messages that a claim takes: a model answers them."""
 
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
@@ -74,14 +77,14 @@ def transcript_of(db: sqlite3.Connection, session_key: str, conv_id: int | None,
     return new_id
 
 
-def check_epoch(db: sqlite3.Connection, run: RunKey) -> tuple[str, str, int, int]:
+def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, str, int, int]:
     """Session key, transcript, conversation and step of a run that still holds its turn; else raises StaleRun."""
     found = db.execute(
         "SELECT session_key, transcript_id, reply_conv, step FROM turn WHERE turn_id=? AND epoch=? AND state='running'",
-        (run.turn_id, run.epoch),
+        (run.turn_id, run.attempt),
     ).fetchone()
     if found is None:
-        raise StaleRun(f"turn {run.turn_id} is not run {run.epoch}'s any more")
+        raise StaleRun(f"turn {run.turn_id} is not run {run.attempt}'s any more")
     return found[0], found[1], found[2], found[3]
 
 
@@ -112,7 +115,7 @@ def plan(
     conv_id = moved_to or where.conv_id
     begin = "sent" if kind == ChatKind.API else "planned"
     if where.sending and begin == "planned" and moved_to is None:
-        older = "SELECT 1 FROM delivery WHERE conv_id=? AND state IN ('planned','sending','unknown') LIMIT 1"
+        older = f"SELECT 1 FROM delivery WHERE conv_id=? AND {OPEN_DELIVERY} LIMIT 1"
         begin = "planned" if db.execute(older, (conv_id,)).fetchone() else "sending"
     made = []
     for block in blocks:
@@ -197,6 +200,14 @@ def tell_owner(db: sqlite3.Connection, notice: OwnerNotice, now: int, besides: i
     return True
 
 
+def set_value(db: sqlite3.Connection, scope: str, key: str, value: str) -> None:
+    """Write one of the values that have no table of their own."""
+    db.execute(
+        "INSERT INTO kv (scope, key, value) VALUES (?,?,?) ON CONFLICT (scope, key) DO UPDATE SET value=excluded.value",
+        (scope, key, value),
+    )
+
+
 def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> None:
     """Store agent events; one that is there already (a step done anew after a crash) stays as it was."""
     db.executemany(
@@ -223,7 +234,6 @@ def end_turn(
     end = AgentEnd(
         run=run_ref(turn_id, session_key, epoch),
         at=now,
-        id=f"{turn_id}/end",
         outcome=outcome,
         model=model or "",
         usage=codec.load_usage(usage),

@@ -1,25 +1,27 @@
-"""The start-up check: a damaged file is copied aside, and what is readable of it goes into a new one.
+"""The start-up check: a damaged file is copied aside, and what SQLite can read of it by key goes into a new one.
 
-Nothing is ever deleted: the damaged file stays beside the new one, and the report says where and what came over.
-What only keeps a file from being opened or copied (a full disk, a lock) is not damage.
+Nothing is ever deleted: the damaged file stays beside the new one, and the report says where, what came over and what
+did not. Of a file whose header or whose schema is gone that may be nothing. What only keeps a file from being opened or
+copied (a full disk, a lock) is not damage.
 """
 
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.store.database import APPLICATION, FILE, PAGE_SIZE, forgiving, migrate, migrations, version_of
 from bot.store.errors import StoreUnavailable, is_damage, passes
-from bot.store.mend import HEADER, mend_header, mend_schema
 
+_HEADER = 100
+"""Bytes of the header of a database file."""
 _UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError, MemoryError, OverflowError)
 """How reading damaged rows fails: where SQLite's complaint quotes them, and by lengths and numbers too great, too."""
-_FAR = 40
-"""Doublings of the step over keys that cannot be read."""
+_FAR = 100_000
+"""How many numbers are tried behind a row, or between two, that can be read."""
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
 _HINTS = {"kv": "SELECT DISTINCT channel || ':' || account FROM conversation"}
@@ -30,12 +32,16 @@ Row = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """What was found wrong, where the damaged file is, rows recovered per table, and when (milliseconds)."""
+    """What was found wrong, where the damaged file is, rows recovered per table, and when (milliseconds).
+
+    lost: tables that could not be read to their end.
+    """
 
     problem: str
     kept_as: Path
     rows: dict[str, int]
     at: int
+    lost: tuple[str, ...] = ()
 
 
 def check(directory: Path, now: int, *, thorough: bool = True) -> Salvage | None:
@@ -55,7 +61,7 @@ def check(directory: Path, now: int, *, thorough: bool = True) -> Salvage | None
     aside, rescued = directory / f"{FILE}.damaged-{stamp}", directory / f"{FILE}.rescued-{stamp}"
     try:
         _copy(path, aside)
-        rows = _rescue(aside, rescued)
+        rows, lost = _rescue(aside, rescued)
     except (OSError, sqlite3.Error) as error:
         _remove(aside)
         _remove(rescued)
@@ -67,14 +73,14 @@ def check(directory: Path, now: int, *, thorough: bool = True) -> Salvage | None
     for suffix in ("-wal", "-shm"):
         path.with_name(FILE + suffix).unlink(missing_ok=True)
     rescued.replace(path)
-    return Salvage(problem, aside, rows, now)
+    return Salvage(problem, aside, rows, now, lost)
 
 
 def find_problem(path: Path, *, thorough: bool = True) -> str | None:
     """What is wrong with a database file, None when nothing is, or it cannot be opened for another reason."""
     with path.open("rb") as file:
-        header = file.read(HEADER)
-    if len(header) < HEADER or header[18] not in (1, 2) or header[44:47] != bytes(3) or header[47] > 4:
+        header = file.read(_HEADER)
+    if len(header) < _HEADER or header[18] not in (1, 2) or header[44:47] != bytes(3) or header[47] > 4:
         return "its header is not that of a database"
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.text_factory = forgiving
@@ -117,15 +123,17 @@ def _wrong_number(connection: sqlite3.Connection) -> str | None:
     return f"its schema version is {version}"
 
 
-def _version(damaged: Path) -> int:
-    """The schema version of a damaged file; the newest where it cannot be told."""
+def _version(damaged: sqlite3.Connection) -> int:
+    """The schema version of a damaged file: that of its tables, else what it says, else the newest."""
     known = _schemas()
-    for mend in (None, mend_header):
-        with contextlib.suppress(*_UNREADABLE), _opened(damaged, mend, len(known) - 1) as source:
-            tables, version = _schema(source), version_of(source)
-            fitting = [number for number, schema in enumerate(known) if number and schema == tables]
-            if fitting:
-                return version if version in fitting else fitting[-1]
+    with contextlib.suppress(*_UNREADABLE):
+        version = version_of(damaged)
+        tables = _schema(damaged)
+        fitting = [number for number, schema in enumerate(known) if number and schema == tables]
+        if version in fitting or (not fitting and 0 < version < len(known)):
+            return version
+        if fitting:
+            return fitting[-1]
     return len(known) - 1
 
 
@@ -141,48 +149,37 @@ def _remove(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def _rescue(damaged: Path, rescued: Path) -> dict[str, int]:
-    """Make `rescued` of what is readable. Tables that give nothing are tried again in a copy that was mended.
+def _rescue(damaged: Path, rescued: Path) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Make `rescued` of what is readable. Returns the rows of each table, and the tables that lack some.
 
     It gets the schema of the damaged file; opening it migrates it like any other.
     """
     rescued.touch(mode=0o600)
-    version = _version(damaged)
-    with contextlib.closing(sqlite3.connect(rescued, isolation_level=None)) as target:
+    with _opened(damaged) as source, contextlib.closing(sqlite3.connect(rescued, isolation_level=None)) as target:
         target.execute(f"PRAGMA page_size={PAGE_SIZE}")
-        migrate(target, version)
+        migrate(target, _version(source))
         target.execute("PRAGMA foreign_keys=OFF")
-        names = [name for (name,) in target.execute(_TABLES)]
-        counts, unread = dict.fromkeys(names, 0), names
         target.execute("BEGIN")
-        for mend in (None, mend_header, mend_schema):
-            with _opened(damaged, mend, version) as source:
-                tables = [_Table(source, target, name) for name in unread]
-                for table in tables:
-                    table.copy()
-                for table in tables:
-                    table.copy_by_known_keys()
-            for table in tables:
-                counts[table.name] += table.copied
-            unread = [table.name for table in tables if not table.complete and not table.copied]
-            if not unread:
-                break
+        tables = [_Table(source, target, name) for (name,) in target.execute(_TABLES).fetchall()]
+        for table in tables:
+            table.copy()
+        for table in tables:
+            table.copy_by_known_keys()
         target.execute("COMMIT")
         _drop_orphans(target)
-    return counts
+    return {table.name: table.copied for table in tables}, tuple(t.name for t in tables if not t.complete)
 
 
 @contextlib.contextmanager
-def _opened(damaged: Path, mend: Callable[[Path, int], None] | None, version: int) -> Iterator[sqlite3.Connection]:
-    """A copy of the damaged file, mended and open: to open a file with a write-ahead log is to change it."""
-    copy = damaged.with_name(f"{FILE}.mended")
+def _opened(damaged: Path) -> Iterator[sqlite3.Connection]:
+    """A copy of the damaged file, open: to open a file with a write-ahead log is to change it."""
+    copy = damaged.with_name(f"{FILE}.reading")
     try:
         _copy(damaged, copy)
-        if mend is not None:
-            mend(copy, version)
         with contextlib.closing(sqlite3.connect(copy)) as source:
             source.text_factory = forgiving
-            source.execute("PRAGMA writable_schema=ON")  # one bad definition does not hide the other tables
+            with contextlib.suppress(*_UNREADABLE):  # then no table is read either
+                source.execute("PRAGMA writable_schema=ON")  # one bad definition does not hide the other tables
             yield source
     finally:
         _remove(copy)
@@ -193,38 +190,31 @@ class _Table:
 
     def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, name: str) -> None:
         described = target.execute(f"PRAGMA table_info({name})").fetchall()
-        self._columns = [row[1] for row in described]
-        self._types = {row[1]: row[2] for row in described}
-        self._key = [row[1] for row in sorted(described, key=lambda row: row[5]) if row[5]]
+        columns = [row[1] for row in described]
         ((without_rowid,),) = target.execute("SELECT wr FROM pragma_table_list WHERE name=?", (name,)).fetchall()
-        self._number = None if without_rowid else self._key[0] if self._counts(self._key) else "rowid"
-        if self._number == "rowid":
-            self._columns.insert(0, "rowid")
-        names = ", ".join(self._columns)
+        key = sorted((row for row in described if row[5]), key=lambda row: row[5])
+        self._key = [row[1] for row in key]
+        self._numbered = bool(key) and key[-1][2] == "INTEGER"
+        if not without_rowid and not (self._numbered and len(key) == 1):  # rows lie in an order of their own
+            columns.insert(0, "rowid")
+            self._key, self._numbered = ["rowid"], True
+        self._number = columns.index(self._key[-1])
+        names = ", ".join(columns)
         self._select = f"SELECT {names} FROM {name}"
-        self._insert = f"INSERT OR IGNORE INTO {name} ({names}) VALUES ({', '.join('?' * len(self._columns))})"
+        self._insert = f"INSERT OR IGNORE INTO {name} ({names}) VALUES ({', '.join('?' * len(columns))})"
         self._source, self._target, self.name = source, target, name
         self.copied = 0
         self.complete = False
 
-    def _counts(self, key: list[str]) -> bool:
-        """Whether rows can be asked for by a number."""
-        return len(key) == 1 and self._types[key[0]] == "INTEGER"
-
     def copy(self) -> None:
-        """Copy what can be read in the order of the key, from both ends."""
-        if self._number:
-            self.complete = self._walk(self._number)
-            return
-        self.complete = self._take(f"ORDER BY {', '.join(self._key)}")[1]
-        if not self.complete:
-            self._take("ORDER BY " + ", ".join(f"{column} DESC" for column in self._key))
+        """Copy what can be read in the order of the key."""
+        self.complete = self._walk(self._key)
 
     def copy_by_known_keys(self) -> None:
         """Where the order is broken: ask for the rows of every key that another table names in the same column."""
-        if self.complete or self._number:
-            return
         first, *rest = self._key
+        if self.complete or (self._numbered and not rest):
+            return
         others = self._target.execute(
             "SELECT t.name FROM pragma_table_list t, pragma_table_info(t.name) c WHERE t.schema='main' AND c.name=?",
             (first,),
@@ -233,63 +223,31 @@ class _Table:
         if self.name in _HINTS:
             known.append(_HINTS[self.name])
         for (value,) in self._target.execute(" UNION ".join(known)).fetchall():
-            if self._counts(rest):
-                self._walk(rest[0], f"{first}=? AND", value)
-            else:
-                self._take(f"WHERE {first}=?", value)
+            self._walk(rest or self._key, f"{first}=?", value)
+
+    def _walk(self, key: list[str], among: str = "true", *values: object) -> bool:
+        """Copy in the order of a key, from both ends; what lies between, number by number. Returns whether all came."""
+        first, ended = self._take(f"{among} ORDER BY {', '.join(key)}", *values)
+        if ended:
+            return True
+        last, _ = self._take(f"{among} ORDER BY {' DESC, '.join(key)} DESC", *values)
+        if self._numbered and len(key) == 1 and (first or last):
+            low, high = (row[self._number] if row else end for row, end in ((first, 0), (last, _FAR)))
+            if isinstance(low, int) and isinstance(high, int):
+                for number in range(low + 1, min(high, low + _FAR)):
+                    self._take(f"{among} AND {key[0]}=?", *values, number)
+        return False
 
     def _take(self, which: str, *values: object) -> tuple[Row | None, bool]:
         """Copy rows until one cannot be read. Returns the last that could, and whether none is behind it."""
         row: Row | None = None
-        rows = self._rows(which, *values)
-        while True:
-            try:
-                found = next(rows, None)
-            except _UNREADABLE:
-                return row, False
-            if found is None:
-                return row, True
-            row = found
-            with contextlib.suppress(sqlite3.IntegrityError):  # damaged bytes that break a rule of the table
-                self.copied += self._target.execute(self._insert, row).rowcount
-
-    def _rows(self, which: str, *values: object) -> Iterator[Row]:
-        yield from self._source.execute(f"{self._select} {which}", values)
-
-    def _walk(self, key: str, among: str = "", *values: object) -> bool:
-        """Copy in the order of a number; where it cannot be read, go on as near behind as can be."""
-        which, place = f"WHERE {among} {key} > ? ORDER BY {key}", self._columns.index(key)
-        start: int | None = 0
-        whole = True
-        while start is not None:
-            row, ended = self._take(which, *values, start)
-            if ended:
-                return whole
-            whole = False
-            last = row[place] if row else None
-            start = self._behind(f"{which} LIMIT 1", values, max(start, last) if isinstance(last, int) else start)
-        self._take(f"{which} DESC", *values, 0)
-        return False
-
-    def _behind(self, which: str, values: Row, last: int) -> int | None:
-        """The least number from which rows can be read again, found by doubling and halving the step."""
-
-        def readable(number: int) -> bool:
-            try:
-                list(self._rows(which, *values, number))
-            except _UNREADABLE:
-                return False
-            return True
-
-        steps = (1 << power for power in range(_FAR))
-        step: int | None = next((step for step in steps if readable(last + step)), None)
-        if step is None:
-            return None
-        low, high = last + step // 2, last + step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if readable(middle) else (middle, high)
-        return high
+        try:
+            for row in self._source.execute(f"{self._select} WHERE {which}", values):
+                with contextlib.suppress(sqlite3.IntegrityError):  # damaged bytes that break a rule of the table
+                    self.copied += self._target.execute(self._insert, row).rowcount
+        except _UNREADABLE:
+            return row, False
+        return row, True
 
 
 def _drop_orphans(target: sqlite3.Connection) -> None:
@@ -297,9 +255,11 @@ def _drop_orphans(target: sqlite3.Connection) -> None:
     while broken := {(row[0], row[3]) for row in target.execute("PRAGMA foreign_key_check")}:
         for table, number in broken:
             keys = target.execute(f"PRAGMA foreign_key_list({table})").fetchall()
-            _, _, parent, child, column, *_ = next(key for key in keys if key[0] == number)
-            if column is None:  # the parent's primary key
-                column = next(row[1] for row in target.execute(f"PRAGMA table_info({parent})") if row[5])
-            target.execute(
-                f"DELETE FROM {table} WHERE {child} IS NOT NULL AND {child} NOT IN (SELECT {column} FROM {parent})"
+            of_one = [key for key in keys if key[0] == number]
+            parent, children = of_one[0][2], ", ".join(key[3] for key in of_one)
+            described = target.execute(f"PRAGMA table_info({parent})").fetchall()
+            primary = [row[1] for row in sorted(described, key=lambda row: row[5]) if row[5]]
+            parents = ", ".join(key[4] or primary[place] for place, key in enumerate(of_one))
+            target.execute(  # a comparison with NULL, which refers to nothing, is not true
+                f"DELETE FROM {table} WHERE ({children}) NOT IN (SELECT {parents} FROM {parent})"
             )

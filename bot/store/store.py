@@ -5,16 +5,18 @@ import sqlite3
 from pathlib import Path
 
 from bot.clock import Clock
+from bot.store import rows
+from bot.store.claims import Compose
 from bot.store.commands import Commands
 from bot.store.database import Database, take_mark
 from bot.store.errors import StoreUnavailable, is_damage
 from bot.store.inbox import Inbox
 from bot.store.outbox import Deliveries
 from bot.store.prune import prune
+from bot.store.reads import Reads
 from bot.store.recovery import Recovery
 from bot.store.salvage import Salvage, check
-from bot.store.transcripts import Reads
-from bot.store.turns import Compose, Turns
+from bot.store.turns import Turns
 from bot.store.writer import CommitProbe, Writer
 
 
@@ -33,12 +35,12 @@ class Store:
         self._clock = clock
         self.salvage: Salvage | None = None
         """What the start-up check found and recovered, if anything."""
-        self.inbox = Inbox(self._database, self._writer, clock.now, clock.new_id)
-        self.turns = Turns(self._writer, clock.now, clock.new_id, compose)
-        self.deliveries = Deliveries(self._database, self._writer, clock.now)
-        self.commands = Commands(self._writer, clock.now)
-        self.recovery = Recovery(self._database, self._writer, clock.now)
-        self.reads = Reads(self._database)
+        self.inbox = Inbox(self._database, self._writer, clock)
+        self.turns = Turns(self._database, self._writer, clock, compose)
+        self.deliveries = Deliveries(self._database, self._writer, clock)
+        self.commands = Commands(self._database, self._writer, clock)
+        self.recovery = Recovery(self._database, self._writer, clock)
+        self.reads = Reads(self._database, self._writer, clock)
 
     async def open(self) -> None:
         """Check the file, all of it unless it was closed in order, and open it.
@@ -69,13 +71,7 @@ class Store:
     async def try_write(self) -> bool:
         """Find out whether the store can write, and read, again."""
         try:
-            await self._writer.write(
-                lambda db: db.execute(
-                    "INSERT INTO kv (scope, key, value) VALUES ('store', 'tried', ?)"
-                    " ON CONFLICT (scope, key) DO UPDATE SET value=excluded.value",
-                    (str(self._clock.now()),),
-                )
-            )
+            await self._writer.write(lambda db: rows.set_value(db, "store", "tried", str(self._clock.now())))
             await self.reads.last_event()
         except StoreUnavailable:
             return False
@@ -83,7 +79,7 @@ class Store:
 
     async def prune(self) -> None:
         """Forget what is old, a small batch at a time."""
-        while await prune(self._writer, self._clock.now()):
+        while await self._writer.write(lambda db: prune(db, self._clock.now())):
             await self._clock.sleep(0.05)
 
     async def close(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from agent.events import AgentEnd, AgentStart, KeptEvent
+from agent.events import AgentStart, KeptEvent, RunRef
 from agent.message import Entry, Usage
 from channels.message import ChatMoved, InboundMessage, Origin, Place, UnreadEvent
 from channels.outgoing import Action
@@ -57,26 +57,29 @@ class Duplicate:
     digest: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunKey:
-    """What every write of a run names: the turn and the epoch of the claim."""
+class TurnKind(StrEnum):
+    """What caused a turn."""
 
-    turn_id: str
-    epoch: int
+    REPLY = "reply"
+    API = "api"
+    BEAT = "beat"
+    JOB = "job"
+    CHILD = "child"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """The work that a message causes, claimed by this worker: what everything about it is tied together by.
 
-    run: turn id and epoch, named by every write. message: what the turn answers, with its origin.
+    run: named by every write; its attempt is the epoch of the claim. message: what the turn answers, with its origin.
     entries: user lines written by this claim: the message, unless the turn is resumed, and steering texts that came
     before its next answer. step: answers of the model so far. ran: milliseconds of earlier attempts. prompt and
     fingerprint: of the transcript, None before its first turn. start: the event of the turn's beginning, None when a
     turn is resumed. more: something else of the session waits.
     """
 
-    run: RunKey
+    run: RunRef
+    kind: TurnKind
     session_key: str
     transcript_id: str
     message: InboundMessage
@@ -99,7 +102,7 @@ class Turn:
     @property
     def attempt(self) -> int:
         """From 1; raised at each claim."""
-        return self.run.epoch
+        return self.run.attempt
 
     @property
     def origin(self) -> Origin:
@@ -177,9 +180,9 @@ class LostDelivery:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PlanIn:
-    """Into which conversation blocks are planned, and how the first begins.
+    """Into which conversation blocks are planned, how the first begins, and what was stored: `deliveries`.
 
     sending: the conversation is idle and its rate limit was passed, so the first may be sent as soon as it is stored.
     In a conversation of kind `api` every block counts as sent: HTTP reads its text from the store.
@@ -187,23 +190,7 @@ class PlanIn:
 
     conv_id: int
     sending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StepKept:
-    """What a stored answer led to. entries: lines written, steering texts last. end: set when the turn is done."""
-
-    entries: tuple[Entry, ...]
-    deliveries: tuple[Delivery, ...]
-    end: AgentEnd | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leftover:
-    """A process that a crash left behind: ended only if both pid and start time are the same."""
-
-    pid: int
-    started: str
+    deliveries: tuple[Delivery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,13 +221,3 @@ class TurnView:
     accepted_at: int
     started_at: int | None
     ended_at: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredEvent:
-    """A kept agent event. seq: order of storing; body: its JSON."""
-
-    seq: int
-    event_id: str
-    type: str
-    body: str

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bot.accounts import Account, Accounts, twins
 from bot.clock import Clock
-from bot.delivery import Outbox
+from bot.outbox import Outbox
 from channels.message import ChatKind, Place
 from channels.settings import ChannelSection
 from tests.bot.store.opened import opened

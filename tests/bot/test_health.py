@@ -1,6 +1,7 @@
 """What `/readyz` and `hark status` say about the store."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,11 @@ def test_a_recovered_store_is_ready_and_says_what_happened() -> None:
     assert found.channels == {"store": Health(HealthState.READY, 5, WORDS)}
 
 
+def test_tables_that_lack_rows_are_named() -> None:
+    found = report((), None, replace(FOUND, lost=("entry",)), lambda: NOW, serving=True)
+    assert found.channels["store"].detail == f"{WORDS}, not all of entry"
+
+
 def test_a_store_that_cannot_write_is_not_ready_whatever_was_recovered() -> None:
     found = report((), "the store cannot write: disk full", FOUND, lambda: NOW, serving=True)
     assert not found.ready
@@ -41,18 +47,38 @@ async def test_a_console_that_is_not_enabled_is_not_listed(tmp_path: Path, enabl
         assert ("console" in hark.service.health().channels) is enabled
 
 
-async def test_the_service_tells_of_its_recovered_store(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        await hark.say("hello")
-        path = hark.state / "hark.db"
+def damage(path: Path) -> None:
+    """Break the first byte of a store that is closed."""
     with sqlite3.connect(path) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
     content = bytearray(path.read_bytes())
     content[0] ^= 1
     path.write_bytes(content)
+
+
+async def test_the_service_tells_of_its_recovered_store(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("hello")
+    damage(hark.state / "hark.db")
     async with running(tmp_path) as hark:
         health = hark.service.health()
         assert health.ready
         assert health.channels["store"].detail.startswith("the store was damaged: kept as ")
-        assert health.channels["store"].detail.endswith(" rows recovered")
+        assert health.channels["store"].detail.endswith("nothing of it could be read, so a new store was begun")
+
+
+async def test_an_owner_is_told_of_a_salvage_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("hello")
+    damage(hark.state / "hark.db")
+    async with running(tmp_path) as hark:
+        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE source LIKE 'salvage:%'"), "the notice")
+        ((told,),) = hark.rows("SELECT body FROM delivery WHERE source LIKE 'salvage:%'")
+        assert told.startswith("The store was damaged (")
+        (kept,) = hark.state.glob("hark.db.damaged-*[0-9]")
+        assert str(kept) in told
+    async with running(tmp_path) as hark:
+        await hark.write("hello again")
+        await hark.until_texts(1)
+        assert hark.rows("SELECT count(*) FROM delivery WHERE source LIKE 'salvage:%'") == [(1,)]

@@ -10,7 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent.events import Outcome, ToolExecutionStart
-from bot import lanes, wording
+from bot import wording
+from bot.runs import lanes
 from bot.service import PROBE_EVERY, SWEEP_EVERY
 from bot.store.values import AcceptedMessage
 from channels.message import InboundKind

@@ -1,5 +1,6 @@
 """A chat whose id changes (a group that becomes a supergroup) takes along what is to be said in it."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,27 @@ async def test_words_of_a_run_follow_a_chat_that_moves_meanwhile(tmp_path: Path,
         gate.open()
         await hark.until(lambda: any("last" in text for text in hark.channel.texts(NEW)), "the last words")
         await hark.delivered()
+
+
+async def test_words_on_their_way_are_not_sent_again_where_the_chat_goes_meanwhile(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        arrived = asyncio.Event()
+
+        async def send(outgoing: Outgoing) -> SendResult:
+            if outgoing.place.chat == OLD:
+                await arrived.wait()
+            return Sent("1")
+
+        hark.channel.on_send = send
+        hark.model.add("words")
+        await hark.write("hello")
+        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='sending'"), "the send")
+        pauses = len(hark.time.asked)
+        await hark.service.parts.pipeline.accept([EVENT], None)
+        await hark.until(lambda: hark.channel.texts(NEW) or hark.time.asked[pauses:], "a look from the new place")
+        arrived.set()
+        await hark.delivered()
+        assert (hark.channel.texts(OLD), hark.channel.texts(NEW)) == (["words"], [])
 
 
 async def test_what_waits_to_be_sent_follows_a_chat_that_moved(tmp_path: Path) -> None:

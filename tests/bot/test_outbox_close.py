@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.clock import Clock
-from bot.delivery import Outbox
+from bot.outbox import Outbox
 from bot.store.store import Store
 from bot.store.values import Planned
 from channels.message import InboundKind
@@ -22,7 +22,7 @@ async def plan(store: Store, outbox: Outbox, text: str) -> None:
     """Something to deliver."""
     seq = await accept(store, "/help", InboundKind.COMMAND)
     kept = await store.commands.answer(seq, [Planned(source=text, body=text, nonce=1)])
-    outbox.planned(kept.conv_id, message().origin.place, kept.deliveries, reserved=False)
+    outbox.send(message().origin.place, kept.deliveries)
 
 
 async def states(store: Store) -> Sequence[Any]:

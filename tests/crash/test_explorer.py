@@ -1,14 +1,17 @@
-"""The crash explorer: every scenario, every commit, every way to die there; then the promises are checked.
+"""The crash explorer: every scenario, every commit, and a way to die there; then the promises are checked.
 
 Exhaustive instead of random: a run counts its commits, and the next one ends one commit later, until a run comes to
-rest before it reaches its end. Several ends in a row are too many for that: those are drawn, from printed seeds.
+rest before it reaches its end. The ways take turns, from a drawn one on (EXPLORER_SEED=n repeats it); `make soak`
+tries all of them at each commit. Several ends in a row are too many for that: those are drawn, from printed seeds.
 """
 
 import gc
+import itertools
+import os
+import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -42,10 +45,8 @@ async def test_nothing_happens(scenario: Scenario, fresh: Fresh) -> None:
     assert await _run(scenario, fresh()) == 0
 
 
-@pytest.mark.parametrize("when", WAYS)
-@pytest.mark.parametrize("scenario", _SCENARIOS)
-async def test_every_commit(scenario: Scenario, when: When, fresh: Fresh) -> None:
-    for commit in range(1, LONGEST):
+async def _every_commit(scenario: Scenario, ways: Iterator[When], fresh: Fresh) -> None:
+    for commit, when in zip(range(1, LONGEST), ways, strict=False):
         if not await _run(scenario, fresh(), End(when, commit)):
             assert commit > 5, "a scenario has commits"
             break
@@ -56,9 +57,23 @@ async def test_every_commit(scenario: Scenario, when: When, fresh: Fresh) -> Non
     assert not lost
 
 
+@pytest.mark.parametrize("scenario", _SCENARIOS)
+async def test_every_commit(scenario: Scenario, fresh: Fresh) -> None:
+    seed = int(os.environ.get("EXPLORER_SEED") or random.randrange(len(WAYS)))
+    print(f"EXPLORER_SEED={seed}")  # noqa: T201
+    await _every_commit(scenario, itertools.islice(itertools.cycle(WAYS), seed, None), fresh)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("when", WAYS)
+@pytest.mark.parametrize("scenario", _SCENARIOS)
+async def test_every_commit_in_every_way(scenario: Scenario, when: When, fresh: Fresh) -> None:
+    await _every_commit(scenario, itertools.repeat(when), fresh)
+
+
 async def _several_ends(scenario: Scenario, seed: int, fresh: Fresh) -> int:
-    random = Random(f"{scenario.name} {seed}")
-    ends = [End(random.choice(WAYS), random.randint(1, 14)) for _ in range(random.randint(2, 4))]
+    drawn = random.Random(f"{scenario.name} {seed}")
+    ends = [End(drawn.choice(WAYS), drawn.randint(1, 14)) for _ in range(drawn.randint(2, 4))]
     print(f"seed {seed}: {ends}")  # noqa: T201
     return await _run(scenario, fresh(), *ends)
 

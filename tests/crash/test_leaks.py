@@ -119,7 +119,7 @@ async def _measure(service: Service) -> tuple[Counter[str], int, int]:
         await parts.lanes.wait_idle()
         while parts.outbox._conversations or parts.commands._tasks:  # noqa: ASYNC110 (nobody tells when they have ended)
             await asyncio.sleep(0)
-    contexts = parts.lanes._running._contexts
+    contexts = parts.lanes._runner.contexts
     while contexts._cached:
         contexts._tokens -= contexts._cached.popitem()[1].tokens
     gc.collect()

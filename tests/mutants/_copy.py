@@ -46,7 +46,8 @@ class Copy:
         self._imported.unlink(missing_ok=True)
         marked = f"\nopen({str(self._imported)!r}, 'w').close()\n" if path.suffix == ".py" else ""
         try:
-            path.write_text(whole.replace(fault.text, fault.instead) + marked, encoding="utf-8")
+            module, *program = re.split(r"(?m)(?=^if __name__ == )", whole.replace(fault.text, fault.instead))
+            path.write_text("".join([module, marked, *program]), encoding="utf-8")  # a program may never reach its end
             seconds, failed = self._run(fault.tests)
         except NotRun as error:
             return False, f"NOT RUN: {error}"

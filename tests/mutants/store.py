@@ -2,9 +2,17 @@
 
 from tests.mutants import Fault
 
-_SALVAGE = ("tests/bot/store/test_salvage.py::test_every_table_comes_over",)
+_SALVAGE = "tests/bot/store/test_salvage.py"
+_BETWEEN = "test_rows_between_two_lost_pages_are_found_by_what_other_tables_know_of_them"
 
 FAULTS = (
+    Fault(
+        "store/programs-count-as-people",
+        "bot/store/inbox.py",
+        "used_in = conv_id if message.by_person else None",
+        "used_in = conv_id",
+        ("tests/bot/store/test_keeping.py::test_where_a_session_was_used_last_is_where_a_person_wrote",),
+    ),
     Fault(
         "store/synchronous-off",
         "bot/store/database.py",
@@ -49,29 +57,161 @@ FAULTS = (
     Fault(
         "store/mark-not-stored",
         "bot/store/inbox.py",
-        "            if mark:\n",
-        "            if mark and not batch:\n",
+        "        if mark:\n",
+        "        if mark and not batch:\n",
         ("tests/bot/store/test_keeping.py::test_an_event_is_stored_once_and_its_mark_with_it",),
     ),
     Fault(
-        "store/salvage-without-deliveries",
+        "store/salvage-ends-at-a-damaged-page",
         "bot/store/salvage.py",
-        '    "delivery": "delivery_id",\n',
-        "",
-        _SALVAGE,
+        '                    self._take(f"{among} AND {key[0]}=?", *values, number)\n',
+        "                    pass\n",
+        (f"{_SALVAGE}::test_pages_that_cannot_be_read_cost_only_their_own_rows",),
     ),
     Fault(
-        "store/salvage-without-tool-calls",
+        "store/salvage-without-known-keys",
         "bot/store/salvage.py",
-        '    "tool_call": ("turn_id", "SELECT turn_id FROM turn"),\n',
-        "",
-        _SALVAGE,
+        "            table.copy_by_known_keys()\n",
+        "            pass\n",
+        (f"{_SALVAGE}::{_BETWEEN}",),
     ),
     Fault(
         "store/salvage-without-poll-offset",
         "bot/store/salvage.py",
-        """    "kv": ("scope", "SELECT DISTINCT channel || ':' || account FROM conversation"),\n""",
+        """{"kv": "SELECT DISTINCT channel || ':' || account FROM conversation"}""",
+        "dict[str, str]()",
+        (f"{_SALVAGE}::{_BETWEEN}",),
+    ),
+    Fault(
+        "store/salvage-silent-about-what-was-lost",
+        "bot/store/salvage.py",
+        "if not t.complete",
+        "if False",
+        (f"{_SALVAGE}::test_pages_that_cannot_be_read_cost_only_their_own_rows",),
+    ),
+    Fault(
+        "store/migration-loses-turns",
+        "bot/store/migrations/0005_breadth.sql",
+        "resumed_at FROM turn;",
+        "resumed_at FROM turn WHERE state='running';",
+        ("tests/bot/store/test_migrate.py::test_a_store_of_each_earlier_version_keeps_its_rows_and_goes_on",),
+    ),
+    Fault(
+        "store/predicate-unlike-its-index",
+        "bot/store/indexes.py",
+        "OPEN_TURN = \"state IN ('queued','running','parked')\"",
+        "OPEN_TURN = \"state IN ('queued','parked','running')\"",
+        ("tests/bot/store/test_indexes.py::test_a_predicate_is_that_of_an_index",),
+    ),
+    Fault(
+        "store/a-read-that-fails-ends-the-start",
+        "bot/store/database.py",
+        "raise StoreUnavailable(self._failure) from error",
+        "raise",
+        ("tests/bot/test_starting.py::test_every_step_of_the_start_waits[turn]",),
+    ),
+    Fault(
+        "store/lanes-do-not-wait",
+        "bot/service.py",
+        "await self._once_possible(self.parts.lanes.start)",
+        "await self.parts.lanes.start()",
+        ("tests/bot/test_starting.py::test_the_lanes_wait_as_well",),
+    ),
+    Fault(
+        "store/a-part-fails-unseen",
+        "bot/service.py",
+        'self._obstacle = f"{task.get_name()} has failed: {error}"',
+        "pass",
+        ("tests/bot/test_starting.py::test_a_part_that_fails_is_seen",),
+    ),
+    Fault(
+        "store/a-full-disk-ends-the-start",
+        "bot/store/errors.py",
+        "return code_of(error) in _PASSING",
+        "return False",
+        ("tests/bot/cli/test_full_disk.py::test_the_service_waits_red_and_goes_on_by_itself",),
+    ),
+    Fault(
+        "store/a-full-disk-ends-the-workspace",
+        "bot/wiring.py",
+        'raise StoreUnavailable(f"the workspace',
+        'raise OSError(f"the workspace',
+        ("tests/bot/cli/test_full_disk.py::test_the_service_waits_red_and_goes_on_by_itself[0]",),
+    ),
+    Fault(
+        "store/damage-not-remembered",
+        "bot/store/database.py",
+        "if self._damage is None:",
+        "if True:",
+        ("tests/bot/store/test_salvage.py::test_damage_that_is_met_later_is_said_and_mended_at_the_next_start",),
+    ),
+    Fault(
+        "store/changes-from-outside-not-looked-at",
+        "bot/store/database.py",
+        "(directory / FILE).exists() and looked == _looks(directory)",
+        "True",
+        (
+            "tests/bot/store/test_salvage.py::test_only_what_was_not_closed_in_order_or_was_changed_since_is_read_to_its_end",
+        ),
+    ),
+    Fault(
+        "store/the-mark-of-an-orderly-end-stays",
+        "bot/store/database.py",
+        "    mark.unlink()\n",
         "",
-        _SALVAGE,
+        (
+            "tests/bot/store/test_salvage.py::test_only_what_was_not_closed_in_order_or_was_changed_since_is_read_to_its_end",
+        ),
+    ),
+    Fault(
+        "store/always-read-to-the-end",
+        "bot/store/store.py",
+        "thorough=not self._ended_well",
+        "thorough=True",
+        (
+            "tests/bot/store/test_salvage.py::test_only_what_was_not_closed_in_order_or_was_changed_since_is_read_to_its_end",
+        ),
+    ),
+    Fault(
+        "store/migrations-with-foreign-keys-on",
+        "bot/store/database.py",
+        '    connection.execute("PRAGMA foreign_keys=OFF")\n',
+        "",
+        ("tests/bot/store/test_migrate.py::test_tables_that_others_point_to_can_be_built_anew",),
+    ),
+    Fault(
+        "store/migrations-not-checked",
+        "bot/store/database.py",
+        "if broken:",
+        "if False:",
+        ("tests/bot/store/test_migrate.py::test_a_migration_that_breaks_something_is_undone_alone",),
+    ),
+    Fault(
+        "store/migrations-without-a-copy",
+        "bot/store/database.py",
+        "                    await connection.call(_back_up, path)\n",
+        "",
+        ("tests/bot/store/test_migrate.py::test_a_migration_that_changes_only_data",),
+    ),
+    Fault(
+        "store/a-later-version-taken-for-damage",
+        "bot/store/salvage.py",
+        "copy - APPLICATION not in fitting",
+        "False",
+        ("tests/bot/store/test_migrate.py::test_an_earlier_program_leaves_data_of_a_later_one_alone",),
+    ),
+    Fault(
+        "store/salvage-into-the-newest-schema",
+        "bot/store/salvage.py",
+        "migrate(target, version)",
+        "migrate(target)",
+        ("tests/bot/store/test_migrate.py::test_a_damaged_store_of_an_earlier_version_is_recovered_and_migrated",),
+    ),
+    Fault(
+        "store/a-short-file-is-taken-for-a-store",
+        "bot/store/salvage.py",
+        "len(header) < HEADER or ",
+        "",
+        ("tests/bot/store/test_salvage.py::test_a_file_shorter_than_a_header_is_kept_and_a_new_store_begun",),
     ),
 )

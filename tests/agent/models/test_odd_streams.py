@@ -80,6 +80,18 @@ def hold(name: str, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("odd", [None, True, 7, "x", ["x"], {"x": "x"}], ids=repr)
+def test_an_odd_value_in_each_field(name: str, odd: Any) -> None:
+    events = BODIES[name].decode().removesuffix("\n\n").split("\n\n")
+    for number, event in enumerate(events):
+        head, _, data = event.rpartition("data: ")
+        value = json.loads(data) if data.startswith("{") else None
+        for at in fields(value):
+            changed = f"{head}data: {json.dumps(replaced(value, at, odd))}"
+            hold(name, "".join(f"{one}\n\n" for one in (*events[:number], changed, *events[number + 1 :])).encode())
+
+
+@pytest.mark.parametrize("name", READERS)
 @given(data=st.data())
 def test_any_value_in_any_field(name: str, data: st.DataObject) -> None:
     hold(name, data.draw(odd_bodies(BODIES[name])))

@@ -14,6 +14,14 @@ JSON = {"content-type": "application/json"}
 BODY = b'{"message": "hi"}'
 
 
+async def refused(at: House, path: str, **headers: str) -> httpx2.Response:
+    """The answer to a GET that is refused; of one that is granted the body may have no end."""
+    async with at.http.stream("GET", path, headers=headers) as response:
+        assert response.is_error
+        await response.aread()
+        return response
+
+
 async def status_of(at: House, headers: dict[str, str]) -> tuple[int, str]:
     """Status and error code of a POST with these headers (host and all)."""
     response = await at.http.post("/v1/agent", content=BODY, headers={**JSON, **headers})
@@ -73,11 +81,11 @@ async def test_without_a_token_web_pages_stay_outside(tmp_path: Path, headers: d
 @pytest.mark.parametrize("path", ["/v1/agent/x", "/v1/events", "/v1/status", "/v1/chat/completions", "/v1/nothing"])
 async def test_the_rules_hold_for_every_route(tmp_path: Path, path: str) -> None:
     async with house(tmp_path) as at:
-        response = await at.http.get(path, headers={"host": "example.com"})
-        assert response.status_code == 403
+        response = await refused(at, path, host="example.com")
+        assert (response.status_code, error_of(response)["code"]) == (403, "foreign_host")
     async with house(tmp_path, token=TOKEN) as at:
-        response = await at.http.get(path, headers={"authorization": ""})
-        assert response.status_code == 401
+        response = await refused(at, path, authorization="")
+        assert (response.status_code, error_of(response)["code"]) == (401, "unauthorized")
 
 
 async def test_a_body_in_pieces_must_be_declared_as_json_too(tmp_path: Path) -> None:
@@ -150,27 +158,19 @@ async def test_beyond_loopback_needs_a_token(tmp_path: Path, host: str) -> None:
         gateway(None, None)
 
 
-async def refused_stream(at: House, query: str) -> httpx2.Response:
-    """The answer to a request for events; one that is granted would have no end."""
-    async with at.http.stream("GET", f"/v1/events{query}") as response:
-        assert response.is_error
-        await response.aread()
-        return response
-
-
 TELEGRAM = "agent:main:telegram:direct:42"
 
 
 @pytest.mark.parametrize("session", ["agent:main:main", TELEGRAM, "agent:main:console:direct:local"])
 async def test_without_a_token_there_are_only_sessions_of_ones_own(tmp_path: Path, session: str) -> None:
     async with house(tmp_path) as at, at.unix() as owner:
-        for refused in (
+        for response in (
             await at.http.post("/v1/agent", json={"message": "hi", "session": session}),
-            await refused_stream(at, f"?session={session}"),
+            await refused(at, f"/v1/events?session={session}"),
             await at.http.get("/v1/status"),
         ):
-            assert (refused.status_code, error_of(refused)["code"]) == (403, "owners_only")
-            assert "gateway.token" in error_of(refused)["hint"]
+            assert (response.status_code, error_of(response)["code"]) == (403, "owners_only")
+            assert "gateway.token" in error_of(response)["hint"]
         assert at.rows("inbox") == 0
         run = (await owner.post("/v1/agent", json={"message": "mine", "session": session})).json()["run_id"]
         await at.model.called()
@@ -179,7 +179,7 @@ async def test_without_a_token_there_are_only_sessions_of_ones_own(tmp_path: Pat
             await at.http.get(f"/v1/agent/{run}?wait=5"),
             await at.http.delete(f"/v1/agent/{run}"),
             await at.http.post(f"/v1/agent/{run}/steer", json={"message": "do this instead"}),
-            await refused_stream(at, f"?run={run}"),
+            await refused(at, f"/v1/events?run={run}"),
         ):
             assert (missing.status_code, error_of(missing)["code"]) == (404, "no_such_run")
         assert (await owner.get(f"/v1/agent/{run}")).json()["status"] == "running"

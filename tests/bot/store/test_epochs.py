@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from agent.events import Outcome
+from agent.events import Outcome, RunRef
 from agent.journal import CallResult
 from agent.message import Message, Text, ToolCall, ToolResult, Usage
 from bot.store.errors import StaleRun
 from bot.store.store import Store
 from bot.store.turns import Turns
-from bot.store.values import PlanIn, Planned, RunKey
+from bot.store.values import PlanIn, Planned
 from tests.bot.store.opened import KEY, accept, claim, opened, rows
 
 WORDS = Message("assistant", (Text("words of nobody"),))
 HERE = PlanIn(1)
 BLOCKS = [Planned(source="stale", body="words of nobody", nonce=1, said="words of nobody", step=1)]
 CALL = ToolResult("call", "act", "result of nobody")
-WRITES: dict[str, Callable[[Turns, RunKey], Awaitable[Any]]] = {
+WRITES: dict[str, Callable[[Turns, RunRef], Awaitable[Any]]] = {
     "plan": lambda turns, run: turns.plan(run, HERE, BLOCKS),
     "step": lambda turns, run: turns.step(
         run,
@@ -48,7 +48,7 @@ WRITES: dict[str, Callable[[Turns, RunKey], Awaitable[Any]]] = {
 }
 
 
-async def asking(store: Store) -> RunKey:
+async def asking(store: Store) -> RunRef:
     """A run whose model has asked for a call."""
     await accept(store)
     run = (await claim(store)).run
@@ -65,7 +65,7 @@ async def asking(store: Store) -> RunKey:
     return run
 
 
-async def refuses(store: Store, home: Path, name: str, run: RunKey) -> None:
+async def refuses(store: Store, home: Path, name: str, run: RunRef) -> None:
     """A write of a run, and giving it back, change nothing."""
     before = rows(home)
     with pytest.raises(StaleRun):

@@ -24,7 +24,7 @@ async def _answered(store: Store, text: str = "hello") -> str:
     """A message, its answer and its delivery, all done; returns the turn."""
     await accept(store, text)
     turn = await claim(store)
-    kept = await store.turns.step(
+    kept, _ = await store.turns.step(
         turn.run,
         Message("assistant", (Text("fine"),)),
         where=PlanIn(turn.conv_id, sending=True),
@@ -50,6 +50,24 @@ async def test_an_event_is_stored_once_and_its_mark_with_it(tmp_path: Path) -> N
         assert await store.inbox.count_waiting(KEY) == 2
         assert await store.inbox.mark("telegram:bot") == "7"
         assert await store.inbox.mark("telegram:other") is None
+
+
+async def test_where_a_session_was_used_last_is_where_a_person_wrote(tmp_path: Path) -> None:
+    """Programs and beats speak from places where an answer reaches nobody."""
+    last = "SELECT channel FROM session LEFT JOIN conversation ON conv_id = last_conv"
+    async with opened(tmp_path) as store:
+        for channel, kind, what, expected in (
+            ("http", ChatKind.API, InboundKind.API, None),
+            ("telegram", ChatKind.DIRECT, InboundKind.MESSAGE, "telegram"),
+            ("http", ChatKind.API, InboundKind.API, "telegram"),
+            ("console", ChatKind.CONSOLE, InboundKind.API, "console"),
+            ("telegram", ChatKind.DIRECT, InboundKind.WAKE, "console"),
+        ):
+            written = message(kind=what)
+            place = Place(channel=channel, account="bot", chat="1", kind=kind)
+            written = replace(written, origin=replace(written.origin, place=place))
+            await store.inbox.accept([AcceptedMessage(message=written, session_key=KEY)])
+            assert await _rows(store, last) == [(expected,)]
 
 
 async def test_the_same_key_on_another_account_is_another_event(tmp_path: Path) -> None:

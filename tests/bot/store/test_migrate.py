@@ -1,17 +1,19 @@
 """Stores of earlier versions: brought up to date, kept beside, and never taken for damaged ones."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from bot.store import database
+from agent.message import Message, Text
+from bot.store import codec, database
 from bot.store.database import migrations
 from bot.store.errors import StoreTooNew
 from bot.store.salvage import check
-from tests.bot.store.opened import KEY, accept, opened
+from bot.store.values import PlanIn, Planned
+from tests.bot.store.opened import KEY, accept, claim, message, opened
 
 NEWEST = len(migrations())
 DATA_ONLY = "UPDATE session SET settings='{\"migrated\": true}';"
@@ -29,10 +31,32 @@ CREATE TABLE conversation_new (
   thread TEXT NOT NULL DEFAULT '', kind TEXT NOT NULL, moved_to INTEGER REFERENCES conversation,
   UNIQUE (channel, account, chat, thread)
 ) STRICT;
-INSERT INTO conversation_new SELECT * FROM conversation;
+INSERT INTO conversation_new SELECT conv_id, channel, account, chat, thread, kind, moved_to FROM conversation;
 DROP TABLE conversation;
 ALTER TABLE conversation_new RENAME TO conversation;
 CREATE TABLE pet (owner TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (owner, name)) STRICT, WITHOUT ROWID;
+"""
+OF_EACH_TABLE = """
+INSERT INTO conversation (conv_id, channel, account, chat, kind) VALUES (1, 'telegram', 'bot', '1', 'direct');
+INSERT INTO transcript (transcript_id, session_key, created_at, prompt, context_start) VALUES ('t', '{key}', 1, 'p', 1);
+INSERT INTO session (session_key, transcript_id, last_conv, used_at) VALUES ('{key}', 't', 1, 1);
+INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, epoch, reply_conv, step, created_at, started_at)
+  VALUES ('cut', '{key}', 't', 'reply', 'running', 1, 1, 1, 1, 1);
+INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, epoch, reply_conv, outcome, created_at, ended_at)
+  VALUES ('failed', '{key}', 't', 'api', 'failed', 1, 1, 'failed', 1, 2);
+INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, message_id, sender, accepted_at, payload,
+  state, turn_id) VALUES ('telegram', 'bot', 'm:1', 1, '{key}', 'message', '1', '1', 1, '{first}', 'taken', 'cut');
+INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, message_id, sender, accepted_at, payload,
+  state) VALUES ('telegram', 'bot', 'm:2', 1, '{key}', 'message', '2', '1', 1, '{second}', 'waiting');
+INSERT INTO entry (transcript_id, seq, turn_id, kind, body, tokens) VALUES ('t', 1, 'cut', 'user', '{line}', 1);
+INSERT INTO tool_call (turn_id, call_id, step, ordinal, name, args, state, pid, pid_started)
+  VALUES ('cut', 'c', 1, 0, 'exec', '{{}}', 'running', 4711, 'then');
+INSERT INTO delivery (delivery_id, source, conv_id, turn_id, step, action, body, said, nonce, state, planned_at)
+  VALUES (7, 'turn:cut:s1:b0', 1, 'cut', 1, 'send', 'I look.', 'I look.', 1, 'planned', 1);
+INSERT INTO delivery (delivery_id, source, conv_id, action, body, nonce, state, planned_at, settled_at, error)
+  VALUES (8, 'lost', 1, 'send', 'lost', 1, 'failed', 1, 2, 'blocked');
+INSERT INTO event (event_id, turn_id, session_key, at, body) VALUES ('cut/start', 'cut', '{key}', 1, '{{}}');
+INSERT INTO kv (scope, key, value) VALUES ('telegram:bot', 'mark', '42');
 """
 LOSES_PARENTS = "DELETE FROM conversation;"
 Later = Callable[..., None]
@@ -63,6 +87,64 @@ async def old_store(home: Path) -> Path:
     async with opened(home) as store:
         await accept(store)
     return home / "hark.db"
+
+
+def store_of(home: Path, version: int) -> dict[str, list[dict[str, object]]]:
+    """Make a store as an earlier version left it, with something open in each table; returns its rows."""
+    words = {"first": message("one"), "second": message("two")}
+    script = OF_EACH_TABLE.format(
+        key=KEY,
+        line=codec.dump_message(Message("user", (Text("one"),))),
+        **{name: codec.dump_inbound(said) for name, said in words.items()},
+    )
+    with closing(sqlite3.connect(home / "hark.db", isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        database.migrate(db, version)
+        db.executescript(script)
+    return contents(home)
+
+
+def contents(home: Path) -> dict[str, list[dict[str, object]]]:
+    """The rows of each table by the names of their columns."""
+    with closing(sqlite3.connect(home / "hark.db")) as db:
+        db.row_factory = sqlite3.Row
+        tables = db.execute("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'").fetchall()
+        return {name: [dict(row) for row in db.execute(f"SELECT * FROM {name}")] for (name,) in tables}
+
+
+def of(rows: list[dict[str, object]], columns: Iterable[str]) -> list[dict[str, object]]:
+    return [{name: row[name] for name in columns} for row in rows]
+
+
+@pytest.mark.parametrize("version", range(1, NEWEST))
+async def test_a_store_of_each_earlier_version_keeps_its_rows_and_goes_on(tmp_path: Path, version: int) -> None:
+    before = store_of(tmp_path, version)
+    async with opened(tmp_path) as store:
+        assert store.salvage is None
+        after = contents(tmp_path)
+        assert {table: of(after[table], rows[0]) for table, rows in before.items()} == before
+        added = set(after["turn"][0]) - set(before["turn"][0])
+        assert {name: after["turn"][0][name] for name in added if name not in ("mode", "ran")} == dict.fromkeys(
+            added - {"mode", "ran"}
+        )
+        assert after["turn"][0]["mode"] == "block"
+        assert (after["entry"][0]["hidden"], after["entry"][0]["origin"]) == (0, None)
+        assert (after["inbox"][1]["ready_at"], after["conversation"][0]["gap"]) == (0, 0)
+
+        assert [process.pid for process in await store.recovery.leftovers()] == [4711]
+        assert await store.recovery.recover("cut", lambda turn_id: ())
+        assert [entry.kind for entry in await store.reads.context("t")] == ["user", "tool_result"]
+        resumed = await claim(store)
+        assert (resumed.turn_id, resumed.attempt, resumed.message.text) == ("cut", 2, "one")
+        assert await store.inbox.count_waiting(KEY) == 1
+        following = await store.deliveries.next(1)
+        assert following is not None
+        assert (following.delivery_id, following.body) == (7, "I look.")
+        assert [lost.reason for lost in await store.reads.lost_deliveries(9)] == ["blocked"]
+        assert await store.inbox.mark("telegram:bot") == "42"
+        planned = await store.turns.plan(resumed.run, PlanIn(1), [Planned(source="new", body="more", nonce=1)])
+        assert planned[0].delivery_id == 9, "numbers go on"
+    assert (tmp_path / f"hark.db.v{version}").exists()
 
 
 @pytest.mark.parametrize("crashed", [False, True])
@@ -127,14 +209,14 @@ async def test_a_migration_that_breaks_something_is_undone_alone(tmp_path: Path,
 
 
 async def test_a_damaged_store_of_an_earlier_version_is_recovered_and_migrated(tmp_path: Path, later: Later) -> None:
-    for name, place in (("kind", 0), ("version", 63), ("copy", 71)):
+    for name, place in (("format", 18), ("version", 63), ("copy", 71)):
         home = tmp_path / name
         path = await old_store(home)
         content = bytearray(path.read_bytes())
         content[place] ^= 0x55
         path.write_bytes(content)
     later(DATA_ONLY, REBUILT)
-    for name in ("kind", "version", "copy"):
+    for name in ("format", "version", "copy"):
         async with opened(tmp_path / name) as store:
             assert (store.salvage is None) == (name == "copy")
             assert await store.inbox.count_waiting(KEY) == 1
@@ -149,7 +231,7 @@ async def test_a_table_of_a_later_version_is_recovered_like_the_others(tmp_path:
         db.commit()
     content = bytearray(path.read_bytes())
     content[content.index(b"pet 150")] ^= 0xFF
-    content[21] ^= 0x55
+    content[18] ^= 0x55
     path.write_bytes(content)
     found = check(tmp_path, 0)
     assert found is not None

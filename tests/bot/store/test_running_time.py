@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.events import Outcome, RunRef, ToolExecutionStart
+from agent.events import Outcome, ToolExecutionStart
 from agent.message import Message, Text, ToolCall, Usage
 from bot.clock import Clock
 from bot.store.store import Store
@@ -22,13 +22,9 @@ class Time:
         return Clock(now=lambda: self.at)
 
 
-def _ref(turn: Turn) -> RunRef:
-    return RunRef(run_id=turn.turn_id, turn_id=turn.turn_id, session_key=turn.session_key, attempt=turn.attempt)
-
-
 async def answer(store: Store, turn: Turn, *calls: ToolCall) -> float | None:
     """Store an answer; returns the duration that the end of the turn tells, if it ended."""
-    kept = await store.turns.step(
+    kept, _ = await store.turns.step(
         turn.run,
         Message("assistant", (Text("yes"), *calls)),
         where=PlanIn(turn.conv_id),
@@ -82,7 +78,7 @@ async def test_an_attempt_that_crashed_ran_until_its_last_sign(tmp_path: Path, s
         elif sign == "an event":
             await answer(store, turn, ToolCall("c", "act", "{}"))
             begun = ToolExecutionStart(
-                run=_ref(turn),
+                run=turn.run,
                 at=time.at,
                 id=f"{turn.turn_id}/1/c/start",
                 step=1,

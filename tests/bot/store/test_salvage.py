@@ -1,12 +1,14 @@
 """A damaged file: the service starts, what is readable comes over, and the file is kept."""
 
+import itertools
 import os
 import random
 import resource
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,9 +44,13 @@ def filled(home: Path) -> Path:
         db.execute("INSERT INTO session (session_key, transcript_id, used_at) VALUES (?,'new',0)", (KEY,))
         for number in range(1, ENTRIES + 1):
             body = codec.dump_message(Message("user", (Text(f"line {number} " + "words " * 20),)))
-            db.execute("INSERT INTO entry VALUES ('new',?,NULL,0,'user',?,1)", (number, body))
+            db.execute(
+                "INSERT INTO entry (transcript_id, seq, kind, body, tokens) VALUES ('new',?,'user',?,1)", (number, body)
+            )
+        sample = message()
+        sample = replace(sample, event_key="m:1", origin=replace(sample.origin, message_id="1"))  # the same size always
         for number in range(1, 301):
-            payload = codec.dump_inbound(message(f"message {number}"))
+            payload = codec.dump_inbound(replace(sample, text=f"message {number}"))
             db.execute(
                 "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, accepted_at, payload,"
                 " state) VALUES ('telegram','bot',?,1,?,'message',0,?,'done')",
@@ -60,11 +66,15 @@ def damaged(path: Path, change: Callable[[bytearray], None]) -> None:
     path.write_bytes(content)
 
 
+def flip(content: bytearray, *places: int) -> None:
+    for place in places:
+        content[place] ^= 0x55
+
+
 def lose(content: bytearray, number: int, word: bytes = b"line") -> None:
-    """Put zeros in place of the page that holds a line, or the next that holds only lines."""
-    page = content.index(b"%s %d " % (word, number)) // PAGE
-    while content[page * PAGE] != LEAF:
-        page += 1
+    """Put zeros in place of the page that holds a line, or of the next that holds only such lines."""
+    pages = (content.index(b"%s %d " % (word, line)) // PAGE for line in itertools.count(number))
+    page = next(page for page in pages if content[page * PAGE] == LEAF)
     content[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
 
 
@@ -87,11 +97,11 @@ async def test_a_store_with_forty_flipped_bytes_starts(tmp_path: Path, seed: int
     path = filled(tmp_path)
     rng = random.Random(seed)
 
-    def flip(content: bytearray) -> None:
+    def spoil(content: bytearray) -> None:
         for place in rng.sample(range(4096, len(content)), 40):
             content[place] ^= rng.randrange(1, 256)
 
-    damaged(path, flip)
+    damaged(path, spoil)
     async with opened(tmp_path) as store:
         assert store.salvage is not None
         assert store.salvage.rows["entry"] > ENTRIES * 0.5
@@ -108,18 +118,32 @@ def test_text_that_cannot_be_decoded_is_damage_like_other_damage(tmp_path: Path)
         content[at : at + 6] = b"\xff" * 6
 
     damaged(path, spoil)
-    assert found(path).rows["entry"] == ENTRIES
+    salvage = found(path)
+    assert (salvage.rows["inbox"], salvage.rows["entry"]) == (300, 0)
+    assert salvage.lost == ("entry",), "what a table held is gone with its definition, and said to be"
 
 
-@pytest.mark.parametrize("place", [0, 16, 18, 21, 47, 63])
-def test_a_header_with_one_bad_byte_costs_nothing(tmp_path: Path, place: int) -> None:
+@pytest.mark.parametrize("place", [18, 63])
+def test_a_bad_byte_in_the_header_that_does_not_hide_the_tables_costs_nothing(tmp_path: Path, place: int) -> None:
     path = filled(tmp_path)
+    damaged(path, lambda content: flip(content, place))
+    salvage = found(path)
+    assert (salvage.rows["entry"], salvage.lost) == (ENTRIES, ())
 
-    def flip(content: bytearray) -> None:
-        content[place] ^= 0x55
 
-    damaged(path, flip)
-    assert found(path).rows["entry"] == ENTRIES
+@pytest.mark.parametrize("places", [(0,), (16,), (21,), (47,), range(100), range(100, PAGE)])
+async def test_a_file_without_header_or_schema_is_kept_whole_and_a_new_store_begun(
+    tmp_path: Path, places: Sequence[int]
+) -> None:
+    path = filled(tmp_path)
+    damaged(path, lambda content: flip(content, *places))
+    before = path.read_bytes()
+    async with opened(tmp_path) as store:
+        assert store.salvage is not None
+        assert store.salvage.kept_as.read_bytes() == before
+        assert set(store.salvage.rows.values()) == {0}
+        assert set(store.salvage.lost) == set(store.salvage.rows), "all of it was lost, and is said to be"
+        assert await accept(store) == 1
 
 
 def test_a_file_whose_end_was_cut_off_gives_the_rest(tmp_path: Path) -> None:
@@ -142,7 +166,9 @@ def test_pages_that_cannot_be_read_cost_only_their_own_rows(tmp_path: Path) -> N
             lose(content, number)
 
     damaged(path, spoil)
-    assert ENTRIES - 4 * 10 <= found(path).rows["entry"] < ENTRIES
+    salvage = found(path)
+    assert ENTRIES - 4 * 10 <= salvage.rows["entry"] < ENTRIES
+    assert salvage.lost == ("entry",)
 
 
 def test_rows_between_two_lost_pages_are_found_by_what_other_tables_know_of_them(tmp_path: Path) -> None:
@@ -158,10 +184,16 @@ def test_rows_between_two_lost_pages_are_found_by_what_other_tables_know_of_them
             )
             db.execute("UPDATE inbox SET turn_id=? WHERE seq=?", (turn, number))
             arguments = f"arguments {number} " + "words " * 20
-            db.execute("INSERT INTO tool_call VALUES (?,'c1',1,0,'read',?,'done',NULL,NULL)", (turn, arguments))
+            db.execute(
+                "INSERT INTO tool_call (turn_id, call_id, step, ordinal, name, args, state)"
+                " VALUES (?,'c1',1,0,'read',?,'done')",
+                (turn, arguments),
+            )
             db.execute("INSERT INTO kv VALUES (?,'mark',?)", (f"telegram:{number:04}", f"offset {number} " + "w" * 90))
-            place = f"{number:04}"
-            db.execute("INSERT INTO conversation VALUES (NULL,'telegram',?,'2','','direct',NULL)", (place,))
+            db.execute(
+                "INSERT INTO conversation (channel, account, chat, kind) VALUES ('telegram',?,'2','direct')",
+                (f"{number:04}",),
+            )
         db.execute("COMMIT")
 
     def spoil(content: bytearray) -> None:
@@ -178,11 +210,7 @@ def test_rows_between_two_lost_pages_are_found_by_what_other_tables_know_of_them
 
 def test_transcripts_keep_the_order_in_which_they_began(tmp_path: Path) -> None:
     path = filled(tmp_path)
-
-    def flip(content: bytearray) -> None:
-        content[17] ^= 0x55
-
-    damaged(path, flip)
+    damaged(path, lambda content: flip(content, 63))
     found(path)
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT transcript_id FROM transcript ORDER BY rowid").fetchall() == [("old",), ("new",)]
@@ -210,10 +238,7 @@ async def test_every_table_comes_over(tmp_path: Path) -> None:
     before = rows(home)
     assert {name for name, found in before.items() if found} >= tables
 
-    def flip(content: bytearray) -> None:
-        content[16] ^= 0x55
-
-    damaged(home / "hark.db", flip)
+    damaged(home / "hark.db", lambda content: flip(content, 63))
     async with opened(home) as store:
         assert store.salvage is not None
         after = rows(home)

@@ -8,7 +8,7 @@ import pytest
 
 from agent.message import Message, Text
 from bot.clock import Clock
-from bot.delivery import Outbox
+from bot.outbox import Outbox
 from bot.replies import notice
 from bot.store.store import Store
 from bot.store.values import AcceptedMessage, Fresh
@@ -151,7 +151,7 @@ class Desk:
         assert isinstance(answer, Fresh)
         blocks = notice(f"cmd:{answer.seq}", text, self.console, self.clock.nonce)
         kept = await self.store.commands.answer(answer.seq, blocks)
-        self.outbox.planned(kept.conv_id, PLACE, kept.deliveries, reserved=False)
+        self.outbox.send(PLACE, kept.deliveries)
 
 
 async def test_held_blocks_follow_in_order_when_a_terminal_opens(store: Store) -> None:

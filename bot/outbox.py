@@ -5,7 +5,8 @@ the call alone. Deliveries wait in the store, not here: memory holds one per con
 """
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -17,7 +18,7 @@ from bot.replies import notice
 from bot.store.errors import StoreUnavailable
 from bot.store.outbox import REFUSED
 from bot.store.store import Store
-from bot.store.values import Delivery, DeliveryState, OwnerNotice, Planned
+from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place
@@ -88,27 +89,32 @@ class Outbox:
         for conv_id, place in await self._store.deliveries.open_conversations():
             self._serve(conv_id, place)
 
-    def reserve(self, conv_id: int, place: Place) -> bool:
-        """Take an idle conversation and its rate limit, so that a block may be stored as `sending` at once.
+    @contextlib.contextmanager
+    def planning(self, conv_id: int, place: Place, blocks: Sequence[Planned]) -> Iterator[PlanIn]:
+        """While blocks are being stored: an idle conversation and its rate limit are taken, so that the first may be
+        stored as `sending` at once. What was stored, and is named in `deliveries`, is sent at the end."""
+        where = PlanIn(conv_id, bool(blocks) and self._reserve(conv_id, place))
+        try:
+            yield where
+        finally:
+            more = where.sending and self._conversations.pop(conv_id).more
+            if where.deliveries:
+                self.send(place, where.deliveries)
+            elif more:
+                self._serve(conv_id, place)
 
-        After True, `planned` must follow, whether the block was stored or not.
-        """
+    def send(self, place: Place, deliveries: Sequence[Delivery]) -> None:
+        """Deliveries of one conversation were stored: send them, in their order."""
+        if deliveries and place.kind is not ChatKind.API:
+            first = deliveries[0]
+            self._serve(first.conv_id, place, first if first.state is DeliveryState.SENDING else None)
+
+    def _reserve(self, conv_id: int, place: Place) -> bool:
         channel = self.serving(place)
         if channel is None or conv_id in self._conversations or self._closing or channel.pass_limit(place) > 0:
             return False
         self._conversations[conv_id] = _Conversation(channel, conv_id, place)
         return True
-
-    def planned(self, conv_id: int, place: Place, deliveries: Sequence[Delivery], *, reserved: bool) -> None:
-        """Blocks were stored (or not: no deliveries): send them. reserved: what `reserve` answered before."""
-        more = self._conversations.pop(conv_id).more if reserved else False
-        if place.kind is ChatKind.API:
-            return
-        if deliveries:
-            begun = deliveries[0].state is DeliveryState.SENDING
-            self._serve(deliveries[0].conv_id, place, deliveries[0] if begun else None)
-        elif more:
-            self._serve(conv_id, place)
 
     def can_send(self, channel: str, account: str) -> None:
         """Deliveries that wait for the account may be tried again."""

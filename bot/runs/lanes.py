@@ -5,85 +5,53 @@ number; what does not fit is found in the store again. Beats, jobs and children 
 """
 
 import asyncio
-import contextlib
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
 
-from agent.errors import RunLost
-from agent.events import KeptEvent, Outcome
 from bot.clock import Clock
-from bot.store.errors import StaleRun, StoreUnavailable
+from bot.runs.journal import RunJournal
+from bot.runs.runner import PAUSE, TurnRunner
+from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
-from bot.store.values import Turn
-from bot.turns import RunResult, TurnRun
 
 log = structlog.get_logger()
 
 READY = 4096
 """Names of sessions held in memory; more wait in the store alone."""
-_PAUSE = 1.0
-
-
-class Running(Protocol):
-    """What a lane starts: makes the run of a claimed turn, and takes back its context when it has ended well."""
-
-    model: str
-
-    async def prepare(self, turn: Turn) -> TurnRun:
-        """Everything the turn needs."""
-
-    def bare(self, turn: Turn) -> TurnRun:
-        """A run that can only be failed, for a turn that could not be prepared."""
-
-    def released(self, events: Sequence[KeptEvent]) -> None:
-        """The turn went back into the queue; events: how its run was closed."""
-
-    def ended(self, turn: Turn, run: TurnRun, result: RunResult) -> None:
-        """The turn is over."""
 
 
 @dataclass(eq=False, slots=True)
 class RunHandle:
     """A run that is under way."""
 
-    turn: Turn
-    background: bool
+    journal: RunJournal
     task: "asyncio.Task[None]"
-    run: TurnRun | None = None
 
     @property
     def turn_id(self) -> str:
         """Whose run it is."""
-        return self.turn.turn_id
+        return self.journal.turn.turn_id
 
     @property
     def is_streaming(self) -> bool:
         """A model call is under way."""
-        return self.run is not None and self.run.runner.loop.streaming
-
-    @property
-    def is_compacting(self) -> bool:
-        """The context is being summarised: not in this version, the place is kept."""
-        return False
+        return self.journal.answering
 
     def stop(self) -> None:
         """End the run at once. The store is told first, by whoever stops it: this only hurries."""
-        if self.run is not None:
-            self.run.silence()
+        self.journal.typing.stop()
         self.task.cancel()
 
 
 class Lanes:
     """Starts runs. places: runs at once."""
 
-    def __init__(self, store: Store, clock: Clock, running: Running, places: int) -> None:
+    def __init__(self, store: Store, clock: Clock, runner: TurnRunner, places: int) -> None:
         self._store = store
         self._clock = clock
-        self._running = running
+        self._runner = runner
         self._places = places
         self._background_places = max(1, places // 2)
         self._ready: tuple[OrderedDict[str, None], OrderedDict[str, None]] = (OrderedDict(), OrderedDict())
@@ -204,73 +172,22 @@ class Lanes:
     async def _work(self, session_key: str, background: bool) -> None:
         """One turn of a session; when there is another, the session goes to the end of the row."""
         try:
-            turn = await self._store.turns.claim(session_key, self._running.model, background=background)
+            turn = await self._runner.claim(session_key, background=background)
         except StoreUnavailable:
-            await self._clock.sleep(_PAUSE)
+            await self._clock.sleep(PAUSE)
             self._line_up(session_key, background)
             return
         if turn is None:
             return
         if not self._open:
-            await self._give_back(turn)
+            await self._runner.give_back(turn)
             return
-        task = asyncio.current_task()
-        assert task is not None
-        handle = RunHandle(turn, background, task)
-        self._handles[session_key] = handle
+        journal = self._runner.journal(turn)
+        self._handles[session_key] = RunHandle(journal, self._tasks[session_key])
         again = True
         try:
-            again = await self._run(handle) or turn.more
-        except asyncio.CancelledError:
-            await self._give_back(turn)
-            raise
-        except StoreUnavailable:
-            await self._wait_for_store(turn)
+            again = await self._runner.run(journal) or turn.more
         finally:
             del self._handles[session_key]
             if again:
                 self._line_up(session_key, background)
-
-    async def _run(self, handle: RunHandle) -> bool:
-        """Run a turn; returns whether something of it may be left to run (steering texts that nobody read)."""
-        turn = handle.turn
-        try:
-            run = await self._running.prepare(turn)
-            handle.run = run
-            result = await run.execute()
-            self._running.ended(turn, run, result)
-            return result.outcome is not Outcome.COMPLETED
-        except (RunLost, StaleRun):
-            log.info("run ended by a stop", turn=handle.turn_id)
-        except StoreUnavailable:
-            raise
-        except Exception:
-            log.exception("run failed", turn=handle.turn_id)
-            run = handle.run or self._running.bare(turn)
-            with contextlib.suppress(RunLost):
-                await run.fail(Outcome.FAILED, "internal", "an error inside the service; the log has it")
-        return True
-
-    async def _give_back(self, turn: Turn, until: int | None = None) -> None:
-        """A cancelled run: back into the queue, unless a stop has settled it."""
-        with contextlib.suppress(StoreUnavailable):  # repaired at the next start
-            await asyncio.shield(self._release(turn, until))
-
-    async def _wait_for_store(self, turn: Turn) -> None:
-        """The store could not write during a run: as soon as it can, the turn goes back into the queue."""
-        log.error("the store cannot write; the run waits", turn=turn.turn_id)
-        since = self._clock.now()
-        try:
-            while True:
-                await self._clock.sleep(_PAUSE)
-                try:
-                    return await self._release(turn, since)
-                except StoreUnavailable:
-                    continue
-        except asyncio.CancelledError:
-            await self._give_back(turn, since)
-            raise
-
-    async def _release(self, turn: Turn, until: int | None = None) -> None:
-        """until: when the run ceased to work, if that is not now."""
-        self._running.released(await self._store.turns.release(turn.run, until))

@@ -1,0 +1,218 @@
+"""What one run writes down and tells, from claim to end: the durable side of it, and blocks on their way to the outbox.
+
+A write that has begun is always followed through (told, delivered), even when the run is cancelled meanwhile:
+otherwise a block could stand in the ledger with nobody sending it.
+"""
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+from agent.errors import RunLost
+from agent.events import (
+    AgentEnd,
+    KeptEvent,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    Notice,
+    Outcome,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
+from agent.journal import CallResult, Cut, Kept
+from agent.message import Entry, Message, Usage
+from bot import wording
+from bot.bus import EventBus
+from bot.clock import Clock
+from bot.outbox import Outbox
+from bot.replies import Replies, notice
+from bot.runs.typing import Typing
+from bot.store.errors import StaleRun
+from bot.store.store import Store
+from bot.store.values import Planned, Turn
+from channels.message import ChatKind, InboundMessage
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_PRIVATE = (ChatKind.DIRECT, ChatKind.CONSOLE)
+"""Places where nobody reads along when an owner is told something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What every run works with. is_owner: whether a message is by an owner of the bot."""
+
+    store: Store
+    outbox: Outbox
+    bus: EventBus
+    clock: Clock
+    is_owner: Callable[[InboundMessage], bool]
+
+
+def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Let a write come to its end even when the run is cancelled meanwhile. A lost turn becomes RunLost."""
+
+    @functools.wraps(write)
+    async def followed(*args: P.args, **kwargs: P.kwargs) -> T:
+        task = asyncio.ensure_future(write(*args, **kwargs))
+        cancelled: asyncio.CancelledError | None = None
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            if not task.cancelled():
+                task.exception()
+            raise cancelled
+        try:
+            return task.result()
+        except StaleRun as error:
+            raise RunLost(str(error)) from None
+
+    return followed
+
+
+class RunJournal:
+    """Of one claimed turn; implements `agent.journal.Journal`.
+
+    typing: the sign of the run. blocks: how many were planned. answering: a model call is under way.
+    """
+
+    def __init__(self, dependencies: Dependencies, turn: Turn, replies: Replies, typing: Typing) -> None:
+        self.turn = turn
+        self.blocks = 0
+        self.answering = False
+        self._bus = dependencies.bus
+        self._outbox = dependencies.outbox
+        self._turns = dependencies.store.turns
+        self._nonce = dependencies.clock.nonce
+        self._is_owner = dependencies.is_owner
+        self._replies = replies
+        self.typing = typing
+        self._early: list[KeptEvent] = []
+
+    def tell(self, event: Notice | ToolExecutionUpdate) -> None:
+        if isinstance(event, Notice):
+            self._early.append(event)
+        self._bus.publish(event)
+
+    def begin(self, event: MessageStart, after: str) -> None:
+        self.answering = True
+        self._replies.begin(event.step, after)
+        self._early.append(event)
+        self._bus.publish(event)
+
+    async def update(self, event: MessageUpdate) -> None:
+        blocks = self._replies.feed(event.delta) if event.part == "text" else ()
+        if blocks:
+            await self._plan(blocks)
+        self._bus.publish(event)
+
+    @_followed_through
+    async def step(
+        self,
+        message: Message,
+        *,
+        note: Message | None,
+        usage: Usage,
+        context_start: int,
+        outcome: Outcome,
+        ended: MessageEnd,
+    ) -> Kept:
+        self.answering = False
+        blocks = self._replies.end()
+        if note is None and ended.stop_reason in wording.ENDED_EARLY:
+            blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
+        with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
+            kept, where.deliveries = await self._turns.step(
+                self.turn.run,
+                message,
+                note=note,
+                where=where,
+                blocks=blocks,
+                usage=usage,
+                context_start=context_start,
+                events=(*self._take_early(), ended),
+                outcome=outcome,
+            )
+            self.blocks += len(blocks)
+            if kept.end is not None:
+                self.typing.stop()
+        self._publish([ended] if kept.end is None else [ended, kept.end])
+        return kept
+
+    @_followed_through
+    async def note(self, message: Message) -> Entry:
+        return await self._turns.note(self.turn.run, message)
+
+    @_followed_through
+    async def start_calls(self, starts: Sequence[ToolExecutionStart]) -> None:
+        calls = [start.call_id for start in starts]
+        await self._turns.start_calls(self.turn.run, calls, (*self._take_early(), *starts))
+        self._publish(starts)
+
+    @_followed_through
+    async def process_started(self, call_id: str, pid: int, started: str) -> None:
+        await self._turns.process_started(self.turn.run, call_id, pid, started)
+
+    @_followed_through
+    async def results(
+        self, results: Sequence[CallResult], ends: Sequence[ToolExecutionEnd], *, batch_done: bool
+    ) -> tuple[Entry, ...]:
+        events = (*self._take_early(), *ends)
+        lines = await self._turns.results(self.turn.run, results, batch_done=batch_done, events=events)
+        self._publish(ends)
+        return lines
+
+    @_followed_through
+    async def cut(self) -> Cut:
+        self.answering = False
+        cut = await self._turns.cut(self.turn.run, self._take_early())
+        self._publish(cut.events)
+        return cut
+
+    @_followed_through
+    async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
+        self.answering = False
+        to_owner = self.turn.place.kind in _PRIVATE and self._is_owner(self.turn.message)
+        cause = error_message if to_owner and outcome is Outcome.FAILED else None
+        blocks = self._notice("error", wording.failure(error_kind, cause))
+        with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
+            where.deliveries, closed, end = await self._turns.finish(
+                self.turn.run,
+                outcome,
+                error_kind=error_kind,
+                error_message=error_message,
+                where=where,
+                blocks=blocks,
+                events=self._take_early(),
+            )
+            self.blocks += len(blocks)
+            self.typing.stop()
+        self._publish((*closed, end))
+        return end
+
+    @_followed_through
+    async def _plan(self, blocks: Sequence[Planned]) -> None:
+        with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
+            where.deliveries = await self._turns.plan(self.turn.run, where, blocks)
+            self.blocks += len(blocks)
+
+    def _notice(self, name: str, text: str) -> Sequence[Planned]:
+        channel = self._outbox.channel(self.turn.place.channel)
+        return notice(f"turn:{self.turn.turn_id}:{name}", text, channel, self._nonce)
+
+    def _publish(self, events: Sequence[KeptEvent]) -> None:
+        for event in events:
+            self._bus.publish(event)
+
+    def _take_early(self) -> tuple[KeptEvent, ...]:
+        """Events that were told before they were stored: they go with the next write."""
+        events = tuple(self._early)
+        self._early.clear()
+        return events

@@ -1,0 +1,119 @@
+"""Runs claimed turns: makes what a run needs, lets the agent work, and sees to it that no turn is left lying."""
+
+import asyncio
+import contextlib
+
+import structlog
+
+from agent.errors import RunLost
+from agent.events import Outcome
+from agent.runner import Runner
+from bot.replies import Replies
+from bot.runs.contexts import Contexts
+from bot.runs.journal import Dependencies, RunJournal
+from bot.runs.specs import Specs
+from bot.runs.typing import Typing
+from bot.store.errors import StaleRun, StoreUnavailable
+from bot.store.values import Turn
+
+log = structlog.get_logger()
+
+PAUSE = 1.0
+"""Seconds between tries while the store cannot write."""
+
+
+class TurnRunner:
+    """Makes and executes the run of a claimed turn."""
+
+    def __init__(self, dependencies: Dependencies, specs: Specs) -> None:
+        self._dependencies = dependencies
+        self._store = dependencies.store
+        self._clock = dependencies.clock
+        self._bus = dependencies.bus
+        self._specs = specs
+        self.contexts = Contexts(self._store)
+
+    async def claim(self, session_key: str, *, background: bool) -> Turn | None:
+        """Take a session's next turn, see the store. Raises StoreUnavailable."""
+        model = self._specs.model_of(session_key).name
+        return await self._store.turns.claim(session_key, model, background=background)
+
+    def journal(self, turn: Turn) -> RunJournal:
+        """The journal of a turn that is about to run."""
+        outbox = self._dependencies.outbox
+        rendering = outbox.channel(turn.place.channel)
+        replies = Replies(turn.turn_id, rendering, self._specs.cutting_of(turn), self._clock.nonce)
+        typing = Typing(
+            outbox.serving(turn.place), turn.place, lambda error: log.info("typing failed", reason=str(error))
+        )
+        return RunJournal(self._dependencies, turn, replies, typing)
+
+    async def run(self, journal: RunJournal) -> bool:
+        """Run a turn to its end, or give it back to the queue when it is cancelled or the store cannot write.
+
+        Returns whether something of it may be left to run (itself, or steering texts that nobody read).
+        """
+        turn = journal.turn
+        try:
+            return await self._execute(journal)
+        except (RunLost, StaleRun):
+            log.info("run ended by a stop", turn=turn.turn_id)
+        except asyncio.CancelledError:
+            await self.give_back(turn)
+            raise
+        except StoreUnavailable:
+            await self._wait_for_store(turn)
+        return True
+
+    async def give_back(self, turn: Turn, until: int | None = None) -> None:
+        """Put a cancelled turn back into the queue, unless a stop has settled it."""
+        with contextlib.suppress(StoreUnavailable):  # repaired at the next start
+            await asyncio.shield(self._release(turn, until))
+
+    async def _execute(self, journal: RunJournal) -> bool:
+        turn = journal.turn
+        try:
+            if turn.start is not None:
+                self._bus.publish(turn.start)
+            context = await self.contexts.take(turn)
+            runner = Runner(await self._specs.of(turn), context, journal)
+            with journal.typing:
+                end = await runner.run()
+        except (RunLost, StaleRun, StoreUnavailable):
+            raise
+        except Exception:
+            log.exception("run failed", turn=turn.turn_id)
+            await journal.fail(Outcome.FAILED, "internal", "an error inside the service; the log has it")
+            return True
+        self.contexts.give_back(turn.transcript_id, context)
+        log.info(
+            "turn",
+            turn=turn.turn_id,
+            session=turn.session_key,
+            outcome=end.outcome.value,
+            seconds=round(end.duration, 3),
+            blocks=journal.blocks,
+            tokens_in=end.usage.input,
+            tokens_out=end.usage.output,
+        )
+        return end.outcome is not Outcome.COMPLETED
+
+    async def _wait_for_store(self, turn: Turn) -> None:
+        """The store could not write during a run: as soon as it can, the turn goes back into the queue."""
+        log.error("the store cannot write; the run waits", turn=turn.turn_id)
+        since = self._clock.now()
+        try:
+            while True:
+                await self._clock.sleep(PAUSE)
+                try:
+                    return await self._release(turn, since)
+                except StoreUnavailable:
+                    continue
+        except asyncio.CancelledError:
+            await self.give_back(turn, since)
+            raise
+
+    async def _release(self, turn: Turn, until: int | None = None) -> None:
+        """until: when the run ceased to work, if that is not now."""
+        for event in await self._store.turns.release(turn.run, until):
+            self._bus.publish(event)

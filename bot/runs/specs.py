@@ -1,0 +1,96 @@
+"""What a run is made of: model, tools, limits, prompt and cutting, decided anew for each turn."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.models.base import ModelClient, ToolSpec
+from agent.prompt.build import build as build_prompt
+from agent.spec import Limits, RunSpec
+from agent.tools.registry import Toolset
+from agent.workspace_files import load as load_files
+from bot.accounts import Accounts
+from bot.clock import Clock
+from bot.inbound.access import is_trusted
+from bot.store.store import Store
+from bot.store.values import Turn
+from channels.settings import Streaming
+
+# A program wants the answer in one piece, and nothing is said before it is whole.
+_WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
+
+
+@dataclass(frozen=True, slots=True)
+class PromptParts:
+    """What system prompts are made of. rules: what the model is told about a conversation, by account or surface."""
+
+    name: str
+    workspace: Path
+    rules: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specs:
+    """Answers for each turn, by its kind, channel, chat and session, what its run is made of.
+
+    untrusted_tools: for callers whom nobody vouches for.
+    """
+
+    store: Store
+    clock: Clock
+    model: ModelClient
+    tools: Toolset
+    untrusted_tools: Toolset
+    limits: Limits
+    prompt: PromptParts
+    accounts: Accounts
+
+    def model_of(self, session_key: str) -> ModelClient:
+        """Which model answers in a session."""
+        return self.model
+
+    def cutting_of(self, turn: Turn) -> Streaming:
+        """How the answers of a turn are cut."""
+        account = self.accounts.like(turn.place)
+        return account.section.cutting() if account else _WHOLE
+
+    async def of(self, turn: Turn) -> RunSpec:
+        """The whole of it. Raises StoreUnavailable, or OSError when the workspace cannot be read."""
+        tools = self.tools if is_trusted(turn.message) else self.untrusted_tools
+        return RunSpec(
+            ref=turn.run,
+            model=self.model_of(turn.session_key),
+            system=await self._system(turn, tools.specs),
+            tools=tools.tools,
+            tool_specs=tools.specs,
+            limits=self.limits,
+            step=turn.step,
+            usage=turn.usage,
+            ran=turn.ran / 1000,
+            now=self.clock.now,
+            sleep=self.clock.sleep,
+        )
+
+    async def _system(self, turn: Turn, tools: tuple[ToolSpec, ...]) -> str:
+        """The transcript's own prompt; made anew when there is none or the configuration has changed since.
+
+        It is that of the channel the transcript began on: a message over another one changes no prefix.
+        """
+        fingerprint = _fingerprint(self.prompt, tools)
+        if turn.prompt is not None and turn.fingerprint == fingerprint:
+            return turn.prompt
+        files = await asyncio.to_thread(load_files, self.prompt.workspace)
+        account = self.accounts.like(turn.place)
+        rules = self.prompt.rules.get(account.label if account else turn.place.channel, "")
+        system = build_prompt(name=self.prompt.name, tools=tools, channel=rules, files=files)
+        await self.store.turns.set_prompt(turn.transcript_id, system, fingerprint)
+        return system
+
+
+def _fingerprint(parts: PromptParts, specs: Sequence[ToolSpec]) -> str:
+    """Changes when the configuration does, and not with the workspace: edits there show in the next transcript."""
+    tools = [(tool.name, tool.description, tool.schema_json) for tool in specs]
+    return hashlib.sha256(json.dumps([parts.name, sorted(parts.rules.items()), tools]).encode()).hexdigest()[:16]

@@ -1,0 +1,75 @@
+"""The lines of transcripts, as a model is shown them and as people read them later."""
+
+import sqlite3
+from collections.abc import Sequence
+
+import structlog
+from pydantic import ValidationError
+
+from agent.message import Entry, Message, ToolCall, ToolResult
+from bot.store import codec
+from bot.store.subject import Subject, query
+
+log = structlog.get_logger()
+
+UNREADABLE = "(The result was damaged in the store and cannot be read.)"
+
+_LINES = "SELECT seq, kind, body, tokens, turn_id, step FROM entry WHERE transcript_id=?1"
+
+_Line = tuple[int, str, str, int, str | None, int]
+
+
+class Entries(Subject):
+    """Reads lines by their place, and none before it."""
+
+    @query
+    def context(self, db: sqlite3.Connection, transcript_id: str) -> tuple[Entry, ...]:
+        """The lines of a transcript that still go to the model, in order."""
+        since = "(SELECT context_start FROM transcript WHERE transcript_id=?1)"
+        found = db.execute(f"{_LINES} AND seq >= {since} ORDER BY seq", (transcript_id,)).fetchall()
+        return _entries(transcript_id, found)
+
+    @query
+    def transcript(self, db: sqlite3.Connection, transcript_id: str, after: int, limit: int) -> tuple[Entry, ...]:
+        """Lines of any transcript, old ones too: those after a seq, at most limit."""
+        found = db.execute(f"{_LINES} AND seq > ?2 ORDER BY seq LIMIT ?3", (transcript_id, after, limit)).fetchall()
+        return _entries(transcript_id, found)
+
+    @query
+    def transcripts(self, db: sqlite3.Connection, session_key: str) -> tuple[str, ...]:
+        """The transcripts of a session, oldest first; the last is the present one."""
+        found = db.execute(
+            "SELECT transcript_id FROM transcript WHERE session_key=? ORDER BY rowid",
+            (session_key,),
+        ).fetchall()
+        return tuple(row[0] for row in found)
+
+
+def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
+    """Lines as values. Damaged ones are left out; but a result gets a stand-in, so that its call is not run again."""
+    messages = [_message(row[2]) for row in found]
+    lost = [row[0] for row, message in zip(found, messages, strict=True) if message is None]
+    if lost:
+        log.error("lines of a transcript cannot be read", transcript=transcript_id, lines=lost)
+    results = {part.call_id for m in messages if m for part in m.parts if isinstance(part, ToolResult)}
+    unanswered: list[ToolCall] = []
+    entries = []
+    for (seq, kind, _, tokens, turn_id, step), read in zip(found, messages, strict=True):
+        message = read
+        if read is not None and read.tool_calls:
+            unanswered = [call for call in read.tool_calls if call.call_id not in results]
+        elif read is None and kind == "tool_result" and unanswered:  # results are written in call order
+            call = unanswered.pop(0)
+            message = Message("tool", (ToolResult(call.call_id, call.name, UNREADABLE, is_error=True),))
+        if message is not None:
+            entries.append(
+                Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step)  # type: ignore[arg-type]
+            )
+    return tuple(entries)
+
+
+def _message(body: str) -> Message | None:
+    try:
+        return codec.load_message(body)
+    except ValidationError:
+        return None

@@ -1,0 +1,17 @@
+"""What the partial indexes hold, in the words of the schema: SQLite uses one only for a query that says the same.
+
+`state='planned'` does not find the index of `state IN ('planned','sending','unknown')`, so a query that wants less than
+all of it says both: `f"{OPEN_DELIVERY} AND state='planned'"`.
+"""
+
+OPEN_DELIVERY = "state IN ('planned','sending','unknown')"
+LOST_DELIVERY = "state IN ('failed','uncertain')"
+SETTLED_DELIVERY = "state IN ('sent','uncertain','failed','expired')"
+OPEN_TURN = "state IN ('queued','running','parked')"
+HELD_TURN = "state IN ('running','parked')"
+"""Of these a session has at most one."""
+FAILED_TURN = "state='failed'"
+WAITING = "state='waiting'"
+ENDED_MESSAGE = "state IN ('unread','done','withdrawn','dropped')"
+CUT_ANSWER = "kind='assistant_cut'"
+WITH_PROCESS = "pid IS NOT NULL"

@@ -1,0 +1,162 @@
+"""Turns, messages and deliveries as the outside sees them, and counts of all."""
+
+import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.store import codec, rows
+from bot.store.indexes import CUT_ANSWER, FAILED_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, WAITING
+from bot.store.rows import FOR_A_RUN
+from bot.store.subject import Subject, query
+from bot.store.values import DeliveryState, LostDelivery, TurnState, TurnView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A message and what was delivered of its answer so far. event_key: of the message."""
+
+    event_key: str
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a store holds. used_at: milliseconds, None when there is no session; begun: turns that run or go on."""
+
+    sessions: int
+    used_at: int | None
+    begun: int
+    waiting: int
+    undelivered: int
+    failed_deliveries: int
+    uncertain_deliveries: int
+
+
+def look(file: Path) -> Totals:
+    """Count what is in a store beside no service: nothing is locked, mended, migrated or made. Blocking.
+
+    Raises sqlite3.Error when it cannot be read.
+    """
+    db = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        return _count(db)
+    finally:
+        db.close()
+
+
+class Views(Subject):
+    """Queries without side effects; each uses an index, none walks a transcript from its beginning."""
+
+    @query
+    def turn(self, db: sqlite3.Connection, turn_id: str) -> TurnView | None:
+        """A turn by its id, with what it said so far."""
+        found = db.execute(
+            "SELECT session_key, state, outcome, model, usage, error_kind, error_message, created_at, started_at,"
+            " ended_at FROM turn WHERE turn_id=?",
+            (turn_id,),
+        ).fetchone()
+        if found is None:
+            return None
+        return TurnView(
+            turn_id=turn_id,
+            session_key=found[0],
+            state=TurnState(found[1]),
+            outcome=found[2],
+            text=_said(rows.said(db, turn_id), _cut_steps(db, turn_id)),
+            model=found[3],
+            usage=codec.load_usage(found[4]),
+            error_kind=found[5],
+            error_message=found[6],
+            accepted_at=found[7],
+            started_at=found[8],
+            ended_at=found[9],
+        )
+
+    @query
+    def last_failure(self, db: sqlite3.Connection) -> tuple[int, str] | None:
+        """When the newest failed turn ended, in milliseconds, and why."""
+        return db.execute(  # type: ignore[no-any-return]
+            "SELECT ended_at, coalesce(error_message, error_kind, '') FROM turn"
+            f" WHERE {FAILED_TURN} ORDER BY ended_at DESC LIMIT 1"
+        ).fetchone()
+
+    @query
+    def exchange(self, db: sqlite3.Connection, turn_id: str) -> Exchange | None:
+        """The message that began a turn, and what was delivered of its answer; None when it is not kept any more."""
+        return _exchange(db, turn_id)
+
+    @query
+    def last_exchange(self, db: sqlite3.Connection, session_key: str) -> Exchange | None:
+        """The newest exchange in a session's present transcript, None when there is none."""
+        found = db.execute(
+            "SELECT turn_id FROM entry WHERE kind='user'"
+            " AND transcript_id=(SELECT transcript_id FROM session WHERE session_key=?) ORDER BY seq DESC LIMIT 1",
+            (session_key,),
+        ).fetchone()
+        return _exchange(db, found[0]) if found else None
+
+    @query
+    def totals(self, db: sqlite3.Connection) -> Totals:
+        """What is open, for /status and `hark status`."""
+        return _count(db)
+
+    @query
+    def lost_deliveries(self, db: sqlite3.Connection, limit: int) -> tuple[LostDelivery, ...]:
+        """What did not arrive, or may not have, newest first."""
+        found = db.execute(
+            "SELECT state, channel, chat, error, settled_at FROM delivery JOIN conversation USING (conv_id)"
+            f" WHERE {LOST_DELIVERY} ORDER BY delivery_id DESC LIMIT ?",
+            (limit,),
+        ).fetchall()
+        return tuple(
+            LostDelivery(state=DeliveryState(state), channel=channel, chat=chat, reason=error or "", at=at)
+            for state, channel, chat, error, at in found
+        )
+
+
+def _count(db: sqlite3.Connection) -> Totals:
+    return Totals(
+        *db.execute(
+            "SELECT (SELECT count(*) FROM session), (SELECT max(used_at) FROM session),"
+            f" (SELECT count(*) FROM turn WHERE {OPEN_TURN} AND epoch > 0),"
+            f" (SELECT count(*) FROM inbox WHERE {WAITING} AND {FOR_A_RUN}),"
+            f" (SELECT count(*) FROM delivery WHERE {OPEN_DELIVERY}),"
+            f" (SELECT count(*) FROM delivery WHERE {LOST_DELIVERY} AND state='failed'),"
+            f" (SELECT count(*) FROM delivery WHERE {LOST_DELIVERY} AND state='uncertain')"
+        ).fetchone()
+    )
+
+
+def _exchange(db: sqlite3.Connection, turn_id: str) -> Exchange | None:
+    asked = db.execute("SELECT payload, seq FROM inbox WHERE turn_id=? ORDER BY seq LIMIT 1", (turn_id,)).fetchone()
+    message = codec.read_inbound(*asked) if asked else None
+    if message is None:
+        return None
+    pieces = db.execute(
+        "SELECT step, said FROM delivery WHERE turn_id=? AND state='sent' ORDER BY delivery_id", (turn_id,)
+    ).fetchall()
+    return Exchange(event_key=message.event_key, question=message.text, answer=_said(pieces, _cut_steps(db, turn_id)))
+
+
+def _cut_steps(db: sqlite3.Connection, turn_id: str) -> set[int]:
+    """Steps of a turn whose answer the next one goes on with."""
+    found = db.execute(f"SELECT step FROM entry WHERE turn_id=? AND {CUT_ANSWER}", (turn_id,))
+    return {step for (step,) in found}
+
+
+def _said(pieces: Sequence[tuple[int | None, str]], cut: Collection[int]) -> str:
+    """Words of a turn: blocks of one answer joined as the model wrote them, answers and notices as paragraphs.
+
+    cut: steps whose answer was cut, so that the next one is a part of it.
+    """
+    texts: list[str] = []
+    last: int | None = None
+    for step, said in pieces:
+        if step is not None and last is not None and (step == last or (step == last + 1 and last in cut)):
+            texts[-1] += said
+        else:
+            texts.append(said)
+        last = step
+    return "\n\n".join(stripped for text in texts if (stripped := text.strip()))

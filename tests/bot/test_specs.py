@@ -1,0 +1,75 @@
+"""What a run is made of is decided for each turn, and its model for each step."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.events import AgentStart, ToolExecutionEnd
+from agent.runner import Runner
+from bot.runs import runner
+from bot.runs.specs import Specs
+from bot.store.values import Turn, TurnKind
+from channels.message import InboundKind
+from tests.scripted_model import ScriptedModel
+from tests.service import ScriptedTool, running, session_of
+from tests.standins.script import Call
+
+
+class OtherModel(ScriptedModel):
+    name = "test/other"
+
+
+async def test_sessions_may_have_models_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = OtherModel()
+    other.default = "from the other"
+    monkeypatch.setattr(Specs, "model_of", lambda self, key: other if key == session_of("2") else self.model)
+    async with running(tmp_path) as hark:
+        hark.model.default = "from the first"
+        first, second = await hark.say("hello", "1"), await hark.say("hello", "2")
+    assert (first.texts, second.texts) == (["from the first"], ["from the other"])
+    assert [reply.of(AgentStart)[0].model for reply in (first, second)] == ["test/scripted", "test/other"]
+    assert [reply.end.model for reply in (first, second)] == ["test/scripted", "test/other"]
+
+
+async def test_the_model_may_change_between_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = OtherModel()
+    other.add("from the other")
+    made: list[Runner] = []
+
+    def make(*arguments: Any) -> Runner:
+        made.append(Runner(*arguments))
+        return made[-1]
+
+    async def change(label: str) -> str:
+        made[0].model = other
+        return "changed"
+
+    monkeypatch.setattr(runner, "Runner", make)
+    async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", change, watch)]) as hark:
+        hark.model.add(Call("act", {}))
+        reply = await hark.say("hello")
+    assert (reply.texts, reply.end.model) == (["from the other"], "test/other")
+    assert [event.text for event in reply.of(ToolExecutionEnd)] == ["changed"]
+    assert len(hark.model.requests) == len(other.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "turn_kind"),
+    [
+        (InboundKind.MESSAGE, TurnKind.REPLY),
+        (InboundKind.WAKE, TurnKind.BEAT),
+        (InboundKind.JOB, TurnKind.JOB),
+        (InboundKind.CHILD, TurnKind.CHILD),
+    ],
+)
+async def test_a_turn_knows_its_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: InboundKind, turn_kind: TurnKind
+) -> None:
+    asked: list[Turn] = []
+    cutting_of = Specs.cutting_of
+    monkeypatch.setattr(Specs, "cutting_of", lambda self, turn: asked.append(turn) or cutting_of(self, turn))
+    async with running(tmp_path) as hark:
+        await hark.write("hello", kind=kind)
+        await hark.until_texts(1)
+    assert [turn.kind for turn in asked] == [turn_kind]

@@ -1,0 +1,163 @@
+"""The terminal, the command line and the set-up."""
+
+from tests.mutants import Fault
+
+_COMMANDS = "tests/bot/cli/test_commands.py::test_"
+_TERMINAL = "tests/bot/cli/test_terminal.py::test_"
+
+FAULTS = (
+    Fault(
+        "terminal/a-full-disk-costs-the-message",
+        "bot/cli/terminal/prompt.py",
+        "        except OSError as error:\n            self._forget(error)",
+        "        except ZeroDivisionError as error:\n            self._forget(error)",
+        (f"{_TERMINAL}a_full_disk_costs_the_history_and_not_the_message",),
+    ),
+    Fault(
+        "terminal/every-failed-log-line-is-told",
+        "bot/telemetry/logs.py",
+        "if not self._failed and sys.stderr is not None:",
+        "if sys.stderr is not None:",
+        ("tests/bot/test_logs.py::test_a_full_disk_is_one_line_and_no_traceback",),
+    ),
+    Fault(
+        "terminal/listed-when-not-enabled",
+        "bot/wiring.py",
+        'hidden=() if config.channels.console.enabled else ("console",)',
+        "hidden=()",
+        ("tests/bot/test_health.py::test_a_console_that_is_not_enabled_is_not_listed",),
+    ),
+    Fault(
+        "terminal/ctrl-c-on-a-text-ends-the-run",
+        "bot/cli/terminal/prompt.py",
+        """\
+            if event.current_buffer.text:
+                event.current_buffer.reset()
+            elif""",
+        "            event.current_buffer.reset()\n            if",
+        (f"{_TERMINAL}ctrl_c_on_a_line_with_text_only_clears_it_also_during_a_run",),
+    ),
+    Fault(
+        "terminal/a-first-ctrl-c-leaves",
+        "bot/cli/terminal/prompt.py",
+        "            elif self._armed:\n",
+        "            elif True:\n",
+        (f"{_TERMINAL}a_first_ctrl_c_is_forgotten_by_typing_and_by_time",),
+    ),
+    Fault(
+        "terminal/esc-leaves",
+        "bot/cli/terminal/prompt.py",
+        "        def stop(event: KeyPressEvent) -> None:\n            self._on_stop()",
+        "        def stop(event: KeyPressEvent) -> None:\n            event.app.exit(exception=KeyboardInterrupt())",
+        (f"{_TERMINAL}esc_ends_the_run_and_keeps_what_was_typed",),
+    ),
+    Fault(
+        "terminal/what-is-live-goes-with-the-terminal",
+        "bot/cli/terminal/session.py",
+        "                self._print(self._view.leave())\n",
+        "                pass\n",
+        (f"{_TERMINAL}what_was_shown_live_stays_when_the_terminal_is_told_to_end",),
+    ),
+    Fault(
+        "terminal/a-stop-is-said-of-every-run",
+        "bot/cli/terminal/view.py",
+        "if self.aborting == event.run.run_id else pieces",
+        "if True else pieces",
+        ("tests/bot/cli/test_view.py::test_a_stop_that_a_command_has_made_is_told_by_its_reply",),
+    ),
+    Fault(
+        "terminal/calls-not-named-by-their-path",
+        "bot/cli/terminal/view.py",
+        '(values.get("path"), *values.values())',
+        "values.values()",
+        ("tests/bot/cli/test_view.py::test_a_tool_call_is_one_line",),
+    ),
+    Fault(
+        "terminal/closed-before-the-service",
+        "bot/cli/run.py",
+        """\
+        stopped.cancel()
+        await service.close()
+        if terminal is not None:
+            terminal.cancel()
+""",
+        """\
+        stopped.cancel()
+        if terminal is not None:
+            terminal.cancel()
+        await service.close()
+        if terminal is not None:
+""",
+        ("tests/bot/cli/test_run.py::test_sigterm_lets_an_answer_finish_before_your_eyes",),
+    ),
+    Fault(
+        "terminal/a-second-signal-leaves-it-raw",
+        "bot/cli/run.py",
+        "termios.tcsetattr(sys.stdin, termios.TCSANOW, screen)",
+        "pass",
+        ("tests/bot/cli/test_run.py::test_a_second_signal_leaves_at_once_and_the_terminal_usable",),
+    ),
+    Fault(
+        "terminal/opens-without-the-last-exchange",
+        "bot/gateway/console_stream.py",
+        "if last := await reads.last_exchange(console_key()):",
+        "if last := None:",
+        ("tests/bot/gateway/test_console_stream.py::test_blocks_wait_for_a_terminal_and_go_to_all_that_are_open",),
+    ),
+    Fault(
+        "terminal/questions-of-others-not-shown",
+        "bot/gateway/console_stream.py",
+        "if isinstance(event, AgentStart) and (asked",
+        "if not event and (asked",
+        (f"{_TERMINAL}a_second_terminal_sees_questions_and_answers",),
+    ),
+    Fault(
+        "terminal/own-questions-shown-twice",
+        "bot/cli/terminal/conversation.py",
+        "            self._known.append(self._unsent[1])  # shown by who says it\n",
+        "",
+        (f"{_TERMINAL}a_second_terminal_sees_questions_and_answers",),
+    ),
+    Fault(
+        "terminal/an-unknown-command-is-said-to-the-model",
+        "bot/cli/terminal/slash.py",
+        "    return next((",
+        "    return None and next((",
+        ("tests/bot/cli/test_slash.py::test_a_slip_has_a_nearest_command",),
+    ),
+    Fault(
+        "terminal/a-closed-pipe-is-an-error",
+        "bot/cli/local.py",
+        "    except BrokenPipeError:  # whoever",
+        "    except ZeroDivisionError:  # whoever",
+        (f"{_COMMANDS}no_command_minds_a_closed_pipe",),
+    ),
+    Fault(
+        "terminal/turns-share-a-session",
+        "bot/cli/agent.py",
+        'session or f"cli-{uuid4().hex}"',
+        'session or "cli"',
+        (f"{_COMMANDS}a_turn_prints_its_answer_in_a_session_of_its_own",),
+    ),
+    Fault(
+        "terminal/only-the-folder-is-looked-into",
+        "bot/cli/home.py",
+        "return load(where, os.environ, cwd) if where.is_file() else load(None, os.environ, where)",
+        "return load(path, os.environ, cwd)",
+        (f"{_COMMANDS}a_service_is_found_from_another_folder",),
+    ),
+    Fault(
+        "terminal/a-running-service-is-not-found",
+        "bot/cli/home.py",
+        "if where == _last_run()[0] and _answers(state):",
+        "if False:",
+        (f"{_COMMANDS}a_service_is_found_from_another_folder",),
+    ),
+    Fault(
+        "terminal/setup-shows-its-noise",
+        "scripts/setup",
+        '"$@" >>"$log" 2>&1 || give_up',
+        '"$@" || give_up',
+        ("tests/packaging/test_setup.py::test_without_a_network_it_ends_in_one_sentence",),
+    ),
+)
