@@ -151,7 +151,7 @@ FAULTS = (
     Fault(
         "delivery/owner-not-told-of-a-salvage",
         "bot/service.py",
-        'await self.parts.outbox.tell_owner(f"salvage:{found.at}", text)',
+        'await self.parts.outbox.tell_owner(f"salvage:{found.at}", wording.salvaged(found))',
         "pass",
         ("tests/bot/test_health.py::test_an_owner_is_told_of_a_salvage_once",),
     ),
