@@ -16,7 +16,7 @@ from agent.message import ToolCall, ToolOutput, ToolResult
 from agent.spec import RunSpec
 from agent.text import well_formed
 from agent.tools.base import CallContext, Parameters, Tool
-from agent.tools.registry import ArgumentsError, parse_arguments
+from agent.tools.schema import ArgumentsError, parse_arguments
 
 
 async def run_batch(spec: RunSpec, calls: Sequence[ToolCall], context: Context, journal: Journal, step: int) -> None:

@@ -13,10 +13,10 @@ import httpx2
 import openai
 
 from agent.message import Message, Text, ToolCall, ToolResult
-from agent.models.anthropic import AnthropicClient
+from agent.models.anthropic import Client as AnthropicClient
 from agent.models.base import ModelRequest, ToolSpec
 from agent.models.connection import Connection
-from agent.models.openai_chat import OpenAIChatClient
+from agent.models.openai_chat import Client as OpenAIChatClient
 from agent.models.spec import Api, ModelSpec
 from bench.figures import Row, Scale
 from bench.model import APIS, Model

@@ -12,7 +12,6 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.inbound.access import PERSON
 from bot.inbound.pipeline import Pipeline
-from bot.outbox import Outbox
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from bot.store.values import AcceptedMessage, Duplicate, TurnState, TurnView
@@ -42,13 +41,10 @@ class IdempotencyConflict(Exception):
 class AgentApi:
     """One per service."""
 
-    def __init__(
-        self, store: Store, pipeline: Pipeline, lanes: Lanes, outbox: Outbox, bus: EventBus, clock: Clock
-    ) -> None:
+    def __init__(self, store: Store, pipeline: Pipeline, lanes: Lanes, bus: EventBus, clock: Clock) -> None:
         self._store = store
         self._pipeline = pipeline
         self._lanes = lanes
-        self._outbox = outbox
         self._bus = bus
         self._clock = clock
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -31,7 +31,9 @@ from bot.store.errors import StoreUnavailable, once_available
 from bot.store.store import Store
 from bot.store.values import Planned
 from channels.base import Channel
-from channels.message import InboundMessage
+
+if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
+    from bot.gateway.server import Gateway
 
 log = structlog.get_logger()
 
@@ -41,47 +43,6 @@ SWEEP_EVERY = 30.0
 """Seconds that a lost signal costs at most (durability.md part 7)."""
 OUTBOX_GRACE = 5.0
 """Seconds that deliveries have at the end."""
-
-
-class Part(Protocol):
-    """Something with a start and an end: the gateway."""
-
-    async def start(self) -> None:
-        """Begin: whoever asks is told how the service stands."""
-
-    def open(self) -> None:
-        """Let everything in."""
-
-    def stop_intake(self) -> None:
-        """Accept nothing more."""
-
-    async def close(self) -> None:
-        """End."""
-
-
-class Signals:
-    """What the pipeline tells about accepted messages, handed to whoever acts on it."""
-
-    def __init__(self, lanes: Lanes, commands: CommandRunner, outbox: Outbox) -> None:
-        self._lanes = lanes
-        self._commands = commands
-        self._outbox = outbox
-
-    def wake(self, session_key: str, *, background: bool) -> None:
-        """A message waits in this session."""
-        self._lanes.wake(session_key, background=background)
-
-    def command(self, seq: int, session_key: str, message: InboundMessage) -> None:
-        """A command is to be carried out."""
-        self._commands.begin(seq, session_key, message)
-
-    async def moved(self) -> None:
-        """A chat has another id, and what is to be said in it goes there."""
-        await self._outbox.serve_open()
-
-    def can_send(self, channel: str, account: str) -> None:
-        """An account can send again."""
-        self._outbox.can_send(channel, account)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +75,7 @@ class Service:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self.gateway: Part | None = None
+        self.gateway: Gateway | None = None
         """Set before start, where there is one."""
         self._background: list[asyncio.Task[None]] = []
         self._obstacle: str | None = None

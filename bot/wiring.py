@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.models import registry as models
 from agent.models.base import ModelClient
@@ -35,7 +35,7 @@ from bot.runs.journal import Dependencies
 from bot.runs.lanes import Lanes
 from bot.runs.runner import TurnRunner
 from bot.runs.specs import PromptParts, Specs
-from bot.service import Part, Parts, Service, Signals
+from bot.service import Parts, Service
 from bot.store.errors import StoreUnavailable, passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
@@ -44,6 +44,9 @@ from channels.console.adapter import ConsoleChannel
 from channels.message import InboundMessage
 from channels.session_key import DmScope, link_index, session_key
 from channels.settings import ChannelSection
+
+if TYPE_CHECKING:
+    from bot.gateway.server import Gateway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +123,8 @@ def _assemble(config: Config, around: Surroundings, chosen: ModelSpec, model: Mo
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
     registry = builtin.build(status.text)
     commands = CommandRunner(store, outbox, lanes, bus, clock, registry, partial(is_owner, config.owners))
-    pipeline = Pipeline(store, _routing(config, accounts), registry, Signals(lanes, commands, outbox))
-    api = AgentApi(store, pipeline, lanes, outbox, bus, clock)
+    pipeline = Pipeline(store, _routing(config, accounts), registry, lanes, commands, outbox)
+    api = AgentApi(store, pipeline, lanes, bus, clock)
     service = Service(
         Parts(
             store=store,
@@ -142,39 +145,28 @@ def _assemble(config: Config, around: Surroundings, chosen: ModelSpec, model: Mo
         )
     )
     if around.gateway:
-        service.gateway = _gateway(config, around, api, store, bus, service.health, channels, status)
+        service.gateway = _gateway(config, around, service.parts, service.health, status)
     return service
 
 
 def _gateway(
-    config: Config,
-    around: Surroundings,
-    api: AgentApi,
-    store: Store,
-    bus: EventBus,
-    health: Callable[[], Report],
-    channels: Sequence[Channel],
-    status: Status,
-) -> Part:
+    config: Config, around: Surroundings, parts: Parts, health: Callable[[], Report], status: Status
+) -> "Gateway":
+    from bot.gateway.app import Served
     from bot.gateway.server import Gateway, GatewaySettings
 
-    console = next((channel for channel in channels if isinstance(channel, ConsoleChannel)), None)
+    console = next((channel for channel in parts.channels if isinstance(channel, ConsoleChannel)), None)
     token = config.gateway.token
     settings = GatewaySettings(
+        socket=config.state / SOCKET,
         host=config.gateway.host,
         port=None if around.only_local else config.gateway.port,
         token=token.get_secret_value() if token else None,
     )
-    return Gateway(
-        api=api,
-        reads=store.reads,
-        bus=bus,
-        health=health,
-        status=status.view,
-        settings=settings,
-        socket_path=config.state / SOCKET,
-        console=console,
+    served = Served(
+        api=parts.api, reads=parts.store.reads, bus=parts.bus, health=health, status=status.view, console=console
     )
+    return Gateway(served, settings)
 
 
 def _specs(config: Config, around: Surroundings, store: Store, model: ModelClient, accounts: Accounts) -> Specs:

@@ -23,16 +23,15 @@ from agent.models.base import (
     ThinkingDelta,
     ThinkingLevel,
 )
-from agent.models.connection import CONNECT_SECONDS, Connection, Sdk
+from agent.models.connection import CONNECT_SECONDS, Sdk, SdkClient
 from agent.models.fields import number, parsed, record, text
-from agent.models.render import EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
+from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
 from agent.models.spec import ModelSpec
 
 BASE_URL = "https://api.anthropic.com"
 
 _CACHE: dict[str, object] = {"type": "ephemeral"}
 _BUDGETS: dict[ThinkingLevel, int] = {"low": 2048, "medium": 8192, "high": 16384, "x-high": 32768}
-_EFFORTS: dict[ThinkingLevel, str] = {"low": "low", "medium": "medium", "high": "high", "x-high": "xhigh"}
 _LEAST_BUDGET = 1024
 # Models up to 4.5 take a budget of thinking tokens, later ones decide themselves and take an effort.
 _BUDGET_MODELS = re.compile(r"claude-(3|opus-4-([0145]\b|2025)|sonnet-4-([05]\b|2025)|haiku-4-5)")
@@ -65,28 +64,11 @@ def open_sdk(base_url: str, api_key: str) -> Sdk:
     )
 
 
-class AnthropicClient:
-    """A ModelClient; see `base`."""
-
-    def __init__(self, spec: ModelSpec, connection: Connection) -> None:
-        self.name = spec.name
-        self.context_window = spec.context_window
-        self.max_output = spec.max_output
-        self.thinking: ThinkingLevel = spec.thinking
-        self._spec = spec
-        self._connection = connection
+class Client(SdkClient):
+    """A ModelClient."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
-        """Call the model once; see `ModelClient.stream`."""
-        return self._connection.stream("/v1/messages", body_of(request, self._spec), AnswerReader(self.name))
-
-    async def warm(self) -> None:
-        """Import the SDK."""
-        await self._connection.warm()
-
-    async def close(self) -> None:
-        """Release the connection."""
-        await self._connection.close()
+        return self._connection.stream("/v1/messages", body_of(request, self._spec), EventReader(self.name))
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
@@ -117,7 +99,7 @@ def _thinking(request: ModelRequest, spec: ModelSpec, messages: list[Block]) -> 
     if level == "off":
         return {}
     if not _BUDGET_MODELS.search(spec.model):
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORTS[level]}}
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": EFFORTS[level]}}
     budget = min(_BUDGETS[level], request.max_output - _LEAST_BUDGET)  # the words come out of the same max_tokens
     if budget < _LEAST_BUDGET or not _loop_began_with_thinking(messages):
         return {}
@@ -223,7 +205,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-class AnswerReader:
+class EventReader:
     """Reads the events of one answer: https://platform.claude.com/docs/en/build-with-claude/streaming"""
 
     def __init__(self, name: str) -> None:

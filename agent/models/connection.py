@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from agent.errors import ErrorKind, ModelError
 from agent.models import failures, sse
-from agent.models.base import Alive, Answer, StreamPart
+from agent.models.base import Alive, Answer, StreamPart, ThinkingLevel
+from agent.models.spec import ModelSpec
 
 CONNECT_SECONDS = 10.0
 _DRAIN_SECONDS = 0.25
@@ -29,7 +30,7 @@ class Sdk(Protocol):
         """Close the connections."""
 
 
-class Reader(Protocol):
+class AnswerReader(Protocol):
     """Makes neutral parts of a provider's events; one per answer."""
 
     ended: bool  # the provider said that this was all
@@ -81,7 +82,7 @@ class Connection:
         return self._sdk
 
     async def stream(
-        self, path: str, body: dict[str, object], reader: Reader, options: dict[str, object] | None = None
+        self, path: str, body: dict[str, object], reader: AnswerReader, options: dict[str, object] | None = None
     ) -> AsyncGenerator[StreamPart, None]:
         """Post the body and yield what the reader makes of the events; the Answer comes last.
 
@@ -97,7 +98,7 @@ class Connection:
             raise failures.of_exception(error, self._secrets) from None
 
     async def _parts(
-        self, path: str, body: dict[str, object], reader: Reader, options: dict[str, object]
+        self, path: str, body: dict[str, object], reader: AnswerReader, options: dict[str, object]
     ) -> AsyncGenerator[StreamPart, None]:
         import httpx2
 
@@ -122,7 +123,27 @@ class Connection:
             await response.aclose()
 
 
-async def _read(chunks: AsyncIterator[bytes], reader: Reader) -> AsyncGenerator[StreamPart, None]:
+class SdkClient:
+    """What the model clients of all providers have in common; each of them adds `stream`."""
+
+    def __init__(self, spec: ModelSpec, connection: Connection) -> None:
+        self.name = spec.name
+        self.context_window = spec.context_window
+        self.max_output = spec.max_output
+        self.thinking: ThinkingLevel = spec.thinking
+        self._spec = spec
+        self._connection = connection
+
+    async def warm(self) -> None:
+        """Import the SDK."""
+        await self._connection.warm()
+
+    async def close(self) -> None:
+        """Release the connection."""
+        await self._connection.close()
+
+
+async def _read(chunks: AsyncIterator[bytes], reader: AnswerReader) -> AsyncGenerator[StreamPart, None]:
     """Yield the parts until the reader has had its last event; bytes that complete none are a sign of life."""
     decoder = sse.Decoder()
     async for chunk in chunks:

@@ -8,7 +8,6 @@ import asyncio
 import re
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from agent.cut import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
@@ -33,16 +32,6 @@ INTRODUCTION = (
 )
 SLOW_SECONDS = 0.2
 _SHOWN_RESULT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """One answer. standing: how many characters of the text the transcript holds, because an answer was cut."""
-
-    thinking: str
-    text: str
-    calls: tuple[Call, ...]
-    standing: int
 
 
 def _new_id() -> str:
@@ -78,30 +67,24 @@ class OfflineClient:
             raise ModelError(ErrorKind.CONTEXT_OVERFLOW, f"{read} tokens do not fit into {self.context_window}")
         start = _question(request)
         asked = understand(spoken(request.messages[start].text))
-        plan = _plan(request, start, asked)
+        thinking, text, calls = _answer(request, start, asked)
         room = request.max_output * 4
-        rest = plan.text[plan.standing :]
-        parts: list[Part] = [Thinking(plan.thinking)] if plan.thinking else []
-        for word in _words(plan.thinking):
-            await self._pause(asked)
-            yield ThinkingDelta(word)
-        for word in _words(rest[:room]):
-            await self._pause(asked)
-            yield TextDelta(word)
-        if rest:
-            parts.append(Text(rest[:room]))
-        for call in plan.calls if len(rest) <= room else ():
+        said: list[Thinking | Text] = [Thinking(thinking)] if thinking else []
+        if text:
+            said.append(Text(text[:room]))
+        for part in said:
+            for word in re.findall(r"\S+\s*|\s+", part.text):
+                if asked.slow:
+                    await self._sleep(SLOW_SECONDS)
+                yield ThinkingDelta(word) if part.type == "thinking" else TextDelta(word)
+        parts: list[Part] = [*said]
+        for call in calls if len(text) <= room else ():
             made = ToolCall(self._new_id(), call.tool, call.arguments)
-            yield ArgumentsDelta(made.call_id, made.name, "")
             yield ArgumentsDelta(made.call_id, made.name, made.arguments)
             parts.append(made)
-        message = Message("assistant", tuple(parts), self.name)
-        stop: StopReason = "max_output" if len(rest) > room else "tool_use" if plan.calls else "end"
-        yield Answer(message, stop, Usage(read, max(1, sum(map(_part_size, parts)) // 4)))
-
-    async def _pause(self, asked: Asked) -> None:
-        if asked.slow:
-            await self._sleep(SLOW_SECONDS)
+        stop: StopReason = "max_output" if len(text) > room else "tool_use" if calls else "end"
+        used = Usage(read, max(1, sum(map(_part_size, parts)) // 4))
+        yield Answer(Message("assistant", tuple(parts), self.name), stop, used)
 
 
 def _question(request: ModelRequest) -> int:
@@ -110,67 +93,54 @@ def _question(request: ModelRequest) -> int:
     Notes are passed over: that an answer was cut, and (when calls are forbidden) that it is time to sum up.
     """
     messages = request.messages
-    users = [
-        place for place, message in enumerate(messages) if message.role == "user" and spoken(message.text) != CUT_NOTE
-    ]
-    if not users:
-        return 0
+    users = [at for at, found in enumerate(messages) if found.role == "user" and spoken(found.text) != CUT_NOTE]
     if not request.allow_calls and len(users) > 1 and any(m.role == "tool" for m in messages[users[-2] : users[-1]]):
         return users[-2]
-    return users[-1]
+    return users[-1] if users else 0
 
 
-def _plan(request: ModelRequest, start: int, asked: Asked) -> _Plan:
-    """What to answer now: the calls of the next step, or, after the last one, what the results say."""
+def _answer(request: ModelRequest, start: int, asked: Asked) -> tuple[str, str, Sequence[Call]]:
+    """Thinking, words and the calls of the next step, without the words that stand already as an answer was cut."""
     since = request.messages[start + 1 :]
-    done = sum(1 for message in since if message.tool_calls)
-    first = not any(message.role == "assistant" for message in request.messages[:start])
-    paragraphs = list(_opening(asked, first)) if not done else []
-    calls: tuple[Call, ...] = ()
-    if done < len(asked.steps) and request.tools and request.allow_calls:
-        there = {tool.name for tool in request.tools}
-        calls = tuple(call for call in asked.steps[done] if call.named or call.tool in there)
-    if not calls:
-        paragraphs += _closing(request, start, asked, done)
-    text = "\n\n".join(paragraphs)
+    done = sum(bool(message.tool_calls) for message in since)
+    there = {tool.name for tool in request.tools} if request.allow_calls else set()
+    calls: Sequence[Call] = ()
+    if done < len(asked.steps) and there:
+        calls = [call for call in asked.steps[done] if call.named or call.tool in there]
+    text = "\n\n".join(_paragraphs(request, start, asked, done, not calls))
     thinking = "\n".join(f"Let me think about {what}. It is a matter of {what}." for what in asked.think)
-    return _Plan(thinking if not done else "", text, calls, _standing(text, _said(since)))
+    return "" if done else thinking, text[_standing(text, _said(since)) :], calls
 
 
-def _opening(asked: Asked, first: bool) -> Iterator[str]:
-    """What is said before any call."""
-    if first:
-        yield INTRODUCTION
-    if asked.help:
-        yield HELP
-    for what in asked.think:
-        yield f"I have thought about {what}."
-    yield from asked.say
-    if asked.long:
-        yield markdown(asked.long)
-
-
-def _closing(request: ModelRequest, start: int, asked: Asked, done: int) -> Iterator[str]:
-    """What is said after the last call: the results, what could not be called, and else the person's words."""
-    for message in request.messages[start + 1 :]:
-        for part in message.parts:
-            if isinstance(part, ToolResult):
-                yield _report(part)
+def _paragraphs(request: ModelRequest, start: int, asked: Asked, done: int, last: bool) -> Iterator[str]:
+    """Before any call what was asked to be said; last: the results, what could not be called, else the own words."""
+    question, since = request.messages[start], request.messages[start + 1 :]
+    if not done:
+        if not any(message.role == "assistant" for message in request.messages[:start]):
+            yield INTRODUCTION
+        if asked.help:
+            yield HELP
+        yield from (f"I have thought about {what}." for what in asked.think)
+        yield from asked.say
+        if asked.long:
+            yield markdown(asked.long)
+    if not last:
+        return
+    yield from (_report(part) for message in since for part in message.parts if isinstance(part, ToolResult))
     there = {tool.name for tool in request.tools}
     for call in (call for step in asked.steps[done:] for call in step):
-        if not (request.tools and request.allow_calls):
+        if not (there and request.allow_calls):
             yield f"`{call.tool}` is still open: I may not call tools any more."
         elif call.tool not in there and not call.named:
             yield f"I have no tool named `{call.tool}` here, only {', '.join(sorted(there))}."
     if not (asked.help or asked.think or asked.say or asked.long or asked.steps):
-        images = sum(isinstance(part, Image) for part in request.messages[start].parts)
+        images = sum(isinstance(part, Image) for part in question.parts)
         yield f"You said: {asked.words or '(nothing)'}" + (f" (and sent images: {images})" if images else "")
 
 
 def _report(result: ToolResult) -> str:
     text = result.text.strip() or "(nothing)"
-    if len(text) > _SHOWN_RESULT:
-        text = text[:_SHOWN_RESULT] + "…"
+    text = text if len(text) <= _SHOWN_RESULT else text[:_SHOWN_RESULT] + "…"
     if "\n" in text:
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
         text = f"\n\n{fence}\n{text}\n{fence}"
@@ -195,21 +165,12 @@ def _standing(text: str, said: str) -> int:
 
     0 when something else was said.
     """
-    place = 0
-    for char in said:
-        if char.isspace():
-            place += place < len(text) and text[place].isspace()
-            continue
-        while place < len(text) and text[place].isspace():
-            place += 1
-        if place == len(text) or text[place] != char:
-            return 0
-        place += 1
-    return place
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\S+\s*|\s+", text)
+    visible = "".join(said.split())
+    if not "".join(text.split()).startswith(visible):
+        return 0
+    place = [0, *(found.end() for found in re.finditer(r"\S", text))][len(visible)]
+    spaces = text[place : place + len(said) - len(said.rstrip())]
+    return place + len(spaces) - len(spaces.lstrip())
 
 
 def _size(request: ModelRequest) -> int:

@@ -1,59 +1,25 @@
 """Long Markdown for the offline model: deterministic, and with everything a renderer and a chunker must cope with."""
 
-import itertools
-import re
-from collections.abc import Iterator
+from pathlib import Path
 
-_WORDS = tuple(
-    re.findall(
-        r"\w+",
-        "the harbour wakes before the town and every boat that leaves it carries a lamp, a rope and a story that nobody"
-        " has finished, while the tide counts slowly under the pier and the gulls argue about the weather",
-    )
-)
-_CODE = """```python title="tide.py"
-def tide(hour: int) -> float:
-    \"\"\"Height of the water, in metres; `hour` counts from midnight.\"\"\"
-    return 2.5 + 1.5 * (hour % 12 - 6) / 6  # not for navigation
-
-    # an empty line above, and a fence inside: ~~~
-```"""
-_TABLE = """| hour | height | mood |
-| ---: | :----: | :--- |
-| 6 | 1.0 m | *quiet* |
-| 12 | 2.5 m | **awake** |
-| 18 | 4.0 m | `loud \\| proud` |"""
-_LIST = """- a lamp 🏮
-- a rope, with
-  - one knot
-  - two knots
-- a story 👩‍👩‍👧‍👦
-
-1. cast off
-2. *look back*
-3. ~~return~~ sail on"""
-_QUOTE = "> The sea has no edge 🌊, said the pilot.\n> See [the chart](https://example.org/chart?a=1&b=2)."
+_STORY, *_SPECIALS = Path(__file__).with_name("offline.md").read_text(encoding="utf-8").rstrip("\n").split("\n%%\n")
+"""Words for paragraphs; a list, code, a table, a quotation."""
+_WORDS = _STORY.split()
 
 
 def markdown(words: int) -> str:
-    """A document of about so many words (at least one section; white space separates words)."""
+    """A document of about so many words (white space separates words)."""
     blocks: list[str] = []
-    count = 0
-    for block in _blocks():
-        blocks.append(block)
-        count += len(block.split())
-        if count >= words:
-            break
+    number = count = 0
+    while count < max(words, 1):
+        special = _SPECIALS[number % len(_SPECIALS)]
+        number += 1
+        heading = f"{'#' if number == 1 else '##'} Part {number}: the harbour 🚢"
+        for block in (heading, _paragraph(number, 60), special, _paragraph(number + 1, 45)):
+            if count < max(words, 1):
+                blocks.append(block)
+                count += len(block.split())
     return "\n\n".join(blocks)
-
-
-def _blocks() -> Iterator[str]:
-    specials = itertools.cycle((_LIST, _CODE, _TABLE, _QUOTE))
-    for number in itertools.count(1):
-        yield f"{'#' if number == 1 else '##'} Part {number}: the harbour 🚢"
-        yield _paragraph(number, 60)
-        yield next(specials)
-        yield _paragraph(number + 1, 45)
 
 
 def _paragraph(start: int, length: int) -> str:

@@ -21,16 +21,14 @@ from agent.models.base import (
     StreamPart,
     TextDelta,
     ThinkingDelta,
-    ThinkingLevel,
 )
-from agent.models.connection import CONNECT_SECONDS, Connection, Sdk
+from agent.models.connection import CONNECT_SECONDS, Connection, Sdk, SdkClient
 from agent.models.fields import items, number, parsed, record, text
-from agent.models.render import EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
+from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
 from agent.models.spec import ModelSpec
 
 BASE_URL = "https://api.openai.com/v1"
 
-_EFFORTS: dict[ThinkingLevel, str] = {"low": "low", "medium": "medium", "high": "high", "x-high": "xhigh"}
 _NEW_LIMIT_MODELS = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")  # these refuse max_tokens wherever they run
 _BEARER: dict[str, object] = {"security": {"bearer_auth": True}}
 _STOPS: dict[str, StopReason] = {
@@ -63,31 +61,17 @@ def _new_id() -> str:
     return "call_" + secrets.token_hex(12)
 
 
-class OpenAIChatClient:
-    """A ModelClient; see `base`. new_id makes ids for calls of servers that give none."""
+class Client(SdkClient):
+    """A ModelClient. new_id makes ids for calls of servers that give none."""
 
     def __init__(self, spec: ModelSpec, connection: Connection, new_id: Callable[[], str] = _new_id) -> None:
-        self.name = spec.name
-        self.context_window = spec.context_window
-        self.max_output = spec.max_output
-        self.thinking: ThinkingLevel = spec.thinking
-        self._spec = spec
-        self._connection = connection
+        super().__init__(spec, connection)
         self._new_id = new_id
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
-        """Call the model once; see `ModelClient.stream`."""
         used = {call.call_id for message in request.messages for call in message.tool_calls}
-        reader = AnswerReader(self.name, used, self._new_id)
+        reader = ChunkReader(self.name, used, self._new_id)
         return self._connection.stream("/chat/completions", body_of(request, self._spec), reader, _BEARER)
-
-    async def warm(self) -> None:
-        """Import the SDK."""
-        await self._connection.warm()
-
-    async def close(self) -> None:
-        """Release the connection."""
-        await self._connection.close()
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
@@ -100,7 +84,7 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
         "stream_options": {"include_usage": True},
     }
     if request.thinking != "off":
-        body["reasoning_effort"] = _EFFORTS[request.thinking]
+        body["reasoning_effort"] = EFFORTS[request.thinking]
     body |= dict(spec.params)
     if request.tools:
         body["tools"] = [
@@ -198,7 +182,7 @@ def _extras(parts: Iterable[Part]) -> dict[str, Any]:
     return {extra["call"]: extra["extra_content"] for extra in found}
 
 
-class AnswerReader:
+class ChunkReader:
     """Reads the chunks of one answer. used: ids of calls that the transcript holds; no call gets one of them again."""
 
     def __init__(self, name: str, used: set[str], new_id: Callable[[], str]) -> None:

@@ -1,10 +1,10 @@
 """Makes model clients from their specification; the SDK of an api is imported when its client is first warmed."""
 
+from types import ModuleType
+
 from agent.models.base import ModelClient
 from agent.models.connection import Connection
 from agent.models.spec import Api, ModelSpec
-
-__all__ = ["Api", "Connections", "ModelSpec", "build"]
 
 
 class Connections:
@@ -15,9 +15,7 @@ class Connections:
 
     def get(self, spec: ModelSpec, api_key: str) -> Connection:
         """The connection for a model and key, with one more user."""
-        from agent.models import anthropic, openai_chat
-
-        api = anthropic if spec.api == "anthropic" else openai_chat
+        api = _module(spec.api)
         base_url = spec.base_url or api.BASE_URL
         key = (spec.api, base_url, api_key)
         if key not in self._known or self._known[key].closed:
@@ -32,10 +30,12 @@ def build(spec: ModelSpec, connections: Connections | None = None) -> ModelClien
 
         return OfflineClient(spec)
     connection = (connections or Connections()).get(spec, spec.api_keys[0] if spec.api_keys else "")
-    if spec.api == "anthropic":
-        from agent.models.anthropic import AnthropicClient
+    client: ModelClient = _module(spec.api).Client(spec, connection)
+    return client
 
-        return AnthropicClient(spec, connection)
-    from agent.models.openai_chat import OpenAIChatClient
 
-    return OpenAIChatClient(spec, connection)
+def _module(api: Api) -> ModuleType:
+    """What speaks it: a module with `open_sdk`, `BASE_URL` and `Client`."""
+    from agent.models import anthropic, openai_chat
+
+    return anthropic if api == "anthropic" else openai_chat

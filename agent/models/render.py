@@ -9,9 +9,11 @@ from json import loads
 from typing import Any
 
 from agent.message import Image, Part, Text, ToolResult
+from agent.models.base import ThinkingLevel
 
 Block = dict[str, Any]  # a piece of a request, as JSON values
 
+EFFORTS: dict[ThinkingLevel, str] = {"low": "low", "medium": "medium", "high": "high", "x-high": "xhigh"}
 EMPTY_MESSAGE = "(empty message)"
 
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")

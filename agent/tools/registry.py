@@ -1,7 +1,4 @@
-"""Which tools a run has: all that there are, less what the configuration does not allow.
-
-Called once per transcript: the set is fixed until the next one. With it come `spec` and `parse_arguments` of `schema`.
-"""
+"""Which tools there are, less what the configuration does not allow: fixed when the service starts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,20 +9,8 @@ from agent.models.base import ToolSpec
 from agent.tools.base import Tool
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
-from agent.tools.schema import ArgumentsError, parse_arguments, spec
+from agent.tools.schema import spec
 from agent.tools.workspace import Workspace
-
-__all__ = [
-    "NAMES",
-    "ArgumentsError",
-    "ExecSecurity",
-    "ToolSettings",
-    "Toolset",
-    "matches",
-    "parse_arguments",
-    "spec",
-    "tools_for",
-]
 
 NAMES = (ReadTool.name, WriteTool.name, ExecTool.name)
 ExecSecurity = Literal["deny", "allowlist", "full"]

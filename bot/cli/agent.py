@@ -8,14 +8,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
 
+from pydantic_core import to_json
+
 from agent.events import AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate
 from agent.text import well_formed
 from bot.cli.local import FAILED, USAGE, carry_out, service
-from bot.cli.terminal.client import Client, Rejected, Run, Told, Unreachable
+from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
 from bot.cli.terminal.safe_text import clean
 from bot.cli.terminal.standard_input import LARGEST, whole
 from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config, model_problem
+from bot.gateway.views import RunView
 
 TIMED_OUT = 3
 _ANSWERED = ("ok", "limit")
@@ -54,7 +57,7 @@ def main(
         async with service(config if model is None else _with_model(config, model)) as socket:
             client = Client(socket)
             try:
-                answering = (await client.activity()).model if model else ""
+                answering = (await client.status()).model if model else ""
                 if model and answering != ("offline/offline" if model == "offline" else model):
                     _say(f"The service that runs answers with {answering}; stop it, or leave --model out.")
                     return USAGE
@@ -95,7 +98,9 @@ def _with_model(config: Config, model: str) -> Config:
     return config.model_copy(update={"agent": config.agent.model_copy(update={"model": model})})
 
 
-async def _one_turn(client: Client, message: str, session: str, timeout: float | None, words: "_Words | None") -> Run:
+async def _one_turn(
+    client: Client, message: str, session: str, timeout: float | None, words: "_Words | None"
+) -> RunView:
     """Say it, show the answer as it comes, and wait; Ctrl-C ends the run."""
     async with client.events(session) as told:
         run_id = await client.submit(message, session, uuid4().hex)
@@ -114,14 +119,14 @@ async def _one_turn(client: Client, message: str, session: str, timeout: float |
             await asyncio.wait([following])
 
 
-async def _follow(told: AsyncIterator[Told], run_id: str, words: "_Words | None") -> None:
+async def _follow(told: AsyncIterator[Received], run_id: str, words: "_Words | None") -> None:
     with contextlib.suppress(Unreachable, BrokenPipeError):  # the run goes on when nobody reads any more
         async for event in told:
             if words is None or (isinstance(event, AgentEvent) and event.run.run_id == run_id and words.hear(event)):
                 return
 
 
-async def _wait(client: Client, run_id: str, timeout: float | None) -> Run:
+async def _wait(client: Client, run_id: str, timeout: float | None) -> RunView:
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         seconds = _POLL if deadline is None else min(_POLL, max(0.0, deadline - time.monotonic()))
@@ -187,10 +192,10 @@ class _Words:
             print(clean(shown), end="", flush=True)  # noqa: T201
 
 
-def _report(run: Run, words: _Words | None) -> int:
+def _report(run: RunView, words: _Words | None) -> int:
     """Print what is left to say; returns the exit code."""
     if words is None:
-        print(run.document)  # noqa: T201
+        print(to_json(run).decode())  # noqa: T201
     else:
         words.end(run.text)
     if not run.ended:
@@ -201,7 +206,7 @@ def _report(run: Run, words: _Words | None) -> int:
     if run.status == "aborted":
         _say("The run was stopped.")
     elif run.error is not None:
-        for cause in (run.error.message, run.error.detail):
+        for cause in (run.error["message"], run.error.get("detail", "")):
             if cause not in run.text:
                 _say(cause)
     return FAILED

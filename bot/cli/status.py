@@ -7,9 +7,10 @@ from pathlib import Path
 from bot import wording
 from bot.cli.home import DATABASE, is_begun
 from bot.cli.local import FAILED, carry_out
-from bot.cli.terminal.client import Activity, Client, Readiness, Rejected, Unreachable
+from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
+from bot.gateway.views import ReadinessView, StatusView
 from bot.store.views import look
 
 
@@ -24,9 +25,9 @@ async def _status(config: Config) -> int:
         try:
             readiness = await client.readiness()
             try:
-                activity = await client.activity()
+                status = await client.status()
             except Rejected:  # it is starting, or its store cannot be read; the readiness says why
-                activity = None
+                status = None
         finally:
             await client.close()
     except Unreachable:
@@ -34,12 +35,12 @@ async def _status(config: Config) -> int:
         if is_begun(config):
             print(_stored(config.state / DATABASE))  # noqa: T201
         return FAILED
-    print(describe(readiness, activity))  # noqa: T201
+    print(describe(readiness, status))  # noqa: T201
     return 0 if readiness.ready else FAILED
 
 
-def describe(readiness: Readiness, activity: Activity | None) -> str:
-    """The service in a few lines. activity: None when it cannot be told."""
+def describe(readiness: ReadinessView, status: StatusView | None) -> str:
+    """The service in a few lines. status: None when it cannot be told."""
     width = max((len(name) for name in readiness.channels), default=0)
     channels = [
         f"{name:<{width}}  {channel.state} since {_local(datetime.fromisoformat(channel.since))}"
@@ -50,16 +51,16 @@ def describe(readiness: Readiness, activity: Activity | None) -> str:
         "Hark is running and ready." if readiness.ready else "Hark is running, but not ready.",
         *(f"{'' if number else 'channels':<12}{line}" for number, line in enumerate(channels)),
     ]
-    if activity is not None:
-        lines.insert(1, f"model       {activity.model} ({activity.model_reason})")
+    if status is not None:
+        lines.insert(1, f"model       {status.model} ({status.model_reason})")
         lines += [
-            f"runs        {activity.running} running, {activity.waiting} waiting",
-            f"deliveries  {activity.undelivered} open, {activity.failed_deliveries} refused,"
-            f" {activity.uncertain_deliveries} uncertain",
-            *(f"{'lost':<12}{wording.lost(found, _at(found.at))}" for found in activity.lost),
+            f"runs        {status.running} running, {status.waiting} waiting",
+            f"deliveries  {status.undelivered} open, {status.failed_deliveries} refused,"
+            f" {status.uncertain_deliveries} uncertain",
+            *(f"{'lost':<12}{wording.lost(found, _at(found.at))}" for found in status.lost),
         ]
-        if activity.last_failure:
-            lines.append(f"failure     {activity.last_failure}")
+        if status.last_failure:
+            lines.append(f"failure     {status.last_failure}")
     return "\n".join(lines)
 
 

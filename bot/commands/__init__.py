@@ -1,1 +1,1 @@
-"""What people steer the bot with in the chat. See `registry`; one module per command."""
+"""Commands: `registry` finds and checks them, `builtin` lists them, `answers` carries them out."""

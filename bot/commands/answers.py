@@ -8,7 +8,7 @@ import structlog
 from bot import wording
 from bot.bus import EventBus
 from bot.clock import Clock
-from bot.commands.registry import Call, Registry
+from bot.commands.registry import Call, Effect, Registry, Say
 from bot.outbox import Outbox
 from bot.replies import notice
 from bot.runs.lanes import Lanes
@@ -24,7 +24,7 @@ _PAUSE = 1.0
 
 
 class CommandRunner:
-    """Runs accepted commands, each in a task of its own; implements `registry.Answering`.
+    """Runs accepted commands, each in a task of its own.
 
     is_owner: whether a message is by an owner of the bot.
     """
@@ -68,29 +68,12 @@ class CommandRunner:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def say(self, call: Call, text: str) -> None:
-        """See Answering."""
-        self._follow(call, await self._store.commands.answer(call.seq, self._blocks(call, text)))
-
-    async def stop(self, call: Call, text: Callable[[bool, int], str]) -> None:
-        """See Answering."""
-        reply = self._reply(call, text)
-        self._follow(call, await self._store.commands.stop(call.seq, call.session_key, reply))
-
-    async def reset(self, call: Call, text: Callable[[bool, int], str]) -> None:
-        """See Answering."""
-        reply = self._reply(call, text)
-        fresh = self._clock.new_id()
-        self._follow(call, await self._store.commands.reset(call.seq, call.session_key, fresh, reply))
-
     async def _carry_out(self, call: Call) -> None:
         failed = False
         while True:
             try:
-                if failed:
-                    await self.say(call, wording.INTERNAL_ERROR)
-                else:
-                    await self._registry.carry_out(call, self)
+                effect = Say(wording.INTERNAL_ERROR) if failed else await self._registry.effect(call)
+                self._follow(call, await self._keep(call, effect))
                 return
             except StoreUnavailable:
                 await self._clock.sleep(_PAUSE)
@@ -100,8 +83,19 @@ class CommandRunner:
                     return
                 failed = True
 
-    def _reply(self, call: Call, text: Callable[[bool, int], str]) -> Callable[[Stopped], tuple[Planned, ...]]:
-        return lambda stopped: self._blocks(call, text(stopped.running, stopped.dropped))
+    async def _keep(self, call: Call, effect: Effect) -> CommandKept:
+        """Effect, reply and the end of the command in one transaction."""
+        commands = self._store.commands
+        if isinstance(effect, Say):
+            return await commands.answer(call.seq, self._blocks(call, effect.text))
+        text = effect.text
+
+        def reply(stopped: Stopped) -> tuple[Planned, ...]:
+            return self._blocks(call, text(stopped.running, stopped.dropped))
+
+        if effect.renew:
+            return await commands.reset(call.seq, call.session_key, self._clock.new_id(), reply)
+        return await commands.stop(call.seq, call.session_key, reply)
 
     def _blocks(self, call: Call, text: str) -> tuple[Planned, ...]:
         channel = self._outbox.channel(call.message.origin.place.channel)

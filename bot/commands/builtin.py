@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from pydantic import Field
 
 from bot import wording
-from bot.commands.registry import Answering, Arguments, Call, Command, Registry
+from bot.commands.registry import Arguments, Call, Command, Effect, Registry, Say, Stop
 from channels.message import ChatKind
 
 
@@ -18,29 +18,27 @@ class HelpArguments(Arguments):
 def build(status: Callable[[Call], Awaitable[str]]) -> Registry:
     """The registry. status: makes the text of /status."""
 
-    async def show_help(call: Call, arguments: Arguments, answering: Answering) -> None:
+    async def show_help(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, HelpArguments)
         if arguments.command is None:
             lines = [f"`{command.usage}` {command.help}" for command in registry.commands]
             if call.message.origin.place.kind is ChatKind.CONSOLE:
                 lines.append(wording.TERMINAL_KEYS)
-            await answering.say(call, "\n".join(f"- {line}" for line in lines))
-            return
+            return Say("\n".join(f"- {line}" for line in lines))
         command = registry.get(arguments.command)
         if command is None:
-            await answering.say(call, f"There is no command {arguments.command!r}. /help lists all.")
-            return
+            return Say(f"There is no command {arguments.command!r}. /help lists all.")
         also = f" Also: {', '.join(f'/{alias}' for alias in command.aliases)}." if command.aliases else ""
-        await answering.say(call, f"`{command.usage}` {command.help}{also}")
+        return Say(f"`{command.usage}` {command.help}{also}")
 
-    async def show_status(call: Call, _: Arguments, answering: Answering) -> None:
-        await answering.say(call, await status(call))
+    async def show_status(call: Call, _: Arguments) -> Effect:
+        return Say(await status(call))
 
-    async def stop(call: Call, _: Arguments, answering: Answering) -> None:
-        await answering.stop(call, wording.stopped)
+    async def stop(call: Call, _: Arguments) -> Effect:
+        return Stop(wording.stopped)
 
-    async def reset(call: Call, _: Arguments, answering: Answering) -> None:
-        await answering.reset(call, wording.fresh_start)
+    async def reset(call: Call, _: Arguments) -> Effect:
+        return Stop(wording.fresh_start, renew=True)
 
     registry = Registry(
         (

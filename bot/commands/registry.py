@@ -6,7 +6,6 @@ A command must be the whole message. Text that begins with a slash and names no 
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -31,26 +30,35 @@ class Call:
     by_owner: bool
 
 
-class Answering(Protocol):
-    """How a command answers: each method is one transaction with the command's own end in it."""
+@dataclass(frozen=True, slots=True)
+class Say:
+    """The effect of a command that only says something."""
 
-    async def say(self, call: Call, text: str) -> None:
-        """Only say something."""
+    text: str
 
-    async def stop(self, call: Call, text: Callable[[bool, int], str]) -> None:
-        """Stop the session's run and drop what waits; text is made of (was running, dropped)."""
 
-    async def reset(self, call: Call, text: Callable[[bool, int], str]) -> None:
-        """As stop, then begin a new transcript."""
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The session's run ends, and what waits is dropped. text: made of (was running, dropped).
+
+    renew: a new transcript begins as well.
+    """
+
+    text: Callable[[bool, int], str]
+    renew: bool = False
+
+
+Effect = Say | Stop
+"""What a command does, decided before anything is written; `answers` makes one transaction of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command. run: takes the call, its arguments and how to answer. lenient: words behind it are ignored."""
+    """One command. run: takes the call and its arguments. lenient: words behind it are ignored."""
 
     name: str
     help: str
-    run: Callable[[Call, Arguments, Answering], Awaitable[None]]
+    run: Callable[[Call, Arguments], Awaitable[Effect]]
     aliases: tuple[str, ...] = ()
     arguments: type[Arguments] = Arguments
     owners_only: bool = False
@@ -89,22 +97,19 @@ class Registry:
         """A command by name or alias, with or without the slash."""
         return self._by_name.get(name.removeprefix("/").lower())
 
-    async def carry_out(self, call: Call, answering: Answering) -> None:
-        """Run the command that a message is; wrong arguments and missing rights are answered in plain words."""
+    async def effect(self, call: Call) -> Effect:
+        """Of the command that a message is; wrong arguments and missing rights are answered in plain words."""
         found = self.find(call.message.text)
         if found is None:
-            await answering.say(call, "This command is not there any more. /help lists what is.")
-            return
+            return Say("This command is not there any more. /help lists what is.")
         command, words = found
         if command.owners_only and not call.by_owner:
-            await answering.say(call, f"/{command.name} is for the owners of this bot.")
-            return
+            return Say(f"/{command.name} is for the owners of this bot.")
         try:
             arguments = _parse(command.arguments, "" if command.lenient else words)
         except ValidationError as error:
-            await answering.say(call, f"{_mistake(command, words, error)} Usage: {command.usage}")
-            return
-        await command.run(call, arguments, answering)
+            return Say(f"{_mistake(command, words, error)} Usage: {command.usage}")
+        return await command.run(call, arguments)
 
 
 def _parse(model: type[Arguments], words: str) -> Arguments:

@@ -1,34 +1,15 @@
 """What /status and `hark status` say: which model answers, how the channels stand, what runs, waits and was refused."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from bot import wording
 from bot.commands.registry import Call
+from bot.gateway.views import StatusView
 from bot.health import Report
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
-from bot.store.values import LostDelivery
 
 _LOST_SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusView:
-    """Counts of this moment. model_reason: why this model was chosen. lost: what did not arrive, newest first.
-
-    last_failure: of a run, when and why, for owners; empty when there was none.
-    """
-
-    model: str
-    model_reason: str
-    running: int
-    waiting: int
-    undelivered: int
-    failed_deliveries: int
-    uncertain_deliveries: int
-    lost: tuple[LostDelivery, ...]
-    last_failure: str
 
 
 class Status:

@@ -13,7 +13,7 @@ import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bot.gateway.answers import Problem
+from bot.gateway.answers import HttpProblem
 
 log = structlog.get_logger()
 
@@ -35,7 +35,7 @@ class Caller(Enum):
         return "agent:main:http:direct:" if self is Caller.PERSON else ""
 
     def check_session(self, session_key: str) -> None:
-        """Raises Problem when this session is not open to them."""
+        """Raises HttpProblem when this session is not open to them."""
         if not session_key.startswith(self.sessions):
             raise not_open(f"Without a token only the sessions {self.sessions}* are open.")
 
@@ -46,9 +46,9 @@ def caller(request: Request) -> Caller:
     return found
 
 
-def not_open(message: str) -> Problem:
+def not_open(message: str) -> HttpProblem:
     """Something is there, and not for callers without a token."""
-    return Problem(
+    return HttpProblem(
         403, "owners_only", message, "Set gateway.token and send it, or use the Unix socket in the state directory."
     )
 
@@ -78,13 +78,13 @@ class Guard:
         except Exception:  # answered with a 500 already
             log.exception("request failed", method=scope["method"], path=scope["path"])
 
-    def _refusal(self, headers: dict[bytes, bytes]) -> Problem | None:
+    def _refusal(self, headers: dict[bytes, bytes]) -> HttpProblem | None:
         if self._token is None:
             return _local_refusal(headers)
         scheme, _, sent = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() == b"bearer" and hmac.compare_digest(sent.strip(), self._token):
             return None
-        return Problem(
+        return HttpProblem(
             401,
             "unauthorized",
             "The token is missing or wrong.",
@@ -93,17 +93,17 @@ class Guard:
         )
 
 
-def _local_refusal(headers: dict[bytes, bytes]) -> Problem | None:
+def _local_refusal(headers: dict[bytes, bytes]) -> HttpProblem | None:
     host = headers.get(b"host", b"")
     if not _LOOPBACK_HOST.fullmatch(host):
-        return Problem(403, "foreign_host", "Only requests to a loopback name are answered.", _LOCAL_HINT)
+        return HttpProblem(403, "foreign_host", "Only requests to a loopback name are answered.", _LOCAL_HINT)
     origin = headers.get(b"origin")
     if origin is not None and origin.lower() != b"http://" + host.lower():
-        return Problem(403, "foreign_origin", "Requests of other web pages are not answered.", _LOCAL_HINT)
+        return HttpProblem(403, "foreign_origin", "Requests of other web pages are not answered.", _LOCAL_HINT)
     if headers.get(b"sec-fetch-site", b"none").lower() not in _OWN_SITES:
-        return Problem(403, "foreign_origin", "Requests of other web pages are not answered.", _LOCAL_HINT)
+        return HttpProblem(403, "foreign_origin", "Requests of other web pages are not answered.", _LOCAL_HINT)
     has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
     if has_body and headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
         hint = "Send the header `Content-Type: application/json`."
-        return Problem(403, "not_json", "Bodies must be declared as JSON.", hint)
+        return HttpProblem(403, "not_json", "Bodies must be declared as JSON.", hint)
     return None

@@ -13,8 +13,9 @@ from starlette.responses import Response
 from bot import wording
 from bot.agent_api import OPEN, AgentApi, IdempotencyConflict, Submission
 from bot.gateway.access import Caller, caller
-from bot.gateway.answers import Problem, answer, moment, no_such_run
+from bot.gateway.answers import HttpProblem, answer, moment, unavailable
 from bot.gateway.closing import Closing
+from bot.gateway.views import RunView
 from bot.inbound.access import OWNER, PERSON
 from bot.store.values import TurnState, TurnView
 from channels.console.adapter import PLACE as CONSOLE
@@ -93,7 +94,7 @@ class AgentRoutes:
         try:
             view = await self._api.submit(submission)
         except IdempotencyConflict:
-            raise Problem(
+            raise HttpProblem(
                 409,
                 "idempotency_conflict",
                 "This Idempotency-Key came with another request before.",
@@ -108,14 +109,14 @@ class AgentRoutes:
         seconds = _wait_of(request)
         view = await self._seen(request)
         if seconds is None:
-            return answer(_as_json(view, request))
+            return answer(_run_view(view, request))
         try:
             async with self._closing.within(None):
                 found = await self._api.wait(run_id, seconds)
         except TimeoutError:
             found = await self._api.turn(run_id)
         view = seen_by(caller(request), found)
-        return answer(_as_json(view, request), 202 if view.state in OPEN else 200)
+        return answer(_run_view(view, request), 202 if view.state in OPEN else 200)
 
     async def abort(self, request: Request) -> Response:
         """DELETE /v1/agent/{run_id}."""
@@ -123,7 +124,7 @@ class AgentRoutes:
         await self._seen(request)
         if not await self._api.abort(run_id):
             raise _ended()
-        return answer(_as_json(await self._seen(request), request))
+        return answer(_run_view(await self._seen(request), request))
 
     async def steer(self, request: Request) -> Response:
         """POST /v1/agent/{run_id}/steer."""
@@ -136,22 +137,20 @@ class AgentRoutes:
         return answer({"run_id": run_id, "status": "accepted"}, 202)
 
     async def _seen(self, request: Request) -> TurnView:
-        """The run of the path, if it is the caller's business. Raises Problem."""
+        """The run of the path, if it is the caller's business. Raises HttpProblem."""
         return seen_by(caller(request), await self._api.turn(request.path_params["run_id"]))
 
     def _refuse_when_stopping(self) -> None:
         if not self.intake:
-            raise Problem(
-                503,
+            raise unavailable(
                 "stopping",
                 "The service is stopping; nothing was accepted.",
                 "Send the same request again when it is back.",
-                {"Retry-After": "5"},
             )
 
 
 def resolve_session(session: str) -> str:
-    """A session key as it is, a plain name as the key it stands for. Raises Problem for a key that is none."""
+    """A session key as it is, a plain name as the key it stands for. Raises HttpProblem for a key that is none."""
     if not session.startswith("agent:"):
         return http_key(session)
     try:
@@ -165,7 +164,7 @@ def resolve_session(session: str) -> str:
 
 
 async def read_body(request: Request) -> bytes:
-    """The body, if it is not too long. Raises Problem."""
+    """The body, if it is not too long. Raises HttpProblem."""
     declared = request.headers.get("content-length", "0")
     chunks = bytearray()
     if len(declared) <= 7 and int(declared) <= BODY_LIMIT:
@@ -175,7 +174,7 @@ async def read_body(request: Request) -> bytes:
                 break
         else:
             return bytes(chunks)
-    raise Problem(413, "too_long", f"The body has more than {BODY_LIMIT} bytes.", "Send less text.")
+    raise HttpProblem(413, "too_long", f"The body has more than {BODY_LIMIT} bytes.", "Send less text.")
 
 
 def _parse(model: type[Body], body: bytes) -> Body:
@@ -185,12 +184,12 @@ def _parse(model: type[Body], body: bytes) -> Body:
         raise _explain(error) from None
 
 
-def _explain(error: ValidationError) -> Problem:
+def _explain(error: ValidationError) -> HttpProblem:
     """The first mistake of a body, in words."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     key = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden" and key in _LATER:
-        return Problem(422, "not_in_this_version", f"`{key}` is not in this version yet.", "Leave it out.")
+        return HttpProblem(422, "not_in_this_version", f"`{key}` is not in this version yet.", "Leave it out.")
     if first["type"] == "extra_forbidden":
         return _invalid(f"`{key[:100]}` is not known here.", "Leave it out.")
     if first["type"] == "string_pattern_mismatch":
@@ -215,9 +214,9 @@ def _wait_of(request: Request) -> float | None:
 
 
 def seen_by(caller: Caller, view: TurnView | None) -> TurnView:
-    """The run, as this caller may see it. Raises Problem: one that is not open to them is as if it were not there."""
+    """The run, as this caller may see it. Raises HttpProblem: one not open to them is as if it were not there."""
     if view is None or not view.session_key.startswith(caller.sessions):
-        raise no_such_run()
+        raise HttpProblem(404, "no_such_run", "There is no run of that id.")
     return view
 
 
@@ -225,7 +224,7 @@ def _sender(request: Request) -> str:
     return PERSON if caller(request) is Caller.PERSON else OWNER
 
 
-def _as_json(view: TurnView, request: Request) -> dict[str, object]:
+def _run_view(view: TurnView, request: Request) -> RunView:
     status = _STATUS[view.state]
     if view.outcome in ("timeout", "limit"):
         status = view.outcome
@@ -234,23 +233,23 @@ def _as_json(view: TurnView, request: Request) -> dict[str, object]:
         error = {"kind": view.error_kind or "internal", "message": wording.failure(view.error_kind)}
         if caller(request) is not Caller.PERSON and view.error_message:
             error["detail"] = view.error_message
-    return {
-        "run_id": view.turn_id,
-        "session": view.session_key,
-        "status": status,
-        "accepted_at": moment(view.accepted_at),
-        "started_at": moment(view.started_at),
-        "ended_at": moment(view.ended_at),
-        "text": view.text,
-        "media": [],
-        "usage": view.usage,
-        "error": error,
-    }
+    return RunView(
+        run_id=view.turn_id,
+        session=view.session_key,
+        status=status,
+        accepted_at=moment(view.accepted_at),
+        started_at=None if view.started_at is None else moment(view.started_at),
+        ended_at=None if view.ended_at is None else moment(view.ended_at),
+        text=view.text,
+        media=(),
+        usage=view.usage,
+        error=error,
+    )
 
 
-def _invalid(message: str, hint: str = "") -> Problem:
-    return Problem(422, "invalid", message, hint)
+def _invalid(message: str, hint: str = "") -> HttpProblem:
+    return HttpProblem(422, "invalid", message, hint)
 
 
-def _ended() -> Problem:
-    return Problem(409, "ended", "This run has ended already.")
+def _ended() -> HttpProblem:
+    return HttpProblem(409, "ended", "This run has ended already.")

@@ -1,7 +1,7 @@
 """All routes of the gateway, put together. `docs/http.md` describes them for callers."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -11,14 +11,14 @@ from starlette.routing import Route
 
 from bot.agent_api import AgentApi
 from bot.bus import EventBus
-from bot.commands.status import StatusView
 from bot.gateway import console_stream
 from bot.gateway.access import Caller, caller, not_open
 from bot.gateway.agent_routes import AgentRoutes, resolve_session, seen_by
-from bot.gateway.answers import Problem, answer, moment, not_yet, store_unavailable
+from bot.gateway.answers import HttpProblem, answer, moment, unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.event_stream import EventStreams, Filter
 from bot.gateway.sse import EventStreamResponse, read_id
+from bot.gateway.views import ChannelView, ReadinessView, StatusView
 from bot.health import Report
 from bot.store.errors import StoreUnavailable
 from bot.store.reads import Reads
@@ -47,18 +47,18 @@ class Routes:
 
     async def healthz(self, request: Request) -> Response:
         """GET /healthz: the process lives."""
-        return answer(_report(self._served.health()))
+        return answer(_readiness(self._served.health()))
 
     async def readyz(self, request: Request) -> Response:
         """GET /readyz: the service works."""
         found = self._served.health()
-        return answer(_report(found), 200 if found.ready else 503)
+        return answer(_readiness(found), 200 if found.ready else 503)
 
     async def status(self, request: Request) -> Response:
         """GET /v1/status, for owners."""
         if caller(request) is Caller.PERSON:
             raise not_open("The state of the service is for its owners.")
-        return answer(asdict(await self._served.status()))
+        return answer(await self._served.status())
 
     async def events(self, request: Request) -> Response | EventStreamResponse:
         """GET /v1/events."""
@@ -80,17 +80,13 @@ class Routes:
         if caller(request) is not Caller.SOCKET:
             raise HTTPException(404)
         if self._served.console is None:
-            raise Problem(404, "console_disabled", "The console channel is not enabled.", "Set channels.console.")
+            raise HttpProblem(404, "console_disabled", "The console channel is not enabled.", "Set channels.console.")
         served = self._served
         return EventStreamResponse(console_stream.chunks(self._served.console, served.reads, served.bus, self._closing))
 
-    async def metrics(self, request: Request) -> Response:
-        """GET /metrics: the name is taken."""
-        raise not_yet("/metrics")
-
-    async def completions(self, request: Request) -> Response:
-        """POST /v1/chat/completions: the name is taken."""
-        raise not_yet("/v1/chat/completions")
+    async def later(self, request: Request) -> Response:
+        """What a later version has: the name is taken."""
+        raise HttpProblem(404, "not_in_this_version", f"{request.url.path} is not in this version yet.")
 
 
 def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
@@ -109,12 +105,11 @@ def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
             Route("/v1/status", routes.status, methods=["GET"]),
             Route("/healthz", routes.healthz, methods=["GET"]),
             Route("/readyz", routes.readyz, methods=["GET"]),
-            Route("/metrics", routes.metrics, methods=["GET"]),
-            Route("/v1/chat/completions", routes.completions, methods=["POST"]),
+            Route("/metrics", routes.later, methods=["GET"]),
+            Route("/v1/chat/completions", routes.later, methods=["POST"]),
         ],
         exception_handlers={
-            Problem: _problem,
-            HTTPException: _http_problem,
+            HTTPException: _problem,
             StoreUnavailable: _store_unavailable,
             Exception: _internal,
         },
@@ -123,32 +118,32 @@ def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
     return app
 
 
-def _report(found: Report) -> dict[str, object]:
+def _readiness(found: Report) -> ReadinessView:
     channels = {
-        name: {"state": health.state.value, "since": moment(health.since), "detail": health.detail}
+        name: ChannelView(state=health.state.value, since=moment(health.since), detail=health.detail)
         for name, health in found.channels.items()
     }
-    return {"ready": found.ready, "channels": channels}
+    return ReadinessView(ready=found.ready, channels=channels)
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem)
-    return error.response()
-
-
-async def _http_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error, HttpProblem):
+        return error.response()
     if error.status_code == 404:
-        return Problem(404, "not_found", f"There is nothing at {request.url.path[:200]}.").response()
+        return HttpProblem(404, "not_found", f"There is nothing at {request.url.path[:200]}.").response()
     if error.status_code == 405:
         message = f"{request.method[:20]} is not possible here."
-        return Problem(405, "method_not_allowed", message, headers=error.headers).response()
-    return Problem(error.status_code, "bad_request", error.detail or "The request cannot be read.").response()
+        return HttpProblem(405, "method_not_allowed", message, headers=error.headers).response()
+    return HttpProblem(error.status_code, "bad_request", error.detail or "The request cannot be read.").response()
 
 
 async def _store_unavailable(request: Request, error: Exception) -> Response:
-    return store_unavailable(reading=request.method == "GET").response()
+    reading = request.method == "GET"
+    what = "be read right now." if reading else "write right now; nothing was accepted."
+    hint = "Send the same request again later; GET /readyz says what is wrong."
+    return unavailable("store_unavailable", f"The store cannot {what}", hint).response()
 
 
 async def _internal(request: Request, error: Exception) -> Response:
-    return Problem(500, "internal", "Something went wrong inside Hark; the log says more.").response()
+    return HttpProblem(500, "internal", "Something went wrong inside Hark; the log says more.").response()

@@ -24,7 +24,7 @@ TAKE_SECONDS = 10.0
 
 
 class _Terminal:
-    """One attached terminal; implements `channels.console.adapter.Listener`.
+    """One attached terminal; implements `channels.console.adapter.AttachedTerminal`.
 
     items: blocks, and events that came together; None at the end. One at a time: the bus and the ledger hold the rest.
     """
@@ -35,7 +35,6 @@ class _Terminal:
         self._gone = False
 
     async def show(self, block: ConsoleBlock) -> bool:
-        """See Listener."""
         if self._gone:
             return False
         shown: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

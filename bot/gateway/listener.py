@@ -89,10 +89,10 @@ class Listener:
         return min(100, self._most)
 
     def _protocol(self) -> asyncio.Protocol:
-        return _Connection(self._config, self._state, self._most, self._request_seconds)
+        return _BoundedProtocol(self._config, self._state, self._most, self._request_seconds)
 
 
-class _Connection(H11Protocol):
+class _BoundedProtocol(H11Protocol):
     """A connection that ends when a request does not arrive in time, or when it is idle and another needs its place.
 
     most: connections of the listener; at that number the one that is idle for longest goes, else the new one.
@@ -107,7 +107,7 @@ class _Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         if len(self.connections) >= self._most:
-            idle = [found for found in self.connections if isinstance(found, _Connection) and not found._is_busy]
+            idle = [found for found in self.connections if isinstance(found, _BoundedProtocol) and not found._is_busy]
             if not idle:
                 self.transport = transport
                 transport.abort()

@@ -3,32 +3,31 @@
 import asyncio
 import errno
 import os
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 from starlette.types import Receive, Scope, Send
 
-from bot.agent_api import AgentApi
-from bot.bus import EventBus
-from bot.commands.status import StatusView
 from bot.config.model import is_loopback
 from bot.gateway.access import Guard
 from bot.gateway.agent_routes import AgentRoutes
-from bot.gateway.answers import starting
+from bot.gateway.answers import unavailable
 from bot.gateway.app import Served, build
 from bot.gateway.closing import Closing
 from bot.gateway.listener import Listener, tell_failures
 from bot.gateway.unix_socket import listening_socket
-from bot.health import Report
-from bot.store.reads import Reads
-from channels.console.adapter import ConsoleChannel
 
 log = structlog.get_logger()
 
 HEALTH = ("/healthz", "/readyz")
 """What is served before the service is up."""
+_STARTING = unavailable(
+    "starting",
+    "Hark is starting; nothing was accepted.",
+    "Send the same request again later; GET /readyz says what it waits for.",
+)
+"""What a crash left is not repaired yet, or the store not open."""
 
 
 class GatewayError(OSError):
@@ -39,6 +38,7 @@ class GatewayError(OSError):
 class GatewaySettings:
     """Where to listen and who may call. port: 0 takes any free one, None listens on no port at all."""
 
+    socket: Path
     host: str = "127.0.0.1"
     port: int | None = 8420
     token: str | None = None
@@ -47,28 +47,15 @@ class GatewaySettings:
 class Gateway:
     """One per service. Raises GatewayError when it is not safe as configured."""
 
-    def __init__(
-        self,
-        *,
-        api: AgentApi,
-        reads: Reads,
-        bus: EventBus,
-        health: Callable[[], Report],
-        status: Callable[[], Awaitable[StatusView]],
-        settings: GatewaySettings,
-        socket_path: Path,
-        console: ConsoleChannel | None,
-    ) -> None:
+    def __init__(self, served: Served, settings: GatewaySettings) -> None:
         if settings.port is not None and settings.token is None and not is_loopback(settings.host):
             raise GatewayError(
                 f"gateway.host {settings.host} can be reached from other machines, and there is no token. "
                 "Set gateway.token, or use 127.0.0.1."
             )
         self._settings = settings
-        self._socket_path = socket_path
         self._closing = Closing()
-        self._agent = AgentRoutes(api, self._closing)
-        served = Served(api=api, reads=reads, bus=bus, health=health, status=status, console=console)
+        self._agent = AgentRoutes(served.api, self._closing)
         self._app = build(served, self._agent, self._closing)
         self._open = False
         self._tcp = Listener(Guard(self._once_open, settings.token, socket=False))
@@ -83,11 +70,11 @@ class Gateway:
     async def start(self) -> None:
         """Listen; only health is shown yet. Raises GatewayError when the port or the socket cannot be had."""
         tell_failures(asyncio.get_running_loop())
-        try:
-            await self._unix.start_unix(listening_socket(self._socket_path))
-        except OSError as error:
-            raise GatewayError(f"The socket {self._socket_path} cannot be made: {error.strerror or error}.") from error
         settings = self._settings
+        try:
+            await self._unix.start_unix(listening_socket(settings.socket))
+        except OSError as error:
+            raise GatewayError(f"The socket {settings.socket} cannot be made: {error.strerror or error}.") from error
         if settings.port is not None:
             try:
                 self._port = await self._tcp.start_tcp(settings.host, settings.port)
@@ -109,10 +96,10 @@ class Gateway:
         self.stop_intake()
         self._closing.begin()
         await asyncio.gather(self._tcp.close(), self._unix.close())
-        self._socket_path.unlink(missing_ok=True)
+        self._settings.socket.unlink(missing_ok=True)
 
     async def _once_open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._app if self._open or scope["path"] in HEALTH else starting().response()
+        app = self._app if self._open or scope["path"] in HEALTH else _STARTING.response()
         await app(scope, receive, send)
 
 

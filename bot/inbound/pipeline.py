@@ -7,12 +7,14 @@ is told that a message was received only after `accept` has returned.
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import structlog
 
 from agent.text import well_formed
+from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
+from bot.outbox import Outbox
+from bot.runs.lanes import Lanes
 from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
 from bot.store.values import Accepted, AcceptedMessage, Duplicate, Fresh
@@ -28,22 +30,6 @@ STRANGERS = 4096
 """How many of them are named in the log, at most."""
 
 
-class Accepting(Protocol):
-    """Who is told about accepted messages: the service."""
-
-    def wake(self, session_key: str, *, background: bool) -> None:
-        """A message waits in this session; background: nobody wrote it."""
-
-    def command(self, seq: int, session_key: str, message: InboundMessage) -> None:
-        """A command is to be carried out."""
-
-    async def moved(self) -> None:
-        """A chat has another id, and what is to be said in it goes there."""
-
-    def can_send(self, channel: str, account: str) -> None:
-        """An account can send again."""
-
-
 @dataclass(frozen=True, slots=True)
 class Routing:
     """How a message finds its session, and why it is dropped if it is."""
@@ -55,11 +41,21 @@ class Routing:
 class Pipeline:
     """The sink of all channels."""
 
-    def __init__(self, store: Store, routing: Routing, registry: Registry, accepting: Accepting) -> None:
+    def __init__(
+        self,
+        store: Store,
+        routing: Routing,
+        registry: Registry,
+        lanes: Lanes,
+        commands: CommandRunner,
+        outbox: Outbox,
+    ) -> None:
         self._store = store
         self._routing = routing
         self._registry = registry
-        self._accepting = accepting
+        self._lanes = lanes
+        self._commands = commands
+        self._outbox = outbox
         self._closed = False
         self._strangers: set[tuple[str, str]] = set()
 
@@ -68,7 +64,6 @@ class Pipeline:
         self._closed = True
 
     async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
-        """See `channels.base.Sink`."""
         if self._closed:
             raise NotAccepted(_STOPPING)
         items = [self._decide(item) for item in batch]
@@ -80,7 +75,7 @@ class Pipeline:
             self._tell(item, answer)
         if any(isinstance(item, ChatMoved) for item in items):
             with contextlib.suppress(StoreUnavailable):  # it is stored; the sweep finds it
-                await self._accepting.moved()
+                await self._outbox.serve_open()
 
     async def accept_one(self, item: AcceptedMessage) -> Fresh | Duplicate:
         """Accept a message whose session is known (HTTP, console). Raises StoreUnavailable."""
@@ -94,12 +89,10 @@ class Pipeline:
         return answer
 
     async def mark(self, scope: str) -> str | None:
-        """See `channels.base.Sink`."""
         return await self._store.inbox.mark(scope)
 
     def can_send(self, channel: str, account: str) -> None:
-        """See `channels.base.Sink`."""
-        self._accepting.can_send(channel, account)
+        self._outbox.can_send(channel, account)
 
     def _decide(self, item: Incoming) -> Accepted:
         if isinstance(item, UnreadEvent):
@@ -129,9 +122,9 @@ class Pipeline:
         if isinstance(answer, Duplicate) or item.session_key is None:
             return
         if item.message.kind is InboundKind.COMMAND:
-            self._accepting.command(answer.seq, item.session_key, item.message)
+            self._commands.begin(answer.seq, item.session_key, item.message)
         elif item.message.kind in CLAIMED:
-            self._accepting.wake(item.session_key, background=item.message.kind in BACKGROUND)
+            self._lanes.wake(item.session_key, background=item.message.kind in BACKGROUND)
 
     def _name_stranger(self, item: AcceptedMessage) -> None:
         """Once per person: whoever mistook an id in the configuration finds the right one in the log."""

@@ -45,7 +45,7 @@ class ConsoleQuestion:
     answer: str | None = None
 
 
-class Listener(Protocol):
+class AttachedTerminal(Protocol):
     """An attached terminal."""
 
     async def show(self, block: ConsoleBlock) -> bool:
@@ -66,40 +66,37 @@ class ConsoleChannel:
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
         self._sink: Sink | None = None
-        self._listeners: list[Listener] = []
+        self._terminals: list[AttachedTerminal] = []
         self._health = Health(HealthState.STARTING, now())
 
     async def start(self, sink: Sink) -> None:
-        """See Channel."""
         self._sink = sink
         self._health = Health(HealthState.READY, self._now())
-        if self._listeners:
+        if self._terminals:
             sink.can_send(self.name, self.account)
 
     async def stop_intake(self) -> None:
-        """See Channel."""
+        """It takes nothing in by itself."""
 
     async def close(self) -> None:
-        """See Channel."""
         self._health = Health(HealthState.DOWN, self._now())
 
-    def attach(self, listener: Listener) -> Callable[[], None]:
+    def attach(self, terminal: AttachedTerminal) -> Callable[[], None]:
         """Hand blocks to this terminal from now on, those that waited first. Returns what detaches it."""
-        self._listeners.append(listener)
+        self._terminals.append(terminal)
         if self._sink is not None:
             self._sink.can_send(self.name, self.account)
-        return lambda: self._listeners.remove(listener)
+        return lambda: self._terminals.remove(terminal)
 
     def render(self, text: str) -> Sequence[str]:
-        """See Channel. A terminal knows its own width and colours, so it renders the Markdown itself."""
+        """A terminal knows its own width and colours, so it renders the Markdown itself."""
         return (text,)
 
     def pass_limit(self, place: Place) -> float:
-        """See Channel."""
         return 0.0
 
     async def send(self, outgoing: Outgoing) -> SendResult:
-        """See Channel. Sent when one terminal at least has the block."""
+        """Sent when one terminal at least has the block."""
         block = ConsoleBlock(
             delivery_id=outgoing.delivery_id,
             text=outgoing.body,
@@ -107,16 +104,15 @@ class ConsoleChannel:
             said=outgoing.said,
             planned_at=outgoing.planned_at,
         )
-        shown = await asyncio.gather(*(listener.show(block) for listener in self._listeners))
+        shown = await asyncio.gather(*(terminal.show(block) for terminal in self._terminals))
         return Sent() if any(shown) else NotSent(None, "no terminal is open")
 
     async def settle(self, outgoing: Outgoing) -> SendResult:
-        """See Channel. A terminal that was writing has most likely written."""
+        """A terminal that was writing has most likely written."""
         return Sent()
 
     async def working(self, place: Place) -> None:
-        """See Channel. A terminal shows the events of the run instead."""
+        """A terminal shows the events of the run instead."""
 
     def health(self) -> Health:
-        """See Channel."""
         return self._health

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from agent.models.base import ToolSpec
 from agent.prompt.build import build
-from agent.tools.registry import ToolSettings, spec, tools_for
+from agent.tools.registry import ToolSettings, tools_for
+from agent.tools.schema import spec
 from agent.tools.workspace import Workspace
 from agent.workspace_files import WorkspaceFile, create, load
 

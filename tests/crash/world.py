@@ -367,7 +367,7 @@ class Terminal:
         self._process = process
 
     async def show(self, block: ConsoleBlock) -> bool:
-        """See `channels.console.adapter.Listener`."""
+        """See `channels.console.adapter.AttachedTerminal`."""
         await asyncio.sleep(0)
         if self._process.dead:
             await asyncio.Event().wait()

@@ -5,8 +5,8 @@ A run belongs to its session: nothing here ends one but `abort`. Used by `hark r
 """
 
 import contextlib
+import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.events import AgentEvent
 from bot.gateway.unix_socket import address
-from bot.store.values import LostDelivery
+from bot.gateway.views import ReadinessView, RunView, StatusView
 from channels.console.adapter import ConsoleBlock, ConsoleQuestion
 
-Told = ConsoleBlock | ConsoleQuestion | AgentEvent
+Received = ConsoleBlock | ConsoleQuestion | AgentEvent
 """What a stream brings."""
-OPEN = ("queued", "running", "waiting_approval")
-"""States of a run that has not ended."""
 
 _PATIENCE = 10.0
 """Seconds that an answer may take."""
@@ -41,73 +39,9 @@ class Rejected(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunError:
-    """Why a run failed. detail: the cause, as it was found."""
-
-    kind: str
-    message: str
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A run as `GET /v1/agent/{id}` shows it; document is the JSON itself."""
-
-    run_id: str
-    session: str
-    status: str
-    text: str
-    error: RunError | None
-    document: str = ""
-
-    @property
-    def ended(self) -> bool:
-        """Nothing more comes of it."""
-        return self.status not in OPEN
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelState:
-    """How a channel stands, and since when (ISO 8601, UTC)."""
-
-    state: str
-    since: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readiness:
-    """Whether every enabled channel receives."""
-
-    ready: bool
-    channels: dict[str, ChannelState]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
-    """What the service is doing. model_reason: why this model answers. last_failure: when and why, if there was one."""
-
-    model: str
-    model_reason: str
-    running: int
-    waiting: int
-    undelivered: int
-    failed_deliveries: int
-    uncertain_deliveries: int
-    lost: tuple[LostDelivery, ...]
-    last_failure: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Accepted:
-    run_id: str
-
-
-_accepted = TypeAdapter(_Accepted)
-_run = TypeAdapter(Run)
-_readiness = TypeAdapter(Readiness)
-_activity = TypeAdapter(Activity)
+_run = TypeAdapter(RunView)
+_readiness = TypeAdapter(ReadinessView)
+_status = TypeAdapter(StatusView)
 _block: TypeAdapter[ConsoleBlock] = TypeAdapter(ConsoleBlock)
 _question: TypeAdapter[ConsoleQuestion] = TypeAdapter(ConsoleQuestion)
 _event: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
@@ -136,40 +70,40 @@ class Client:
         """Store a message; returns its run's id. key: the same for every try of the same message."""
         body = {"message": text, "session": session}
         answer = await self._ask("POST", "/v1/agent", json=body, headers={"Idempotency-Key": key})
-        return _accepted.validate_json(answer).run_id
+        return str(json.loads(answer)["run_id"])
 
-    async def wait(self, run_id: str, seconds: float) -> Run:
+    async def wait(self, run_id: str, seconds: float) -> RunView:
         """The run once it has ended, or as it is after so many seconds."""
         patience = _PATIENCE + seconds
         body = await self._ask("GET", f"/v1/agent/{run_id}", params={"wait": f"{seconds:g}"}, timeout=patience)
-        return replace(_run.validate_json(body), document=body.decode())
+        return _run.validate_json(body)
 
     async def abort(self, run_id: str) -> None:
         """End a run; one that has ended already stays as it is."""
         await self._ask("DELETE", f"/v1/agent/{run_id}")
 
-    async def readiness(self) -> Readiness:
+    async def readiness(self) -> ReadinessView:
         """How the channels stand."""
         return _readiness.validate_json(await self._ask("GET", "/readyz", also=503))
 
-    async def activity(self) -> Activity:
+    async def status(self) -> StatusView:
         """What the service is doing."""
-        return _activity.validate_json(await self._ask("GET", "/v1/status"))
+        return _status.validate_json(await self._ask("GET", "/v1/status"))
 
     @contextlib.asynccontextmanager
-    async def console(self) -> AsyncIterator[AsyncIterator[Told]]:
+    async def console(self) -> AsyncIterator[AsyncIterator[Received]]:
         """Be a terminal while the context lasts: blocks delivered to it, and questions and events of its session."""
         async with self._stream("/v1/console", {}) as told:
             yield told
 
     @contextlib.asynccontextmanager
-    async def events(self, session: str) -> AsyncIterator[AsyncIterator[Told]]:
+    async def events(self, session: str) -> AsyncIterator[AsyncIterator[Received]]:
         """What happens in a session (a name or a key) while the context lasts."""
         async with self._stream("/v1/events", {"session": session}) as told:
             yield told
 
     @contextlib.asynccontextmanager
-    async def _stream(self, path: str, query: dict[str, str]) -> AsyncIterator[AsyncIterator[Told]]:
+    async def _stream(self, path: str, query: dict[str, str]) -> AsyncIterator[AsyncIterator[Received]]:
         with _reworded():
             async with self._http.sse(path, params=query, max_event_size=None, timeout=_SILENCE) as source:
                 if not source.response.is_success:
@@ -186,7 +120,7 @@ class Client:
         return response.content
 
 
-async def _decoded(source: httpx2.EventSource) -> AsyncIterator[Told]:
+async def _decoded(source: httpx2.EventSource) -> AsyncIterator[Received]:
     async for sent in source:
         if sent.event == "block":
             yield _block.validate_json(sent.data)

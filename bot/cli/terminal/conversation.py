@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from uuid import uuid4
 
-from bot.cli.terminal.client import ChannelState, Client, Rejected, Told, Unreachable
+from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
+from bot.gateway.views import ChannelView
 from channels.console.adapter import ConsoleBlock, ConsoleQuestion
 from channels.session_key import console_key
 
@@ -28,7 +29,7 @@ _REMEMBERED = 256
 """Blocks and questions that are known when they come again."""
 
 
-class Connection(Enum):
+class Link(Enum):
     """What became of the connection to the service."""
 
     FOUND = "found"
@@ -42,7 +43,7 @@ class Platform:
     text: str
 
 
-Heard = Told | Connection | Platform
+Heard = Received | Link | Platform
 
 
 class Conversation:
@@ -66,13 +67,13 @@ class Conversation:
                 lost = False
             except Unreachable:
                 if not lost:
-                    await self.heard.put(Connection.LOST)
+                    await self.heard.put(Link.LOST)
                 lost = True
             await self._sleep(_RETRY)
 
     async def watch(self) -> None:
         """Hear how the platforms stand, at first and when it changes, until cancelled."""
-        told: dict[str, ChannelState] = {}
+        told: dict[str, ChannelView] = {}
         while True:
             with contextlib.suppress(Unreachable, Rejected):
                 for name, channel in (await self._client.readiness()).channels.items():
@@ -106,7 +107,7 @@ class Conversation:
         try:
             async with self._client.console() as stream:
                 found = True
-                await self.heard.put(Connection.FOUND)
+                await self.heard.put(Link.FOUND)
                 async for heard in stream:
                     if self._is_new(heard):
                         await self.heard.put(heard)
@@ -114,7 +115,7 @@ class Conversation:
             if not found:
                 raise
 
-    def _is_new(self, heard: Told) -> bool:
+    def _is_new(self, heard: Received) -> bool:
         """Whether it was not heard before: a block that a dying connection still brought is delivered again."""
         match heard:
             case ConsoleBlock():
@@ -129,6 +130,6 @@ class Conversation:
         return True
 
 
-def _spoken(name: str, channel: ChannelState) -> str:
+def _spoken(name: str, channel: ChannelView) -> str:
     detail = channel.detail or ("receiving" if channel.state == "ready" else channel.state)
     return detail if detail.startswith(name) else f"{name}: {detail}"

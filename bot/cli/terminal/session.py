@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bot.cli.terminal import slash
 from bot.cli.terminal.client import Client, Rejected, Unreachable
-from bot.cli.terminal.conversation import Connection, Conversation, Heard, Platform
+from bot.cli.terminal.conversation import Conversation, Heard, Link, Platform
 from bot.cli.terminal.plain import PlainTerminal
 from bot.cli.terminal.standard_input import lines
 from bot.cli.terminal.view import Piece, Tone, View
@@ -165,12 +165,12 @@ class Terminal:
 
     def _pieces(self, item: Heard) -> list[Piece]:
         match item:
-            case Connection.LOST | Platform() if self._stopping.is_set():
+            case Link.LOST | Platform() if self._stopping.is_set():
                 return []
-            case Connection.LOST:
+            case Link.LOST:
                 self._lost = True
                 return [Piece(Tone.ASIDE, "The service is not there; waiting for it.")]
-            case Connection.FOUND:
+            case Link.FOUND:
                 self._view.reconnected()
                 back, self._lost = self._lost, False
                 return [Piece(Tone.ASIDE, "The service is back.")] if back else []
@@ -202,7 +202,7 @@ class Terminal:
 
     async def _greeting(self) -> list[Piece]:
         try:
-            model = (await self._client.activity()).model
+            model = (await self._client.status()).model
         except (Rejected, Unreachable):
             return []
         return [Piece(Tone.ASIDE, f"{model} answers. /help shows what you can type; {self._leaving}.")]

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.message import Image, Message, Part, Text, ToolCall, ToolResult
 from agent.models.base import ModelRequest, StreamPart, ToolSpec
-from agent.models.connection import Reader
+from agent.models.connection import AnswerReader
 from agent.models.spec import Api, ModelSpec
 from agent.models.sse import Decoder
 
@@ -67,7 +67,7 @@ def unmarked(value: Any) -> Any:
     return [unmarked(item) for item in value] if isinstance(value, list) else value
 
 
-def read(reader: Reader, body: bytes, size: int = 4096) -> list[StreamPart]:
+def read(reader: AnswerReader, body: bytes, size: int = 4096) -> list[StreamPart]:
     """Feed a body in slices of so many bytes; returns the parts without the answer."""
     decoder = Decoder()
     parts: list[StreamPart] = []

@@ -1,6 +1,5 @@
 """What is sent to Anthropic."""
 
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -12,8 +11,6 @@ from tests.agent.models.makers import (
     PNG,
     assistant,
     call,
-    prefixes,
-    raw,
     request,
     results,
     spec,
@@ -174,10 +171,10 @@ TALK = (
 )
 
 
-def test_a_longer_request_begins_with_the_bytes_of_a_shorter_one() -> None:
+def test_each_request_is_marked_where_the_one_before_ended() -> None:
     ends = [index for index, message in enumerate(TALK, 1) if message.role != "assistant"]
     bodies = [body_of(request(*TALK[:end]), SPEC) for end in ends]
-    prefixes(bodies)
+
     assert len(bodies) == 4
     assert [marks(body)[2:] for body in bodies] == [
         [("messages", 0)],
@@ -186,15 +183,3 @@ def test_a_longer_request_begins_with_the_bytes_of_a_shorter_one() -> None:
         [("messages", 4), ("messages", 6)],
     ]
     assert all(marks(body)[:2] == [("tools", 1), ("system", 0)] for body in bodies)
-
-
-def test_forbidding_calls_keeps_the_prefix() -> None:
-    prefixes([body_of(request(*TALK[:3]), SPEC), body_of(request(*TALK, allow_calls=False), SPEC)])
-
-
-def test_rendering_is_repeatable_and_leaves_the_request_alone() -> None:
-    asked = request(*TALK)
-    before = deepcopy(asked)
-    first = raw(body_of(asked, SPEC))
-    assert raw(body_of(asked, SPEC)) == first
-    assert asked == before

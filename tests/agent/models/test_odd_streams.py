@@ -12,14 +12,14 @@ from pydantic import TypeAdapter
 from agent.errors import ModelError
 from agent.models import anthropic, failures, openai_chat
 from agent.models.base import Answer, StreamPart, TextDelta, ThinkingDelta
-from agent.models.connection import Reader
+from agent.models.connection import AnswerReader
 from tests.agent.models import test_anthropic_answer, test_openai_answer
 from tests.agent.models.makers import read
 
 _part: TypeAdapter[StreamPart] = TypeAdapter(StreamPart)
-READERS: dict[str, Callable[[], Reader]] = {
-    "anthropic": lambda: anthropic.AnswerReader("house/m"),
-    "openai": lambda: openai_chat.AnswerReader("house/m", set(), lambda: "made"),
+READERS: dict[str, Callable[[], AnswerReader]] = {
+    "anthropic": lambda: anthropic.EventReader("house/m"),
+    "openai": lambda: openai_chat.ChunkReader("house/m", set(), lambda: "made"),
 }
 BODIES = {"anthropic": test_anthropic_answer.BODY, "openai": test_openai_answer.BODY}
 

@@ -7,7 +7,7 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import Text, Thinking, ToolCall, Usage
 from agent.models.base import Alive, Answer, ArgumentsDelta, StreamPart, TextDelta, ThinkingDelta
-from agent.models.openai_chat import AnswerReader
+from agent.models.openai_chat import ChunkReader
 from tests.agent.models.makers import chunks, read
 
 HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
@@ -35,9 +35,9 @@ def tools(*pieces: dict[str, Any]) -> dict[str, Any]:
     return delta(tool_calls=list(pieces))
 
 
-def reader_of(used: tuple[str, ...] = ()) -> AnswerReader:
+def reader_of(used: tuple[str, ...] = ()) -> ChunkReader:
     ids = (f"made_{count}" for count in range(9))
-    return AnswerReader("house/m", set(used), lambda: next(ids))
+    return ChunkReader("house/m", set(used), lambda: next(ids))
 
 
 def answered(body: bytes, used: tuple[str, ...] = ()) -> Answer:
@@ -243,9 +243,3 @@ def test_errors_in_the_middle(error: dict[str, Any], kind: ErrorKind) -> None:
     with pytest.raises(ModelError) as raised:
         read(reader_of(), chunks(delta(content="half"), error))
     assert raised.value.kind is kind
-
-
-def test_half_a_line_is_a_broken_connection() -> None:
-    with pytest.raises(ModelError) as raised:
-        read(reader_of(), chunks(delta(content="x")) + b'data: {"choi')
-    assert raised.value.kind is ErrorKind.NETWORK

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent.message import Message, Text, Thinking, ToolResult
-from agent.models.openai_chat import AnswerReader, body_of
-from tests.agent.models.makers import PNG, assistant, call, chunks, prefixes, read, request, results, spec, user
+from agent.message import Message, Thinking, ToolResult
+from agent.models.openai_chat import ChunkReader, body_of
+from tests.agent.models.makers import PNG, assistant, call, chunks, read, request, results, spec, user
 
 LOCAL = spec("openai-chat", base_url="http://127.0.0.1:11434/v1")
 PICTURE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG.data}"}}
@@ -107,7 +107,7 @@ def test_ids_of_others_are_made_to_fit() -> None:
 def test_what_a_server_wants_back_with_a_call_goes_back_to_its_own_model() -> None:
     extra = {"google": {"thought_signature": "Cg=="}}
     piece = {"index": 0, "id": "c1", "extra_content": extra, "function": {"name": "read", "arguments": "{}"}}
-    reader = AnswerReader("house/some-model", set(), lambda: "made")
+    reader = ChunkReader("house/some-model", set(), lambda: "made")
     read(reader, chunks({"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "stop"}]}, "[DONE]"))
     answer = reader.answer()
     assert answer is not None
@@ -115,19 +115,3 @@ def test_what_a_server_wants_back_with_a_call_goes_back_to_its_own_model() -> No
     assert made[1]["tool_calls"][0]["extra_content"] == extra
     other = messages(user("a"), answer.message, results(("c1", "A")), model="other")
     assert "extra_content" not in other[1]["tool_calls"][0]
-
-
-def test_a_longer_request_begins_with_the_bytes_of_a_shorter_one() -> None:
-    image = Message("tool", (ToolResult("a", "read", "A", images=(PNG,)),))
-    talk = (
-        user("first", PNG),
-        assistant(Thinking("hm"), "I look.", call("a")),
-        image,
-        assistant("Cut in the mid"),
-        user("Your reply was cut off."),
-        assistant(Text("dle.")),
-        user("second", "and third"),
-    )
-    ends = [index for index, message in enumerate(talk, 1) if message.role != "assistant"]
-    prefixes([body_of(request(*talk[:end]), LOCAL) for end in ends])
-    prefixes([body_of(request(*talk[:3]), LOCAL), body_of(request(*talk, allow_calls=False), LOCAL)])

@@ -21,7 +21,8 @@ async def test_a_client_has_what_the_specification_says(api: Api) -> None:
 def test_building_imports_no_sdk() -> None:
     code = (
         "import sys\n"
-        "from agent.models.registry import ModelSpec, build\n"
+        "from agent.models.registry import build\n"
+        "from agent.models.spec import ModelSpec\n"
         "for api in ('anthropic', 'openai-chat', 'offline'):\n"
         "    build(ModelSpec(provider='p', api=api, model='m'))\n"
         "print(sorted({'anthropic', 'openai', 'httpx2', 'pydantic'} & sys.modules.keys()))\n"

@@ -7,7 +7,7 @@ import pytest
 
 from agent.message import ToolOutput
 from agent.tools.files import MAX_BYTES, MAX_LINE_BYTES, MAX_LINES, ReadTool, WriteTool
-from agent.tools.registry import parse_arguments
+from agent.tools.schema import parse_arguments
 from agent.tools.workspace import Workspace
 from tests.agent.tools.calls import Notes
 

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
-from agent.tools.registry import ArgumentsError, ToolSettings, parse_arguments, spec, tools_for
+from agent.tools.registry import ToolSettings, tools_for
+from agent.tools.schema import ArgumentsError, parse_arguments, spec
 from agent.tools.workspace import Workspace
 
 
@@ -45,7 +46,8 @@ def test_the_schema_says_what_a_model_needs_and_no_more() -> None:
 def test_the_schema_is_the_same_bytes_in_every_process(tmp_path: Path) -> None:
     program = (
         "from pathlib import Path\n"
-        "from agent.tools.registry import ToolSettings, spec, tools_for\n"
+        "from agent.tools.registry import ToolSettings, tools_for\n"
+        "from agent.tools.schema import spec\n"
         "from agent.tools.workspace import Workspace\n"
         "print([spec(tool) for tool in tools_for(ToolSettings(exec_security='full'), Workspace(Path('/')))])"
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from bot.gateway.app import Served
 from bot.gateway.server import Gateway, GatewayError, GatewaySettings
 from bot.wiring import SOCKET
 from tests.bot.gateway.house import TOKEN, House, house
@@ -140,17 +141,15 @@ async def test_beyond_loopback_needs_a_token(tmp_path: Path, host: str) -> None:
         parts = at.service.parts
 
         def gateway(token: str | None, port: int | None) -> Gateway:
-            served = at.gateway
-            return Gateway(
-                api=served._agent._api,
+            served = Served(
+                api=parts.api,
                 reads=parts.store.reads,
-                bus=served._agent._api._bus,
+                bus=parts.bus,
                 health=at.service.health,
                 status=lambda: at.http,  # type: ignore[arg-type, return-value]
-                settings=GatewaySettings(host=host, port=port, token=token),
-                socket_path=tmp_path / SOCKET,
                 console=None,
             )
+            return Gateway(served, GatewaySettings(socket=tmp_path / SOCKET, host=host, port=port, token=token))
 
         with pytest.raises(GatewayError, match="token"):
             gateway(None, 8420)

@@ -9,9 +9,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from bot.commands.status import StatusView
+from bot.gateway.app import Served
 from bot.gateway.server import Gateway, GatewayError, GatewaySettings
 from bot.gateway.unix_socket import address
+from bot.gateway.views import StatusView
 from bot.health import Report
 from channels.base import Health, HealthState
 from tests.bot.gateway.house import PATIENCE, TOKEN, House, house
@@ -24,16 +25,16 @@ def another(at: House, folder: Path, port: int | None = 0, health: Report | None
     async def status() -> StatusView:
         raise RuntimeError("the secret is 12345")
 
-    return Gateway(
-        api=at.gateway._agent._api,
-        reads=at.service.parts.store.reads,
-        bus=at.gateway._agent._api._bus,
+    parts = at.service.parts
+    served = Served(
+        api=parts.api,
+        reads=parts.store.reads,
+        bus=parts.bus,
         health=(lambda: health) if health else at.service.health,
         status=status,
-        settings=GatewaySettings(port=port, token=TOKEN),
-        socket_path=folder / "hark.sock",
         console=None,
     )
+    return Gateway(served, GatewaySettings(socket=folder / "hark.sock", port=port, token=TOKEN))
 
 
 @asynccontextmanager

@@ -1,0 +1,68 @@
+"""The JSON bodies of the gateway as types, for the routes that write them and the terminal's client that reads them."""
+
+from dataclasses import dataclass
+
+from agent.message import Usage
+from bot.store.values import LostDelivery
+
+OPEN = ("queued", "running", "waiting_approval")
+"""States of a run that has not ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """A run, `GET /v1/agent/{run_id}`. Moments are ISO 8601 in UTC.
+
+    error: `kind`, `message`, and for owners `detail`, the cause as it was found; None when the run has not failed.
+    """
+
+    run_id: str
+    session: str
+    status: str
+    accepted_at: str
+    started_at: str | None
+    ended_at: str | None
+    text: str
+    media: tuple[str, ...]
+    usage: Usage
+    error: dict[str, str] | None
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more comes of it."""
+        return self.status not in OPEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelView:
+    """How a channel stands, and since when (ISO 8601, UTC)."""
+
+    state: str
+    since: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadinessView:
+    """Whether every enabled channel receives, `GET /readyz`."""
+
+    ready: bool
+    channels: dict[str, ChannelView]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusView:
+    """Counts of this moment, `GET /v1/status`. model_reason: why this model was chosen.
+
+    lost: what did not arrive, newest first. last_failure: of a run, when and why; empty when there was none.
+    """
+
+    model: str
+    model_reason: str
+    running: int
+    waiting: int
+    undelivered: int
+    failed_deliveries: int
+    uncertain_deliveries: int
+    lost: tuple[LostDelivery, ...]
+    last_failure: str
