@@ -29,7 +29,7 @@ class Clock:
         return f"{value:032x}"
 
     def nonce(self) -> int:
-        """63 random bits: fits SQLite's integer and Discord's 25 characters."""
+        """63 random bits: fits SQLite's integer and the shortest nonce that a platform takes, 25 characters."""
         return self.random.getrandbits(63)
 
     def stamp(self, at: int) -> str:

@@ -4,20 +4,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot import wording
+from bot.accounts import Account, twins
 from bot.store.salvage import Salvage
-from channels.base import Channel, Health, HealthState
+from channels.base import Health, HealthState
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """ready: every enabled channel receives and the store can write; channels: by name, the store among them."""
+    """ready: every enabled channel receives and the store can write; channels: by label, the store among them."""
 
     ready: bool
     channels: dict[str, Health]
 
 
 def report(
-    channels: Sequence[Channel],
+    accounts: Sequence[Account],
     store_failure: str | None,
     salvage: Salvage | None,
     now: Callable[[], int],
@@ -27,7 +28,11 @@ def report(
 
     serving: it has started, and is not stopping.
     """
-    found = {channel.name: channel.health() for channel in channels}
+    found = {one.label: one.channel.health() for one in accounts}
+    for label, other in twins(accounts).items():
+        found[label] = Health(
+            HealthState.DOWN, found[label].since, f"This is the same bot as {other}; remove one of them"
+        )
     if store_failure is not None:
         found["store"] = Health(HealthState.DOWN, now(), store_failure)
     elif salvage is not None:

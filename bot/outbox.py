@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot import wording
+from bot.accounts import is_of
 from bot.clock import Clock
 from bot.replies import notice
 from bot.store.errors import StoreUnavailable
@@ -57,20 +58,26 @@ class Outbox:
         self._clock = clock
         self._max_age = max_age
         self._owners = [(channel, sender) for channel, _, sender in (owner.partition(":") for owner in owners)]
-        self._channels: dict[str, Channel] = {}
-        self._ready: dict[str, asyncio.Event] = {}
+        self._channels: list[Channel] = []
+        self._ready: dict[Channel, asyncio.Event] = {}
+        self._early: dict[int, Place] = {}
+        """Conversations that wait until the account they belong to is known."""
         self._conversations: dict[int, _Conversation] = {}
         self._draining = False
         self._closing = False
 
     def add_channel(self, channel: Channel) -> None:
         """Deliver for this channel from now on."""
-        self._channels[channel.name] = channel
-        self._ready[channel.name] = asyncio.Event()
+        self._channels.append(channel)
+        self._ready[channel] = asyncio.Event()
 
     def channel(self, name: str) -> Channel | None:
-        """The channel of that name, if it is enabled."""
-        return self._channels.get(name)
+        """A channel of that name, whose accounts all render alike, if one is enabled."""
+        return next((channel for channel in self._channels if channel.name == name), None)
+
+    def serving(self, place: Place) -> Channel | None:
+        """The channel that delivers there: that of the account whose conversation it is, once it knows its id."""
+        return next((channel for channel in self._channels if is_of(channel, place)), None)
 
     async def start(self) -> None:
         """Note what a crash left in the middle of a call, then serve what is open."""
@@ -103,17 +110,23 @@ class Outbox:
             self._serve(first.conv_id, place, first if first.state is DeliveryState.SENDING else None)
 
     def _reserve(self, conv_id: int, place: Place) -> bool:
-        channel = self._channels.get(place.channel)
+        channel = self.serving(place)
         if channel is None or conv_id in self._conversations or self._closing or channel.pass_limit(place) > 0:
             return False
         self._conversations[conv_id] = _Conversation(channel, conv_id, place)
         return True
 
-    def can_send(self, channel: str) -> None:
-        """Deliveries that wait for the channel may be tried again."""
-        if channel in self._ready:
-            self._ready[channel].set()
-            self._ready[channel] = asyncio.Event()
+    def can_send(self, channel: str, account: str) -> None:
+        """Deliveries that wait for the account may be tried again."""
+        found = [one for one in self._channels if (one.name, one.account) == (channel, account)]
+        if len(found) > 1:
+            log.error("two accounts of the configuration are the same bot", channel=channel, account=account)
+        for one in found:
+            self._ready[one].set()
+            self._ready[one] = asyncio.Event()
+        early, self._early = self._early, {}
+        for conv_id, place in early.items():
+            self._serve(conv_id, place)
 
     async def tell_owner(self, source: str, text: str) -> None:
         """Tell an owner something, once per source: where they wrote last, else in the terminal."""
@@ -135,7 +148,9 @@ class Outbox:
         await asyncio.gather(*(found.task for found in left if found.task), return_exceptions=True)
 
     def _serve(self, conv_id: int, place: Place, begun: Delivery | None = None) -> None:
-        channel = self._channels.get(place.channel)
+        channel = self.serving(place)
+        if channel is None and any(found.name == place.channel and not found.account for found in self._channels):
+            self._early[conv_id] = place
         if channel is None or (self._closing and begun is None):
             return
         if conv_id in self._conversations:
@@ -157,7 +172,7 @@ class Outbox:
                 delivery, begun = begun or await self._next(conversation), None
                 if delivery is None:
                     return
-                ready = self._ready[conversation.channel.name]  # before the call: what opens during it counts
+                ready = self._ready[conversation.channel]  # before the call: what opens during it counts
                 if delivery.state is DeliveryState.UNKNOWN:
                     result = await self._settle_unknown(conversation, delivery)
                 else:
@@ -266,10 +281,10 @@ class Outbox:
 
     def _notice(self, source: str, text: str) -> OwnerNotice:
         def blocks(place: Place) -> tuple[Planned, ...]:
-            return notice(source, text, self._channels.get(place.channel), self._clock.nonce)
+            return notice(source, text, self.channel(place.channel), self._clock.nonce)
 
-        reachable = [owner for owner in self._owners if owner[0] in self._channels]
-        return OwnerNotice(reachable, CONSOLE if CONSOLE.channel in self._channels else None, blocks)
+        reachable = [owner for owner in self._owners if self.channel(owner[0])]
+        return OwnerNotice(reachable, CONSOLE if self.channel(CONSOLE.channel) else None, blocks)
 
 
 def _outgoing(delivery: Delivery, place: Place) -> Outgoing:

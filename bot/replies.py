@@ -5,22 +5,12 @@ answer is cut, only planned blocks count (promise 2).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from bot.store.values import Planned
 from channels.base import Channel
 from channels.outgoing import ReplyBlock
+from channels.settings import Streaming
 from channels.stream.chunker import Chunker
-
-
-@dataclass(frozen=True, slots=True)
-class Cutting:
-    """How streams are cut. Sizes in UTF-16 units. break_at message_end: nothing goes out before an answer is whole."""
-
-    min_chars: int = 800
-    max_chars: int = 1200
-    break_at: Literal["text_end", "message_end"] = "text_end"
 
 
 def notice(source: str, text: str, channel: Channel | None, nonce: Callable[[], int]) -> tuple[Planned, ...]:
@@ -31,7 +21,7 @@ def notice(source: str, text: str, channel: Channel | None, nonce: Callable[[], 
 class Replies:
     """Cuts the answers of one turn. channel: None for HTTP, which takes Markdown as it is."""
 
-    def __init__(self, turn_id: str, channel: Channel | None, cutting: Cutting, nonce: Callable[[], int]) -> None:
+    def __init__(self, turn_id: str, channel: Channel | None, cutting: Streaming, nonce: Callable[[], int]) -> None:
         self._turn_id = turn_id
         self._channel = channel
         self._nonce = nonce

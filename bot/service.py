@@ -8,7 +8,7 @@ delivered, and the rest stays queued.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import structlog
 from agent.models.base import ModelClient
 from agent.tools.leftovers import end_leftover
 from bot import wording
+from bot.accounts import Account
 from bot.agent_api import AgentApi
 from bot.bus import EventBus
 from bot.clock import Clock
@@ -49,7 +50,7 @@ class Parts:
     """Everything the service starts and stops, and what surfaces read and call: bus and api.
 
     create_workspace: the first step of the start. on_wait: called with each new reason why the start waits; what it
-    raises ends the start. hidden: channels that are not enabled, and there all the same; nobody is told how they stand.
+    raises ends the start. listed: the accounts of which people are told how they stand.
     """
 
     store: Store
@@ -58,7 +59,7 @@ class Parts:
     commands: CommandRunner
     pipeline: Pipeline
     channels: Sequence[Channel]
-    hidden: Collection[str]
+    listed: Sequence[Account]
     model: ModelClient
     clock: Clock
     drain_seconds: float
@@ -112,9 +113,8 @@ class Service:
         """Whether every channel receives and the store can be used; and that it was damaged, if it was."""
         parts = self.parts
         store = parts.store
-        listed = [channel for channel in parts.channels if channel.name not in parts.hidden]
         failure = self._obstacle or store.failure
-        return report(listed, failure, store.salvage, parts.clock.now, self._serving)
+        return report(parts.listed, failure, store.salvage, parts.clock.now, self._serving)
 
     async def close(self) -> None:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.models import registry as models
-from agent.models.base import ModelClient, ThinkingLevel
+from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec
 from agent.spec import Limits
 from agent.tools.base import Tool
 from agent.tools.registry import Toolset, ToolSettings, tools_for
 from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import create as create_workspace
+from bot.accounts import Account, Accounts
 from bot.agent_api import AgentApi
 from bot.bus import EventBus
 from bot.clock import Clock
@@ -23,14 +24,13 @@ from bot.commands import builtin
 from bot.commands.answers import CommandRunner
 from bot.commands.status import Status
 from bot.compose import composer
-from bot.config.choose_model import ChosenModel, Probe, choose_model, probe_ollama
+from bot.config.choose_model import Probe, choose_model, probe_ollama
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.health import Report
-from bot.inbound.access import AccessRules, is_owner
+from bot.inbound.access import is_owner, refusal
 from bot.inbound.pipeline import Pipeline, Routing
 from bot.outbox import Outbox
-from bot.replies import Cutting
 from bot.runs.journal import Dependencies
 from bot.runs.lanes import Lanes
 from bot.runs.runner import TurnRunner
@@ -39,9 +39,11 @@ from bot.service import Parts, Service
 from bot.store.errors import StoreUnavailable, passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
-from channels.base import Channel
+from channels.base import Channel, Times
 from channels.console.adapter import ConsoleChannel
+from channels.message import InboundMessage
 from channels.session_key import DmScope, link_index, session_key
+from channels.settings import ChannelSection
 
 if TYPE_CHECKING:
     from bot.gateway.server import Gateway
@@ -76,7 +78,7 @@ async def build(config: Config, around: Surroundings) -> Service:
     """
     clock = around.clock
     chosen = await asyncio.to_thread(choose_model, config, around.environ, around.ollama)
-    model = around.model or models.build(_model_spec(chosen, config.agent.thinking))
+    model = around.model or models.build(chosen)
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
         await _create_workspace(config.workspace)
     store = Store(config.state, clock, composer(clock.stamp), around.commit_probe)
@@ -103,24 +105,25 @@ async def _create_workspace(root: Path) -> None:
         ) from error
 
 
-def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: ModelClient, store: Store) -> Service:
+def _assemble(config: Config, around: Surroundings, chosen: ModelSpec, model: ModelClient, store: Store) -> Service:
     """Make the parts and tell them of each other."""
     clock = around.clock
     outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), config.owners)
-    channels = _channels(config, around)
+    accounts = _accounts(config, around)
+    channels = [account.channel for account in accounts]
     for channel in channels:
         outbox.add_channel(channel)
     bus = EventBus()
     runner = TurnRunner(
         Dependencies(store, outbox, bus, clock, partial(is_owner, config.owners)),
-        _specs(config, around, store, model, _prompt_parts(config, channels)),
+        _specs(config, around, store, model, accounts),
     )
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
     why = chosen.why if around.model is None else "given"
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
     registry = builtin.build(status.text)
     commands = CommandRunner(store, outbox, lanes, bus, clock, registry, partial(is_owner, config.owners))
-    pipeline = Pipeline(store, _routing(config), registry, lanes, commands, outbox)
+    pipeline = Pipeline(store, _routing(config, accounts), registry, lanes, commands, outbox)
     api = AgentApi(store, pipeline, lanes, bus, clock)
     service = Service(
         Parts(
@@ -130,7 +133,7 @@ def _assemble(config: Config, around: Surroundings, chosen: ChosenModel, model: 
             commands=commands,
             pipeline=pipeline,
             channels=channels,
-            hidden=() if config.channels.console.enabled else ("console",),
+            listed=[one for one in accounts if one.section.enabled or not one.section.local],
             model=model,
             clock=clock,
             drain_seconds=config.agent.drain_seconds,
@@ -166,7 +169,7 @@ def _gateway(
     return Gateway(served, settings)
 
 
-def _specs(config: Config, around: Surroundings, store: Store, model: ModelClient, prompt: PromptParts) -> Specs:
+def _specs(config: Config, around: Surroundings, store: Store, model: ModelClient, accounts: Accounts) -> Specs:
     settings = ToolSettings(
         allow=config.tools.allow,
         deny=config.tools.deny,
@@ -184,78 +187,41 @@ def _specs(config: Config, around: Surroundings, store: Store, model: ModelClien
         limits=Limits(
             timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
         ),
-        prompt=prompt,
-        cutting=_cutting(config),
+        prompt=_prompt_parts(config, accounts),
+        accounts=accounts,
     )
 
 
-def _model_spec(chosen: ChosenModel, thinking: str) -> ModelSpec:
-    level: ThinkingLevel = "off"
-    if chosen.thinking and thinking != "auto":
-        level = thinking  # type: ignore[assignment]
-    return ModelSpec(
-        provider=chosen.provider_name,
-        api=chosen.api,
-        model=chosen.model,
-        base_url=chosen.base_url,
-        api_keys=tuple(key.get_secret_value() for key in chosen.keys),
-        context_window=chosen.context_window,
-        # a limit of our own where none is known, so that the answer has room in the window
-        max_output=chosen.max_output or min(8192, chosen.context_window // 4),
-        thinking=level,
-        vision=chosen.vision,
-        params=tuple(chosen.params.items()),
-    )
+def _accounts(config: Config, around: Surroundings) -> Accounts:
+    """The enabled accounts; those of this machine also where they are not, because `hark chat` needs them."""
+    sections = config.channels.sections()
+    found = [Account(one.name, one, sections.get(one.name, ChannelSection())) for one in around.channels]
+    clock = around.clock
+    times = Times(now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep)
+    for name, section in sorted(sections.items(), key=lambda item: not item[1].local):
+        if section.local or (section.enabled and not around.only_local):
+            for account, bot in section.bots().items():
+                if section.local or bot.enabled:
+                    found.append(Account(f"{name}:{account}" if account else name, bot.build(times), bot))
+    return Accounts(found)
 
 
-def _channels(config: Config, around: Surroundings) -> list[Channel]:
-    """The enabled channels; a platform's library is imported only here, only when it is needed."""
-    found: list[Channel] = list(around.channels)
-    found.append(ConsoleChannel(around.clock.now))  # `hark chat` needs it also where `hark run` has no terminal
-    if config.channels.telegram.enabled and not around.only_local:
-        from channels.telegram.adapter import TelegramChannel
-        from channels.telegram.poll import Times
-        from channels.telegram.settings import TelegramSettings
-
-        section = config.channels.telegram
-        assert section.token is not None, "the configuration refuses telegram without a token"
-        settings = TelegramSettings(
-            token=section.token.get_secret_value(), base_url=section.base_url, base_file_url=section.base_file_url
-        )
-        clock = around.clock
-        found.append(TelegramChannel(settings, Times(now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep)))
-    return found
-
-
-def _cutting(config: Config) -> dict[str, Cutting]:
-    streaming = config.channels.telegram.streaming
-    return {
-        "telegram": Cutting(streaming.min_chars, streaming.max_chars, streaming.break_at),
-        "console": Cutting(200, 4000),
-        # a program wants the answer in one piece, and nothing is said before it is whole
-        "http": Cutting(60_000, 100_000, "message_end"),
-    }
-
-
-def _prompt_parts(config: Config, channels: Sequence[Channel]) -> PromptParts:
+def _prompt_parts(config: Config, accounts: Accounts) -> PromptParts:
     rules = {"http": "Your answer is handed to a program as Markdown."}
-    rules |= {channel.name: channel.capabilities.rules for channel in channels}
-    if config.channels.telegram.prompt and "telegram" in rules:
-        rules["telegram"] += f"\n{config.channels.telegram.prompt}"
+    rules |= {account.label: account.rules for account in accounts}
     return PromptParts(config.agent.name, config.workspace, rules)
 
 
-def _routing(config: Config) -> Routing:
+def _routing(config: Config, accounts: Accounts) -> Routing:
     links = link_index(config.sessions.identity_links)
     scope = DmScope(config.sessions.dm_scope)
-    direct = config.channels.telegram.dm
-    rules = AccessRules(direct.policy, frozenset(direct.allow_from), _owner_ids(config.owners, "telegram"))
-    return Routing(
-        session_key=lambda message: session_key(message.origin, scope, links, with_account=False),
-        access={"telegram": rules},
-    )
+    several = {name for name, section in config.channels.sections().items() if len(section.bots()) > 1}
 
+    def key(message: InboundMessage) -> str:
+        return session_key(message.origin, scope, links, with_account=message.origin.place.channel in several)
 
-def _owner_ids(owners: Sequence[str], channel: str) -> frozenset[str]:
-    prefix = f"{channel}:"
-    return frozenset(owner.removeprefix(prefix) for owner in owners if owner.startswith(prefix))
+    def refuse(message: InboundMessage) -> str | None:
+        account = accounts.of(message.origin.place)
+        return refusal(message, account.section.direct() if account else None, config.owners)
+
+    return Routing(key, refuse)

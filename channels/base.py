@@ -4,13 +4,22 @@ A channel turns platform events into `Incoming` values for its `Sink` and makes 
 Policy (access, order, retries, rate of blocks) is the service's; translation is the channel's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from channels.message import Incoming, Place
 from channels.outgoing import Outgoing, SendResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Time as it is given to a channel. now: milliseconds since the epoch. monotonic: seconds. sleep: seconds."""
+
+    now: Callable[[], int]
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
 
 
 class NotAccepted(Exception):
@@ -68,8 +77,8 @@ class Sink(Protocol):
     async def mark(self, scope: str) -> str | None:
         """The value of the last stored mark of that scope."""
 
-    def can_send(self, channel: str) -> None:
-        """Sends of this channel that waited for it (NotSent(None)) may be tried again."""
+    def can_send(self, channel: str, account: str) -> None:
+        """This account is known and can send: what waited for it (also by NotSent(None)) may be tried."""
 
 
 class Channel(Protocol):
@@ -80,7 +89,7 @@ class Channel(Protocol):
 
     @property
     def account(self) -> str:
-        """The bot's own id on the platform; empty until start has learned it."""
+        """The bot's own id on the platform; empty until start has learned it, and nothing is sent before."""
 
     async def start(self, sink: Sink) -> None:
         """Begin to receive. Returns once the receiving tasks run; a platform that is down is retried inside."""

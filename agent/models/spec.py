@@ -13,7 +13,8 @@ class ModelSpec:
     """One model of one provider.
 
     base_url: API root as the provider's own library takes it; empty: the provider's public one. context_window and
-    max_output in tokens. params: further fields of the request as (name, JSON value), sent as they stand.
+    max_output in tokens. params: further fields of the request as (name, JSON value), sent as they stand. why: this
+    model, in a few words, for `hark status`.
     """
 
     provider: str
@@ -26,6 +27,7 @@ class ModelSpec:
     thinking: ThinkingLevel = "off"
     vision: bool = True
     params: tuple[tuple[str, object], ...] = ()
+    why: str = ""
 
     @property
     def name(self) -> str:

@@ -16,9 +16,8 @@ from bot.cli.local import FAILED, USAGE, carry_out, service
 from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
 from bot.cli.terminal.safe_text import clean
 from bot.cli.terminal.standard_input import LARGEST, whole
-from bot.config.checks import model_problem
 from bot.config.errors import ConfigError, Problem
-from bot.config.model import Config
+from bot.config.model import Config, model_problem
 from bot.gateway.views import RunView
 
 TIMED_OUT = 3
@@ -93,11 +92,10 @@ def _text(message: str | None) -> str:
 
 
 def _with_model(config: Config, model: str) -> Config:
-    changed = config.model_copy(update={"agent": config.agent.model_copy(update={"model": model})})
-    problem = model_problem(changed)
+    problem = model_problem(model, config.providers)
     if problem is not None:
         raise ConfigError((Problem("--model", None, (), problem),))
-    return changed
+    return config.model_copy(update={"agent": config.agent.model_copy(update={"model": model})})
 
 
 async def _one_turn(

@@ -10,14 +10,16 @@ import signal
 import sqlite3
 import sys
 import termios
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import structlog
+from pydantic import BaseModel, SecretStr
 
 from bot.cli.home import beginning, is_begun, note
 from bot.cli.shield import shield
 from bot.config.checks import warnings
+from bot.config.choose_model import environment_secrets
 from bot.config.load import load
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
@@ -38,7 +40,7 @@ def main(config_path: Path | None) -> int:
     """
     environ = dict(os.environ)
     config = load(config_path, environ, Path.cwd(), service=True)
-    interactive = config.channels.console.enabled and sys.stdin is not None and sys.stdin.isatty()
+    interactive = config.channels.sections()["console"].enabled and sys.stdin is not None and sys.stdin.isatty()
     from bot.gateway.server import GatewayError
 
     try:
@@ -56,16 +58,23 @@ def main(config_path: Path | None) -> int:
 
 def secrets(config: Config, environ: Mapping[str, str]) -> list[str]:
     """Every secret of the configuration, those inside URLs too, and of the environment it reads."""
-    found = [key.get_secret_value() for provider in config.providers.values() for key in provider.api_keys]
-    found += [environ.get("ANTHROPIC_API_KEY", ""), environ.get("OPENAI_API_KEY", "")]
-    urls = [environ.get("ANTHROPIC_BASE_URL", ""), environ.get("OPENAI_BASE_URL", "")]
-    urls += [provider.base_url or "" for provider in config.providers.values()]
-    urls += [config.channels.telegram.base_url, config.channels.telegram.base_file_url]
-    found += [secret for url in urls for secret in mask_url(url)[1]]
-    for secret in (config.channels.telegram.token, config.gateway.token):
-        if secret is not None:
-            found.append(secret.get_secret_value())
-    return found
+    keys, urls = environment_secrets(environ)
+    return [*keys, *(secret for value in (config, *urls) for secret in _within(value))]
+
+
+def _within(value: object) -> Iterator[str]:
+    """The secrets in a value of the configuration, found by their type."""
+    if isinstance(value, SecretStr):
+        yield value.get_secret_value()
+    elif isinstance(value, str) and not any(map(str.isspace, value)):
+        yield from mask_url(value)[1]
+    elif isinstance(value, BaseModel):
+        yield from _within(vars(value))
+    elif isinstance(value, Mapping):
+        yield from _within(tuple(value.values()))
+    elif isinstance(value, tuple | list):
+        for below in value:
+            yield from _within(below)
 
 
 async def _run(config: Config, config_path: Path | None, interactive: bool, environ: Mapping[str, str]) -> int:

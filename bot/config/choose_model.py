@@ -7,42 +7,17 @@ local Ollama, and at last the built-in offline model, which always is. Called on
 import http.client
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from pydantic import JsonValue, SecretStr
-
+from agent.models.spec import Api, ModelSpec
 from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config, ModelSettings, Provider
 
-Api = Literal["anthropic", "openai-chat", "offline"]
 Probe = Callable[[str], str | None]
 """Takes the base URL of an Ollama server; gives the id of one of its models, None when none answers."""
 
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenModel:
-    """The model that answers, with everything a client needs.
-
-    `base_url` is never empty except for `offline`; `keys` may be empty for servers that ask for none.
-    `context_window` counts tokens of input and output; `max_output` None leaves the limit to the server.
-    `why` says in a few words why this one was chosen, for the log and `hark status`.
-    """
-
-    provider_name: str
-    api: Api
-    base_url: str
-    keys: tuple[SecretStr, ...]
-    model: str
-    context_window: int
-    max_output: int | None
-    vision: bool
-    thinking: bool
-    why: str
-    params: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +75,7 @@ _BY_API: Mapping[str, _Known] = {
 }
 
 
-def choose_model(config: Config, environ: Mapping[str, str], probe: Probe) -> ChosenModel:
+def choose_model(config: Config, environ: Mapping[str, str], probe: Probe) -> ModelSpec:
     """The model that answers. `probe` is called at most once, and only when nothing better was found.
 
     Raises ConfigError when the configuration names a model that cannot be asked because its key is missing.
@@ -118,7 +93,7 @@ def choose_model(config: Config, environ: Mapping[str, str], probe: Probe) -> Ch
         written = name in config.providers
         why = f"providers.{name} is configured" if written else f"{_known(config, name).key_variable} is set"
         chosen = _choose(config, environ, name, first, why)
-        if chosen.keys or (written and _has_key(chosen)):
+        if chosen.api_keys or (written and _has_key(chosen)):
             return chosen
     ollama = _choose(config, environ, "ollama", "", "a local Ollama answers")
     found = probe(ollama.base_url)
@@ -162,30 +137,41 @@ def _first_model(config: Config, name: str) -> str | None:
     return next(iter(listed), _known(config, name).default_model)
 
 
-def _choose(config: Config, environ: Mapping[str, str], name: str, model: str, why: str) -> ChosenModel:
+def _choose(config: Config, environ: Mapping[str, str], name: str, model: str, why: str) -> ModelSpec:
     known = _known(config, name)
     written = config.providers.get(name, Provider())
     settings = written.models.get(model, ModelSettings())
     key = environ.get(known.key_variable or "", "").strip()
     url = environ.get(known.url_variable or "", "").strip()
-    return ChosenModel(
-        provider_name=name,
+    keys = tuple(written_key.get_secret_value() for written_key in written.api_keys)
+    window = settings.context_window or known.context_window
+    level = config.agent.thinking
+    thinks = known.thinking if settings.thinking is None else settings.thinking
+    return ModelSpec(
+        provider=name,
         api=known.api,
         base_url=written.base_url or url.rstrip("/") or known.base_url,
-        keys=written.api_keys or ((SecretStr(key),) if key else ()),
+        api_keys=keys or ((key,) if key else ()),
         model=model,
-        context_window=settings.context_window or known.context_window,
-        max_output=settings.max_output or known.max_output,
+        context_window=window,
+        # a limit of our own where none is known, so that the answer has room in the window
+        max_output=settings.max_output or known.max_output or min(8192, window // 4),
         vision=known.vision if settings.vision is None else settings.vision,
-        thinking=known.thinking if settings.thinking is None else settings.thinking,
+        thinking=level if thinks and level != "auto" else "off",
         why=why,
-        params=settings.params,
+        params=tuple(settings.params.items()),
     )
 
 
-def _has_key(chosen: ChosenModel) -> bool:
+def environment_secrets(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The keys that providers take from the environment, and their addresses there."""
+    keys = [environ.get(known.key_variable or "", "") for known in _BY_NAME.values()]
+    return keys, [environ.get(known.url_variable or "", "") for known in _BY_NAME.values()]
+
+
+def _has_key(chosen: ModelSpec) -> bool:
     """A server of one's own may ask for no key; those of the two vendors always do."""
-    return bool(chosen.keys) or chosen.base_url not in (_ANTHROPIC.base_url, _OPENAI.base_url)
+    return bool(chosen.api_keys) or chosen.base_url not in (_ANTHROPIC.base_url, _OPENAI.base_url)
 
 
 def _no_key(model: str, provider: str) -> Problem:

@@ -5,7 +5,7 @@ here, duplicate keys and missing variables are found here. Knows no key by name.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -221,12 +221,15 @@ def touches(paths: set[KeyPath], path: KeyPath) -> bool:
     return any(path[: len(one)] == one or one[: len(path)] == path for one in paths)
 
 
-def without(tree: Tree, path: KeyPath) -> None:
-    """Take the value at `path` out of `tree`; an item of a list takes its list with it, so nothing shifts."""
-    steps = list(_mappings_on(tree, path))
-    if steps:
-        mapping, key = steps[-1]
-        mapping.pop(key, None)
+def without(tree: Tree, paths: Iterable[KeyPath]) -> None:
+    """Take the values at `paths` out of `tree`, or the nearest mapping above one that was not written.
+
+    An item of a list takes its list with it, so nothing shifts.
+    """
+    for steps in [list(_mappings_on(tree, path)) for path in paths]:
+        if steps:
+            mapping, key = steps[-1]
+            mapping.pop(key, None)
 
 
 def _mappings_on(tree: Tree, path: KeyPath) -> Iterator[tuple[dict[str, Tree], str]]:

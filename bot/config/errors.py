@@ -9,7 +9,7 @@ KeyPath = tuple[str | int, ...]
 
 
 def dotted(path: KeyPath) -> str:
-    """Write a key path as people do: `channels.telegram.dm.allow_from[0]`."""
+    """Write a key path as people do: `tools.allow[0]`."""
     text = ""
     for part in path:
         if isinstance(part, int):

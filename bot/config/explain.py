@@ -16,8 +16,8 @@ from pydantic_core import ErrorDetails
 
 from bot.config.document import Place
 from bot.config.errors import KeyPath
-from bot.config.section import Section
 from bot.telemetry.redact import mask_url
+from channels.section import Section
 
 _SECRET_KEY = re.compile(r"token$|secret|passw|keys?$|authorization|cookie", re.IGNORECASE)
 _SECRET_LOOK = re.compile(r"(?=[\w:+=-]*\d)[\w:+=-]{24,}")
@@ -47,7 +47,9 @@ _BOUNDS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": 
 
 def explain(error: ErrorDetails, place: Place | None, root: type[Section]) -> tuple[KeyPath, str]:
     """Path and sentence for one error; `place` is where its value stood, if it was written at all."""
-    path: KeyPath = tuple(part for part in error["loc"] if part != "[key]")
+    path = path_of(error)
+    if error["type"] == "conflict":
+        return (*path, *error["ctx"]["at"]), error["ctx"]["text"]
     if error["type"] == "extra_forbidden":
         return path, unknown_key(str(path[-1]), known_keys(root, path[:-1]))
     allowed = _allowed(error)
@@ -58,6 +60,11 @@ def explain(error: ErrorDetails, place: Place | None, root: type[Section]) -> tu
         nearest = difflib.get_close_matches(place.written, re.findall(r"'([^']*)'", error["ctx"]["expected"]), 1)
         text += f"; nearest is `{nearest[0]}`" if nearest else ""
     return path, text
+
+
+def path_of(error: ErrorDetails) -> KeyPath:
+    """Where the value stands that was being validated."""
+    return tuple(part for part in error["loc"] if part != "[key]")
 
 
 def errors_of(root: type[Section], tree: object) -> tuple[ErrorDetails, ...]:

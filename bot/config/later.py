@@ -8,30 +8,29 @@ from collections.abc import Iterator
 
 from bot.config.document import Tree
 from bot.config.errors import KeyPath
+from channels.registry import later, sections
 
 SENTENCE = "this part of Hark is not in this version yet; remove it"
 
-_COMMON = "groups allow_bots reply_to ack actions accounts"
 _KEYS = {
     "": "queue catch_up heartbeat approvals compaction budget send_policy memory skills mcp hooks extensions "
     "web transcription telemetry",
     "agent": "fallbacks",
     "providers.*": "command",
     "providers.*.models.*": "price",
-    "channels": "discord slack",
-    "channels.telegram": f"listen {_COMMON}",
-    "channels.telegram.streaming": "idle_ms",
+    "channels": later(),
     "sessions": "reset",
     "tools": "profile",
     "tools.exec": "ask ask_fallback allowlist sandbox",
 }
 _VALUES = {
     "providers.*.api": "openai-responses cli",
-    "channels.telegram.mode": "webhook",
-    "channels.telegram.dm.policy": "pairing disabled",
-    "channels.telegram.streaming.mode": "preview off",
     "tools.exec.security": "allowlist",
 }
+for _name, _section in sections().items():
+    for _place in (f"channels.{_name}", f"channels.{_name}.accounts.*"):
+        _KEYS |= {f"{_place}.{below}".rstrip("."): names for below, names in _section.later_keys.items()}
+        _VALUES |= {f"{_place}.{below}": values for below, values in _section.later_values.items()}
 
 
 def later_keys(tree: Tree) -> Iterator[tuple[KeyPath, str]]:

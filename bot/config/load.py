@@ -8,10 +8,10 @@ import copy
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.config.checks import conflicts, service_conflicts
-from bot.config.document import Document, Place, read_document, touches, without
+from bot.config.checks import folder_conflicts, service_conflicts
+from bot.config.document import Document, read_document, touches, without
 from bot.config.errors import ConfigError, KeyPath, Problem
-from bot.config.explain import errors_of, explain
+from bot.config.explain import errors_of, explain, path_of
 from bot.config.later import later_keys
 from bot.config.model import Config
 
@@ -63,23 +63,24 @@ def _check(document: Document, file: Path, environ: Mapping[str, str], service: 
     for path, text in list(later_keys(tree)):
         findings.append((None, path, text))
         reported.add(path)
-        without(tree, path)
+        without(tree, [path])
     while errors := errors_of(Config, tree):
+        paths = []
         for error in errors:
-            path, text = explain(error, _place(document, error["loc"]), Config)
-            if not touches(reported, path):
+            here = path_of(error)
+            path, text = explain(error, document.places.get(here), Config)
+            read = [(*here, *key) for key in error.get("ctx", {}).get("read", ())]
+            if not any(touches(reported, key) for key in (path, *read)):
                 findings.append((None, path, text))
-            without(tree, path)
-        reported |= {tuple(part for part in error["loc"] if part != "[key]") for error in errors}
+            paths.append(path)
+        without(tree, paths)
+        reported.update(paths)
     config = _absolute(Config.model_validate(tree), file.parent, environ)
-    for conflict in (*conflicts(config, file), *(service_conflicts(config, environ) if service else ())):
-        if not any(touches(reported, path) for path in (conflict.path, *conflict.read)):
-            findings.append((None, conflict.path, conflict.text))
+    for found in (*folder_conflicts(config, file), *(service_conflicts(config, environ) if service else ())):
+        context = found.context or {}
+        if not any(touches(reported, key) for key in (context["at"], *context["read"])):
+            findings.append((None, context["at"], context["text"]))
     return config, findings
-
-
-def _place(document: Document, loc: tuple[int | str, ...]) -> Place | None:
-    return document.places.get(tuple(part for part in loc if part != "[key]"))
 
 
 def _line(document: Document, line: int | None, key: KeyPath) -> int | None:

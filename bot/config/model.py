@@ -4,18 +4,32 @@ The sections are frozen values that `load` makes and everything else only reads.
 project's plan but not here are refused with a sentence of their own (`later`).
 """
 
+import difflib
+import ipaddress
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, SecretStr, StringConstraints
+from pydantic import BeforeValidator, Field, JsonValue, SecretStr, StringConstraints, field_validator, model_validator
 
 from bot.config.channels import Channels
-from bot.config.section import Section
-from bot.config.values import ModelName, Person, Seconds, Span, Token, Url, Whole
+from bot.config.values import ModelName, Person, Seconds, Span, Token, ToolPattern
+from channels.section import Section, Url, Whole, conflict
 
 Thinking = Literal["auto", "off", "low", "medium", "high", "x-high"]
+BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
 DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a listener on `host` can be reached from this machine only."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def _drop_empty(value: object) -> object:
@@ -71,6 +85,16 @@ class Sessions(Section):
         default={}, description="One person under several ids, for the scopes that know people."
     )
 
+    @field_validator("identity_links")
+    @classmethod
+    def _one_person_each(cls, links: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        owner: dict[str, str] = {}
+        for person, ids in links.items():
+            for number, one in enumerate(ids):
+                if owner.setdefault(one, person) != person:
+                    raise conflict(f"`{one}` already belongs to `{owner[one]}`", (person, number))
+        return links
+
 
 class DeliverySettings(Section):
     """How answers are delivered."""
@@ -94,8 +118,8 @@ class Exec(Section):
 class Tools(Section):
     """What the model may use."""
 
-    allow: tuple[str, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
-    deny: tuple[str, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
+    allow: tuple[ToolPattern, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
+    deny: tuple[ToolPattern, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
     exec: Exec = Field(default=Exec(), description="Commands on this machine.")
 
 
@@ -111,6 +135,13 @@ class Gateway(Section):
         description="Bearer token that every request must carry; without it callers are persons, not owners.",
     )
 
+    @model_validator(mode="after")
+    def _not_open_to_others(self) -> "Gateway":
+        if self.token is None and not is_loopback(self.host):
+            text = f"`{self.host}` can be reached from other machines; set gateway.token, or use 127.0.0.1"
+            raise conflict(text, ("host",), ("token",))
+        return self
+
 
 class Config(Section):
     """The whole configuration."""
@@ -125,3 +156,33 @@ class Config(Section):
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
     workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in.")
     state: Path = Field(default=Path("state"), description="The folder of the database, for the service alone.")
+
+    @field_validator("providers")
+    @classmethod
+    def _can_be_asked(cls, providers: dict[str, Provider]) -> dict[str, Provider]:
+        for name, provider in providers.items():
+            if name == "offline" or "/" in name or not name:
+                raise conflict("this name is taken or impossible; choose another one, without `/`", (name,))
+            if provider.api is None and name not in BUILT_IN_PROVIDERS:
+                text = "missing; allowed: anthropic, openai-chat (only anthropic, openai and ollama need none)"
+                raise conflict(text, (name, "api"))
+        return providers
+
+    @model_validator(mode="after")
+    def _model_has_its_provider(self) -> "Config":
+        problem = model_problem(self.agent.model, self.providers)
+        if problem is not None:
+            provider = (self.agent.model or "").partition("/")[0]
+            raise conflict(problem, ("agent", "model"), ("providers", provider))
+        return self
+
+
+def model_problem(written: str | None, providers: Iterable[str]) -> str | None:
+    """What is wrong with a name for `agent.model`, None when its provider is known."""
+    name, _, model = (written or "offline").partition("/")
+    known = sorted({*providers, *BUILT_IN_PROVIDERS})
+    if name not in known:
+        nearest = difflib.get_close_matches(name, known, 1)
+        hint = f"; nearest is `{nearest[0]}`" if nearest else ""
+        return f"`{name}` is no provider; allowed: {', '.join(known)}{hint}"
+    return None if model or name == "offline" else f"`{name}` names no model; allowed: provider/model, or offline"

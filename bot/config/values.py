@@ -1,34 +1,23 @@
-"""The kinds of values a configuration holds: durations, ids, people, URLs, secrets.
+"""The kinds of values that only the service's own sections hold: durations, models, people, tools, tokens.
 
-Each is an annotated type for the sections of `model` and `channels`. A refused value raises an error whose
-message says what is allowed; `explain` puts file, line and what was found in front of it.
+Each is an annotated type for the sections of `model`; what channels need as well is in `channels/section.py`.
 """
 
+import difflib
 import re
 from datetime import timedelta
 from typing import Annotated
-from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    SecretStr,
-    WithJsonSchema,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, SecretStr, WithJsonSchema
 
-PLATFORMS = ("telegram", "discord", "slack", "console", "http")
+from channels.registry import FOLDERS
+from channels.section import conflict, refused
+
+PLATFORMS = (*FOLDERS, "http")
 
 _SHORTEST_TOKEN = 16
 _DURATION = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?")
 _DURATION_PATTERN = r"^(\d+d)?(\d+h)?(\d+m)?(\d+(\.\d+)?s)?$"
-
-
-def refused(allowed: str) -> PydanticCustomError:
-    """The error of a value that is not allowed; `allowed` completes the sentence "allowed: ..."."""
-    return PydanticCustomError("not_allowed", "{allowed}", {"allowed": allowed})
 
 
 def parse_duration(text: str) -> timedelta:
@@ -75,22 +64,6 @@ def _to_span(value: object) -> object:
         raise refused("a duration with its unit, such as 45s, 30m, 1h30m or 24h") from None
 
 
-def _not_a_bool(value: object) -> object:
-    if isinstance(value, bool):
-        raise refused("a whole number")
-    return value
-
-
-def _id_to_text(value: object) -> object:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _check_id(value: str) -> str:
-    if not value or any(letter.isspace() for letter in value):
-        raise refused("an id without spaces")
-    return value
-
-
 def _check_model_name(value: str) -> str:
     provider, _, model = value.partition("/")
     if value != "offline" and (not provider or not model or any(letter.isspace() for letter in value)):
@@ -101,19 +74,18 @@ def _check_model_name(value: str) -> str:
 def _check_person(value: object) -> object:
     platform, _, person = value.partition(":") if isinstance(value, str) else ("", "", "")
     if platform not in PLATFORMS or not person or any(letter.isspace() for letter in person):
-        raise refused(f"<platform>:<id> such as telegram:12345, with one of {', '.join(PLATFORMS)}")
+        raise refused(f"<platform>:<id> such as {PLATFORMS[0]}:12345, with one of {', '.join(PLATFORMS)}")
     return value
 
 
-def _check_url(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound or any(letter.isspace() for letter in value):
-        raise refused("a URL that begins with http:// or https://")
-    return value.rstrip("/")
+def _check_tool(pattern: str) -> str:
+    from agent.tools.registry import NAMES, matches  # most configurations name none
+
+    if not any(matches(name, (pattern,)) for name in NAMES):
+        nearest = difflib.get_close_matches(pattern.lower(), NAMES, 1)
+        hint = f"; nearest is `{nearest[0]}`" if nearest else ""
+        raise conflict(f"`{pattern}` is no tool; allowed: {', '.join(sorted(NAMES))}, and * for anything{hint}")
+    return pattern
 
 
 def _check_token(value: SecretStr | None) -> SecretStr | None:
@@ -122,10 +94,6 @@ def _check_token(value: SecretStr | None) -> SecretStr | None:
         allowed = f"at least {_SHORTEST_TOKEN} characters, not all the same, without spaces"
         raise refused(f"{allowed}; `openssl rand -hex 32` writes a good one")
     return value
-
-
-def _empty_is_none(value: object) -> object:
-    return None if value == "" else value
 
 
 Seconds = Annotated[
@@ -144,28 +112,14 @@ Span = Annotated[
 ]
 """A duration whose unit has to be written."""
 
-Whole = Annotated[int, BeforeValidator(_not_a_bool)]
-"""A whole number; `true` is not 1."""
-
-Id = Annotated[
-    str,
-    BeforeValidator(_id_to_text),
-    AfterValidator(_check_id),
-    WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}]}),
-]
-"""An id of a platform, kept as text whether it was written as a number or not."""
-
 ModelName = Annotated[str, AfterValidator(_check_model_name)]
 """A model at a provider, `provider/model`, or `offline`."""
 
 Person = Annotated[str, BeforeValidator(_check_person)]
-"""Somebody on a platform: `telegram:12345`."""
+"""Somebody on a platform, `<platform>:<id>`."""
 
-Url = Annotated[str, AfterValidator(_check_url)]
-"""An http or https URL, kept without a slash at its end."""
-
-Secret = Annotated[SecretStr | None, BeforeValidator(_empty_is_none)]
-"""A secret, or none; an empty text (an unset variable with an empty default) is none."""
+ToolPattern = Annotated[str, AfterValidator(_check_tool)]
+"""A name of a tool, or a pattern that fits at least one."""
 
 Token = Annotated[SecretStr | None, AfterValidator(_check_token)]
 """A secret of one's own choice that nobody guesses; an empty one is a mistake here, since it would open a door."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import structlog
 from starlette.types import Receive, Scope, Send
 
-from bot.config.checks import is_loopback
+from bot.config.model import is_loopback
 from bot.gateway.access import Guard
 from bot.gateway.agent_routes import AgentRoutes
 from bot.gateway.answers import unavailable

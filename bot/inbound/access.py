@@ -1,20 +1,9 @@
 """Who gets in: a pure decision about one message. Strangers reach no model and no tool, and are told nothing."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Literal
 
 from channels.message import ChatKind, InboundMessage
-
-
-@dataclass(frozen=True, slots=True)
-class AccessRules:
-    """Rules of one channel. allow_from: ids of senders; owners: ids that always get in."""
-
-    policy: Literal["allowlist", "open"]
-    allow_from: Collection[str]
-    owners: Collection[str]
-
+from channels.settings import DirectMessages
 
 LOCAL = (ChatKind.CONSOLE, ChatKind.API)
 """Places whose callers the gateway has let in already."""
@@ -36,16 +25,18 @@ def is_owner(owners: Collection[str], message: InboundMessage) -> bool:
     return f"{origin.place.channel}:{origin.sender}" in owners
 
 
-def refusal(message: InboundMessage, rules: AccessRules | None) -> str | None:
-    """Why a message is dropped, None when it is let in. rules: None for a channel without any."""
+def refusal(message: InboundMessage, direct: DirectMessages | None, owners: Collection[str]) -> str | None:
+    """Why a message is dropped, None when it is let in.
+
+    direct: of the account it came to, None for one that is not configured. owners: always get in.
+    """
     place = message.origin.place
     if place.kind in LOCAL:
         return None
     if place.kind is not ChatKind.DIRECT:
         return "groups"
-    if rules is None:
+    if direct is None:
         return "access"
-    sender = message.origin.sender
-    if rules.policy == "open" or sender in rules.owners or sender in rules.allow_from:
+    if direct.policy == "open" or is_owner(owners, message) or message.origin.sender in direct.allow_from:
         return None
     return "access"

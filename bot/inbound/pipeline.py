@@ -13,7 +13,6 @@ import structlog
 from agent.text import well_formed
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
-from bot.inbound.access import AccessRules, refusal
 from bot.outbox import Outbox
 from bot.runs.lanes import Lanes
 from bot.store.errors import StoreUnavailable
@@ -33,10 +32,10 @@ STRANGERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """How a message finds its session, and which rules let its sender in (by channel)."""
+    """How a message finds its session, and why it is dropped if it is."""
 
     session_key: Callable[[InboundMessage], str]
-    access: dict[str, AccessRules]
+    refusal: Callable[[InboundMessage], str | None]
 
 
 class Pipeline:
@@ -92,8 +91,8 @@ class Pipeline:
     async def mark(self, scope: str) -> str | None:
         return await self._store.inbox.mark(scope)
 
-    def can_send(self, channel: str) -> None:
-        self._outbox.can_send(channel)
+    def can_send(self, channel: str, account: str) -> None:
+        self._outbox.can_send(channel, account)
 
     def _decide(self, item: Incoming) -> Accepted:
         if isinstance(item, UnreadEvent):
@@ -101,8 +100,7 @@ class Pipeline:
         if isinstance(item, ChatMoved):
             return item
         item = _well_formed(item)
-        place = item.origin.place
-        reason = refusal(item, self._routing.access.get(place.channel))
+        reason = self._routing.refusal(item)
         if reason is not None:
             return AcceptedMessage(message=_bounded(item), session_key=None, state="dropped", reason=reason)
         session_key = self._routing.session_key(item)

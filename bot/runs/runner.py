@@ -40,9 +40,12 @@ class TurnRunner:
 
     def journal(self, turn: Turn) -> RunJournal:
         """The journal of a turn that is about to run."""
-        channel = self._dependencies.outbox.channel(turn.place.channel)
-        replies = Replies(turn.turn_id, channel, self._specs.cutting_of(turn), self._clock.nonce)
-        typing = Typing(channel, turn.place, lambda error: log.info("typing failed", reason=str(error)))
+        outbox = self._dependencies.outbox
+        rendering = outbox.channel(turn.place.channel)
+        replies = Replies(turn.turn_id, rendering, self._specs.cutting_of(turn), self._clock.nonce)
+        typing = Typing(
+            outbox.serving(turn.place), turn.place, lambda error: log.info("typing failed", reason=str(error))
+        )
         return RunJournal(self._dependencies, turn, replies, typing)
 
     async def run(self, journal: RunJournal) -> bool:

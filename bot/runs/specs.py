@@ -12,16 +12,20 @@ from agent.prompt.build import build as build_prompt
 from agent.spec import Limits, RunSpec
 from agent.tools.registry import Toolset
 from agent.workspace_files import load as load_files
+from bot.accounts import Accounts
 from bot.clock import Clock
 from bot.inbound.access import is_trusted
-from bot.replies import Cutting
 from bot.store.store import Store
 from bot.store.values import Turn
+from channels.settings import Streaming
+
+# A program wants the answer in one piece, and nothing is said before it is whole.
+_WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
 
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """What system prompts are made of. rules: what the model is told about a conversation, by channel."""
+    """What system prompts are made of. rules: what the model is told about a conversation, by account or surface."""
 
     name: str
     workspace: Path
@@ -32,7 +36,7 @@ class PromptParts:
 class Specs:
     """Answers for each turn, by its kind, channel, chat and session, what its run is made of.
 
-    untrusted_tools: for callers whom nobody vouches for. cutting: by channel.
+    untrusted_tools: for callers whom nobody vouches for.
     """
 
     store: Store
@@ -42,15 +46,16 @@ class Specs:
     untrusted_tools: Toolset
     limits: Limits
     prompt: PromptParts
-    cutting: Mapping[str, Cutting]
+    accounts: Accounts
 
     def model_of(self, session_key: str) -> ModelClient:
         """Which model answers in a session."""
         return self.model
 
-    def cutting_of(self, turn: Turn) -> Cutting:
+    def cutting_of(self, turn: Turn) -> Streaming:
         """How the answers of a turn are cut."""
-        return self.cutting.get(turn.place.channel, Cutting())
+        account = self.accounts.like(turn.place)
+        return account.section.cutting() if account else _WHOLE
 
     async def of(self, turn: Turn) -> RunSpec:
         """The whole of it. Raises StoreUnavailable, or OSError when the workspace cannot be read."""
@@ -78,7 +83,8 @@ class Specs:
         if turn.prompt is not None and turn.fingerprint == fingerprint:
             return turn.prompt
         files = await asyncio.to_thread(load_files, self.prompt.workspace)
-        rules = self.prompt.rules.get(turn.place.channel, "")
+        account = self.accounts.like(turn.place)
+        rules = self.prompt.rules.get(account.label if account else turn.place.channel, "")
         system = build_prompt(name=self.prompt.name, tools=tools, channel=rules, files=files)
         await self.store.turns.set_prompt(turn.transcript_id, system, fingerprint)
         return system

@@ -15,19 +15,17 @@ import structlog
 from structlog.typing import Processor
 
 from bot.telemetry.redact import Redactor
+from channels.registry import sections
 
 _QUIET = (
-    "httpx",
     "httpx2",
-    "httpcore",
     "httpcore2",
-    "telegram",
     "apscheduler",
     "uvicorn.error",
     "asyncio",
     "aiosqlite",
 )
-"""Libraries whose ordinary news are noise here, and whose request lines may hold a token."""
+"""Libraries whose ordinary news are noise here, and whose request lines may hold a token; channels name theirs."""
 _FILE_BYTES = 5_000_000
 
 
@@ -60,7 +58,7 @@ def set_up(redactor: Redactor, file: Path | None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
-    for name in _QUIET:
+    for name in (*_QUIET, *(library for section in sections().values() for library in section.quiet)):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 

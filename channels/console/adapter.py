@@ -73,7 +73,7 @@ class ConsoleChannel:
         self._sink = sink
         self._health = Health(HealthState.READY, self._now())
         if self._terminals:
-            sink.can_send(self.name)
+            sink.can_send(self.name, self.account)
 
     async def stop_intake(self) -> None:
         """It takes nothing in by itself."""
@@ -85,7 +85,7 @@ class ConsoleChannel:
         """Hand blocks to this terminal from now on, those that waited first. Returns what detaches it."""
         self._terminals.append(terminal)
         if self._sink is not None:
-            self._sink.can_send(self.name)
+            self._sink.can_send(self.name, self.account)
         return lambda: self._terminals.remove(terminal)
 
     def render(self, text: str) -> Sequence[str]:

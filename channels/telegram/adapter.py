@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
-from channels.base import Capabilities, Health, HealthState, Sink
+from channels.base import Capabilities, Health, HealthState, Sink, Times
 from channels.message import ChatKind, Place
 from channels.outgoing import Action, Moved, NotSent, Outgoing, Refused, SendResult, Sent, Unknown
 from channels.telegram.api import Api, ApiError, Trouble
 from channels.telegram.limits import RateLimits
-from channels.telegram.poll import Receiver, Times
+from channels.telegram.poll import Receiver
 from channels.telegram.render import MAX_UNITS, bodies, plain_body
 from channels.telegram.settings import TelegramSettings
 

@@ -5,10 +5,8 @@ Nothing ends the loop but its cancellation: each trouble has a plain sentence, s
 """
 
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
-from channels.base import Health, HealthState, Mark, NotAccepted, Sink
+from channels.base import Health, HealthState, Mark, NotAccepted, Sink, Times
 from channels.message import Incoming
 from channels.telegram.api import Api, ApiError, Trouble
 from channels.telegram.events import ALLOWED_UPDATES, Me, read_me, read_update, unread, update_id_of
@@ -31,15 +29,6 @@ _SENTENCES = {
 }
 _CANNOT_STORE = "Messages cannot be stored, so none are taken from Telegram"
 _WEBHOOK = "A webhook was set for this bot; it is removed, waiting messages are kept"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
-    """Time as it is given to the channel. now: milliseconds since the epoch. monotonic: seconds. sleep: seconds."""
-
-    now: Callable[[], int]
-    monotonic: Callable[[], float]
-    sleep: Callable[[float], Awaitable[None]]
 
 
 class _CannotStore(Exception):
@@ -145,7 +134,7 @@ class Receiver:
             sentence = f"receiving as @{me.username}"
             log.info("telegram: %s", sentence)
             self._health = Health(HealthState.READY, self._times.now(), sentence)
-            self._sink.can_send(self._name)
+            self._sink.can_send(self._name, me.id)
 
     async def _pause(self, error: ApiError) -> None:
         sentence = _SENTENCES.get(error.trouble, "Telegram cannot be used")

@@ -1,6 +1,19 @@
-"""What a Telegram account needs to know. `bot/wiring` makes it from the configuration."""
+"""What the configuration says of Telegram, and what one account of it needs to know.
+
+The adapter, and with it the platform's library, is imported only when an account is built.
+"""
 
 from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from channels.base import Channel, Times
+from channels.section import Id, Secret, Url, conflict, refused
+from channels.settings import AccountSection, ChannelSection, DirectMessages, PlatformSection
+
+URL = "https://api.telegram.org/bot"
+FILE_URL = "https://api.telegram.org/file/bot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +37,8 @@ class TelegramSettings:
     """
 
     token: str = field(repr=False)
-    base_url: str = "https://api.telegram.org/bot"
-    base_file_url: str = "https://api.telegram.org/file/bot"
+    base_url: str = URL
+    base_file_url: str = FILE_URL
     poll_timeout: int = 30
     connect_timeout: float = 10.0
     request_timeout: float = 30.0
@@ -34,3 +47,74 @@ class TelegramSettings:
     retry_most: float = 30.0
     slow_retry: float = 30.0
     limits: Limits = Limits()
+
+
+def _check_person(value: str) -> str:
+    # A name would never match a sender, so the person would be locked out without a word.
+    if not value.isascii() or not value.isdigit():
+        raise refused("a Telegram user id, which is a whole number (names can change hands)")
+    return value
+
+
+class TelegramMessages(DirectMessages):
+    """Who may write to the bot directly."""
+
+    allow_from: tuple[Annotated[Id, AfterValidator(_check_person)], ...] = Field(
+        default=(), description="The ids of those who are answered under the policy allowlist."
+    )
+
+
+class TelegramAccount(AccountSection):
+    """One bot."""
+
+    quiet: ClassVar[tuple[str, ...]] = ("telegram", "httpx", "httpcore")
+    later_keys: ClassVar = {**AccountSection.later_keys, "": f"listen {AccountSection.later_keys['']}"}
+    later_values: ClassVar = {**AccountSection.later_values, "mode": "webhook"}
+
+    token: Secret = Field(default=None, description="The token from @BotFather.")
+    base_url: Url = Field(default=URL, description="Root of the Bot API, for a server or proxy of your own.")
+    base_file_url: Url = Field(default=FILE_URL, description="Root for files; follows base_url when that ends in /bot.")
+    mode: Literal["polling"] = Field(default="polling", description="How updates arrive.")
+    dm: TelegramMessages = Field(default=TelegramMessages(), description="Direct messages.")
+
+    def build(self, times: Times) -> Channel:
+        from channels.telegram.adapter import TelegramChannel
+
+        assert self.token is not None, "an account without a token is refused"
+        settings = TelegramSettings(
+            token=self.token.get_secret_value(), base_url=self.base_url, base_file_url=self.base_file_url
+        )
+        return TelegramChannel(settings, times)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _follow(cls, data: object) -> object:
+        """Derive `base_file_url` from `base_url` where it is not written.
+
+        Otherwise files would be asked of the official server while messages go to another one.
+        """
+        base = data.get("base_url") if isinstance(data, dict) else None
+        if not isinstance(data, dict) or not isinstance(base, str) or data.get("base_file_url") is not None:
+            return data
+        root = base.rstrip("/")
+        return {**data, "base_file_url": root.removesuffix("bot") + "file/bot"} if root.endswith("/bot") else data
+
+    @model_validator(mode="after")
+    def _has_its_token(self) -> "TelegramAccount":
+        if self.enabled and not self.bots():
+            raise conflict("missing; Telegram is enabled and needs the token from @BotFather", ("token",), ("enabled",))
+        if self.token is not None and any(letter in "/?# \t\n" for letter in self.token.get_secret_value()):
+            raise conflict("found a hidden value; allowed: a token as @BotFather writes it", ("token",))
+        return self
+
+
+class Telegram(TelegramAccount, PlatformSection):
+    """Telegram."""
+
+    enabled: bool = Field(default=False, description="Connect to Telegram; true as soon as a token is given.")
+    accounts: dict[str, TelegramAccount] = Field(
+        default={}, description="Further bots; what one does not say is as in the block above it."
+    )
+
+
+SECTION: type[ChannelSection] = Telegram

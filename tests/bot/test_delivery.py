@@ -75,7 +75,7 @@ async def test_what_could_not_be_delivered_for_too_long_is_given_up(tmp_path: Pa
         hark.time.advance(HOUR + 1)
         connected = True
         assert hark.channel.sink is not None
-        hark.channel.sink.can_send("telegram")
+        hark.channel.sink.can_send("telegram", "bot")
         await hark.delivered()
         assert hark.channel.texts() == ["Young enough."]
         assert states(hark) == ["expired", "sent"]
@@ -133,7 +133,7 @@ async def test_a_fault_of_an_adapter_is_a_send_of_unknown_outcome(tmp_path: Path
             await hark.write("are you there?", sender="2")
             await hark.until_texts(count, "2")
             await hark.channel.sink.accept([], None)
-            hark.channel.sink.can_send("telegram")
+            hark.channel.sink.can_send("telegram", "bot")
             hark.time.advance(60)
             for _ in range(5):
                 await asyncio.sleep(0)

@@ -11,9 +11,10 @@ from structlog.testing import capture_logs
 from agent.message import Text
 from bot.clock import Clock
 from bot.compose import composer
-from bot.inbound.access import AccessRules, refusal
+from bot.inbound.access import refusal
 from channels.base import Mark, NotAccepted
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place, UnreadEvent
+from channels.settings import DirectMessages
 from tests.service import Json, running
 from tests.standins.script import Hang
 
@@ -76,8 +77,8 @@ def test_access_is_decided_by_kind_policy_and_lists(kind: ChatKind, sender: str,
     message = InboundMessage(
         origin=Origin(place=place, sender=sender), event_key="m", kind=InboundKind.MESSAGE, text="", sent_at=0
     )
-    rules = AccessRules(policy, {"2"}, {"1"}) if known else None  # type: ignore[arg-type]
-    let_in = refusal(message, rules) is None
+    direct = DirectMessages(policy=policy, allow_from=("2",)) if known else None  # type: ignore[arg-type]
+    let_in = refusal(message, direct, {"telegram:1", "slack:666"}) is None
     if kind in (ChatKind.CONSOLE, ChatKind.API):
         assert let_in
     else:

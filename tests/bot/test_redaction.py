@@ -16,6 +16,7 @@ from bot.telemetry.redact import MASK, Redactor
 
 SECRETS = {
     "telegram": "123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
+    "second account": "654321:BBGdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
     "gateway": "a-long-token-of-the-gateway",
     "first key": "sk-first-0123456789",
     "second key": "sk-second-0123456789",
@@ -28,7 +29,9 @@ def configured() -> Config:
     """A configuration with a value for each secret there is."""
     config = Config.model_validate(
         {
-            "channels": {"telegram": {"token": SECRETS["telegram"]}},
+            "channels": {
+                "telegram": {"token": SECRETS["telegram"], "accounts": {"b": {"token": SECRETS["second account"]}}}
+            },
             "gateway": {"token": SECRETS["gateway"]},
             "providers": {
                 "one": {"api": "openai-chat", "api_keys": [SECRETS["first key"], SECRETS["second key"]]},
@@ -36,7 +39,7 @@ def configured() -> Config:
         }
     )
     kinds = json.dumps(Config.model_json_schema()).count('"writeOnly": true')
-    assert kinds == 3, "a new secret must be added to this test"
+    assert kinds == 4, "a new secret must be added to this test"
     return config
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.replies import Cutting, Replies
+from bot.replies import Replies
 from bot.store.values import Planned
+from channels.settings import Streaming
 from tests.service import Json, RecordingChannel, running, session_of
 from tests.standins.script import Break, Continuer, Say, remainder
 from tests.watch import Watch
 
-SMALL = Cutting(1, 64)
+SMALL = Streaming(min_chars=1, max_chars=64)
 MARKDOWN = """\
 Here is *everything* you asked for, in a row of paragraphs.
 
@@ -32,7 +33,7 @@ The end 🏁👩‍👩‍👧‍👦.
 """
 
 
-def replies(cutting: Cutting, channel: RecordingChannel | None = None) -> Replies:
+def replies(cutting: Streaming, channel: RecordingChannel | None = None) -> Replies:
     return Replies("t", channel, cutting, iter(range(10**6)).__next__)
 
 
@@ -133,7 +134,7 @@ async def test_nothing_goes_out_before_an_answer_is_whole_where_that_is_wanted(t
 def test_a_block_that_needs_several_messages_says_its_words_once() -> None:
     channel = RecordingChannel(Watch())
     channel.rendered = lambda text: text.split(" ")
-    planned = stream(replies(Cutting(), channel), 3, "", ["one two three"])
+    planned = stream(replies(Streaming(), channel), 3, "", ["one two three"])
     assert [(block.source, block.body, block.said, block.step) for block in planned] == [
         ("turn:t:s3:b0", "one", "one two three", 3),
         ("turn:t:s3:b0.1", "two", "", 3),
@@ -152,6 +153,6 @@ def test_words_that_show_nothing_are_said_with_the_next_block() -> None:
 
 def test_blocks_keep_to_the_limit_of_the_channel() -> None:
     channel = RecordingChannel(Watch(), block_chars=100)
-    planned = stream(replies(Cutting(800, 1200), channel), 1, "", ["word " * 300])
+    planned = stream(replies(Streaming(), channel), 1, "", ["word " * 300])
     assert all(len(block.body) <= 100 for block in planned)
     assert len(planned) >= 15

@@ -213,7 +213,7 @@ class PlatformChannel:
                 return NotSent(2.0, "too many requests")
             if fault == "not_ready" and self._sink is not None:
                 # the channel is ready again before anybody could have begun to wait for it
-                self._sink.can_send(self.name)
+                self._sink.can_send(self.name, self.account)
                 return NotSent(None, "not connected")
             if fault == "refused":
                 return Refused("chat not found")

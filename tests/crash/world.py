@@ -16,14 +16,17 @@ from typing import Any, TypeVar
 from agent.message import Message
 from bot.agent_api import AgentApi, Submission
 from bot.clock import Clock
-from bot.config.channels import Channels, Console, DirectMessages, Streaming, Telegram
+from bot.config.channels import Channels
 from bot.config.model import Agent, Config
 from bot.service import Service
 from bot.store.values import TurnView
 from bot.wiring import Surroundings, build
 from channels.console.adapter import ConsoleBlock, ConsoleChannel
+from channels.console.settings import Console
 from channels.message import ChatKind, Place
 from channels.session_key import console_key, http_key
+from channels.settings import Streaming
+from channels.telegram.settings import Telegram, TelegramMessages
 from tests.crash.model import FaithfulModel
 from tests.crash.platform import Platform, PlatformChannel, Update
 from tests.crash.process import Counting, End, Process, drop_tasks
@@ -395,7 +398,7 @@ def _config(root: Path, places: int, drain_seconds: float, timeout_seconds: floa
         channels=Channels(
             console=Console(enabled=False),
             telegram=Telegram(
-                enabled=False, dm=DirectMessages(policy="open"), streaming=Streaming(min_chars=40, max_chars=90)
+                enabled=False, dm=TelegramMessages(policy="open"), streaming=Streaming(min_chars=40, max_chars=90)
             ),
         ),
         workspace=root / "workspace",

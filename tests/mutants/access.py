@@ -4,6 +4,20 @@ from tests.mutants import Fault
 
 FAULTS = (
     Fault(
+        "access/rules-of-another-account",
+        "bot/wiring.py",
+        "account = accounts.of(message.origin.place)",
+        "account = next(one for one in accounts if one.channel.name == message.origin.place.channel)",
+        ("tests/wire/test_accounts.py::test_each_account_has_its_own_people_answers_and_session",),
+    ),
+    Fault(
+        "access/accounts-share-a-session",
+        "bot/wiring.py",
+        "with_account=message.origin.place.channel in several",
+        "with_account=False",
+        ("tests/wire/test_accounts.py::test_each_account_has_its_own_people_answers_and_session",),
+    ),
+    Fault(
         "access/groups-let-in",
         "bot/inbound/access.py",
         "if place.kind is not ChatKind.DIRECT:",

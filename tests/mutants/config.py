@@ -29,8 +29,8 @@ FAULTS = (
     Fault(
         "config/nobody-answered-without-a-warning",
         "bot/config/checks.py",
-        'if telegram.enabled and telegram.dm.policy == "allowlist" and not known:',
-        "if False:",
+        "for account, bot in section.bots().items() if section.enabled else ():",
+        "for account, bot in ():",
         (f"{_CLI}a_channel_that_would_answer_nobody_is_a_warning",),
     ),
 )

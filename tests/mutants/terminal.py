@@ -23,8 +23,8 @@ FAULTS = (
     Fault(
         "terminal/listed-when-not-enabled",
         "bot/wiring.py",
-        'hidden=() if config.channels.console.enabled else ("console",)',
-        "hidden=()",
+        "listed=[one for one in accounts if one.section.enabled or not one.section.local]",
+        "listed=accounts",
         ("tests/bot/test_health.py::test_a_console_that_is_not_enabled_is_not_listed",),
     ),
     Fault(

@@ -59,7 +59,7 @@ class RecordingSink:
     async def mark(self, scope: str) -> str | None:
         return self.marks.get(scope)
 
-    def can_send(self, channel: str) -> None:
+    def can_send(self, channel: str, account: str) -> None:
         self.ready.append(channel)
         self._changed.set()
 

@@ -8,18 +8,19 @@ from threading import Thread
 
 import pytest
 
-from bot.config.choose_model import ChosenModel, choose_model, probe_ollama
+from agent.models.spec import ModelSpec
+from bot.config.choose_model import choose_model, probe_ollama
 from bot.config.errors import ConfigError
 from bot.config.load import load
 
 
-def choose(tmp_path: Path, text: str = "", ollama: str | None = None, **environ: str) -> ChosenModel:
+def choose(tmp_path: Path, text: str = "", ollama: str | None = None, **environ: str) -> ModelSpec:
     (tmp_path / "config.yaml").write_text(text)
     return choose_model(load(None, environ, tmp_path), environ, lambda _: ollama)
 
 
-def keys(chosen: ChosenModel) -> list[str]:
-    return [key.get_secret_value() for key in chosen.keys]
+def keys(chosen: ModelSpec) -> list[str]:
+    return list(chosen.api_keys)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_the_first_that_is_there_answers(
     tmp_path: Path, environ: dict[str, str], ollama: str | None, provider: str, api: str
 ) -> None:
     chosen = choose(tmp_path, ollama=ollama, **environ)
-    assert (chosen.provider_name, chosen.api) == (provider, api)
+    assert (chosen.provider, chosen.api) == (provider, api)
     assert chosen.model
     assert chosen.context_window > 0
 
@@ -62,7 +63,7 @@ providers:
   shop: {api: openai-chat, base_url: http://127.0.0.1:9/v1, models: {own/model: {context_window: 4096}}}
 """
     chosen = choose(tmp_path, text, ANTHROPIC_API_KEY="a")
-    assert (chosen.provider_name, chosen.model, chosen.context_window) == ("shop", "own/model", 4096)
+    assert (chosen.provider, chosen.model, chosen.context_window) == ("shop", "own/model", 4096)
     assert keys(chosen) == []
 
 
@@ -74,7 +75,7 @@ def test_a_key_goes_to_no_other_provider(tmp_path: Path) -> None:
 
 def test_a_named_model_with_its_settings(tmp_path: Path) -> None:
     text = """
-agent: {model: openai/gpt-5.1}
+agent: {model: openai/gpt-5.1, thinking: high}
 providers:
   openai:
     models:
@@ -82,13 +83,15 @@ providers:
 """
     chosen = choose(tmp_path, text, OPENAI_API_KEY="o", ANTHROPIC_API_KEY="a")
     assert (chosen.model, chosen.context_window, chosen.max_output) == ("gpt-5.1", 10000, 500)
-    assert (chosen.vision, chosen.thinking, chosen.params) == (False, False, {"seed": 1})
+    assert (chosen.vision, chosen.thinking, chosen.params) == (False, "off", (("seed", 1),))
+    thinking = choose(tmp_path, "agent: {model: openai/gpt-5.1, thinking: high}", OPENAI_API_KEY="o")
+    assert (thinking.thinking, thinking.max_output) == ("high", 8192)
 
 
 @pytest.mark.parametrize("name", ["offline", "offline/offline"])
 def test_offline_can_be_named(tmp_path: Path, name: str) -> None:
     chosen = choose(tmp_path, f"agent: {{model: {name}}}", ANTHROPIC_API_KEY="a")
-    assert (chosen.provider_name, chosen.api, chosen.base_url) == ("offline", "offline", "")
+    assert (chosen.provider, chosen.api, chosen.base_url) == ("offline", "offline", "")
 
 
 def test_ollama_by_name_keeps_the_slashes_of_the_model(tmp_path: Path) -> None:

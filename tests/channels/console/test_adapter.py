@@ -48,7 +48,7 @@ class Sink:
     def __init__(self) -> None:
         self.ready: list[str] = []
 
-    def can_send(self, channel: str) -> None:
+    def can_send(self, channel: str, account: str) -> None:
         self.ready.append(channel)
 
     async def accept(self, batch: object, mark: object) -> None:
@@ -129,8 +129,8 @@ class Desk:
         self.outbox = Outbox(store, self.clock, 86_400_000)
         self.outbox.add_channel(self.console)
 
-    def can_send(self, channel: str) -> None:
-        self.outbox.can_send(channel)
+    def can_send(self, channel: str, account: str) -> None:
+        self.outbox.can_send(channel, account)
 
     async def accept(self, batch: object, mark: object) -> None:
         raise AssertionError("a terminal sends through the gateway")

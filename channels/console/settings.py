@@ -1,0 +1,27 @@
+"""What the configuration says of the terminal."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from channels.base import Channel, Times
+from channels.settings import ChannelSection, Streaming
+
+
+class Console(ChannelSection):
+    """The terminal in which `hark run` was started."""
+
+    local: ClassVar[bool] = True
+
+    enabled: bool = Field(default=True, description="Talk in the terminal of `hark run`, when it is one.")
+
+    def build(self, times: Times) -> Channel:
+        from channels.console.adapter import ConsoleChannel
+
+        return ConsoleChannel(times.now)
+
+    def cutting(self) -> Streaming:
+        return Streaming(min_chars=200, max_chars=4000)
+
+
+SECTION: type[ChannelSection] = Console

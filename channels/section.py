@@ -1,0 +1,100 @@
+"""What sections of the configuration are made of: their base, the kinds of values, and how a rule refuses them.
+
+A refused value raises an error whose message says what is allowed; `bot/config/explain` puts file, line and what was
+found in front of it.
+"""
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SecretStr,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+
+def refused(allowed: str) -> PydanticCustomError:
+    """The error of a value that is not allowed; `allowed` completes the sentence "allowed: ..."."""
+    return PydanticCustomError("not_allowed", "{allowed}", {"allowed": allowed})
+
+
+def conflict(text: str, at: tuple[str | int, ...] = (), *read: tuple[str | int, ...]) -> PydanticCustomError:
+    """The error of keys that do not go together; `text` is the whole sentence.
+
+    at: the key to point at, below what is being validated. read: the others that were compared, from there as well;
+    when one of them was reported already, this is not, so that one slip of the pen is one line.
+    """
+    return PydanticCustomError("conflict", "{text}", {"text": text, "at": at, "read": read})
+
+
+class Section(BaseModel):
+    """A mapping of the configuration file: frozen, closed to unknown keys, and free of nulls.
+
+    A key that is written without a value counts as not written, so that a section whose lines are all commented out
+    means its defaults.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_default(cls, data: object) -> object:
+        if not isinstance(data, dict):
+            return data
+        known = {field.alias or name for name, field in cls.model_fields.items()}
+        return {key: value for key, value in data.items() if value is not None or key not in known}
+
+
+def _not_a_bool(value: object) -> object:
+    if isinstance(value, bool):
+        raise refused("a whole number")
+    return value
+
+
+def _id_to_text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _check_id(value: str) -> str:
+    if not value or any(letter.isspace() for letter in value):
+        raise refused("an id without spaces")
+    return value
+
+
+def _check_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound or any(letter.isspace() for letter in value):
+        raise refused("a URL that begins with http:// or https://")
+    return value.rstrip("/")
+
+
+def _empty_is_none(value: object) -> object:
+    return None if value == "" else value
+
+
+Whole = Annotated[int, BeforeValidator(_not_a_bool)]
+"""A whole number; `true` is not 1."""
+
+Id = Annotated[
+    str,
+    BeforeValidator(_id_to_text),
+    AfterValidator(_check_id),
+    WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}]}),
+]
+"""An id of a platform, kept as text whether it was written as a number or not."""
+
+Url = Annotated[str, AfterValidator(_check_url)]
+"""An http or https URL, kept without a slash at its end."""
+
+Secret = Annotated[SecretStr | None, BeforeValidator(_empty_is_none)]
+"""A secret, or none; an empty text (an unset variable with an empty default) is none."""

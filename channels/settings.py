@@ -1,0 +1,158 @@
+"""What the settings of every channel bring: a section of the configuration that can build its adapters.
+
+A channel folder has a module `settings` whose `SECTION` is its `ChannelSection`; `channels/registry.py` names it.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from channels.base import Channel, Times
+from channels.section import Id, Section, Whole, conflict
+
+_ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
+
+
+class DirectMessages(Section):
+    """Who may write to the bot directly."""
+
+    policy: Literal["allowlist", "open"] = Field(
+        default="allowlist",
+        description="Who is answered in direct messages: those in allow_from, or everybody.",
+    )
+    allow_from: tuple[Id, ...] = Field(
+        default=(), description="The ids of those who are answered under the policy allowlist."
+    )
+
+
+class Streaming(Section):
+    """How an answer is cut into messages while the model writes it. Sizes in UTF-16 units."""
+
+    mode: Literal["block"] = Field(default="block", description="Several ordinary messages, each sent when it is full.")
+    break_at: Literal["text_end", "message_end"] = Field(
+        default="text_end",
+        alias="break",
+        description="Send while the text is written, or only when the message of the model is complete.",
+    )
+    min_chars: Whole = Field(
+        default=800,
+        ge=1,
+        description="A block is not cut before this many characters; at most two thirds of max_chars count.",
+    )
+    max_chars: Whole = Field(default=1200, ge=64, description="A block never has more characters than this.")
+
+    @model_validator(mode="after")
+    def _min_fits(self) -> "Streaming":
+        if self.min_chars > self.max_chars:
+            text = f"{self.min_chars} is more than max_chars, {self.max_chars}"
+            raise conflict(text, ("min_chars",), ("max_chars",))
+        return self
+
+
+class ChannelSection(Section):
+    """The section of a channel, or of one account of it.
+
+    local: it needs nobody outside this machine, so it is there also where no platform is. quiet: libraries whose
+    ordinary news are noise. later_keys, later_values: what a later version will understand, by the path below.
+    """
+
+    local: ClassVar[bool] = False
+    quiet: ClassVar[tuple[str, ...]] = ()
+    later_keys: ClassVar[Mapping[str, str]] = {}
+    later_values: ClassVar[Mapping[str, str]] = {}
+
+    enabled: bool = Field(default=True, description="Whether it is used.")
+
+    def bots(self) -> Mapping[str, "ChannelSection"]:
+        """The section of each configured account by its name; that of the plain block is empty."""
+        return {"": self}
+
+    def build(self, times: Times) -> Channel:
+        """The adapter of this account; the platform's library is imported only now."""
+        raise NotImplementedError
+
+    def cutting(self) -> Streaming:
+        """How answers are cut."""
+        return Streaming()
+
+    def direct(self) -> DirectMessages | None:
+        """Whose direct messages are answered; None where the channel itself knows who may."""
+        return None
+
+    def added_prompt(self) -> str:
+        """What the configuration adds to the rules that the adapter gives the model."""
+        return ""
+
+
+class AccountSection(ChannelSection):
+    """One account on a platform. identity: the key that makes it an account of its own."""
+
+    identity: ClassVar[str] = "token"
+    later_keys: ClassVar[Mapping[str, str]] = {
+        "": "groups allow_bots reply_to ack actions",
+        "streaming": "idle_ms",
+    }
+    later_values: ClassVar[Mapping[str, str]] = {"dm.policy": "pairing disabled", "streaming.mode": "preview off"}
+
+    enabled: bool = Field(default=True, description="Whether this account is connected.")
+    dm: DirectMessages = Field(default=DirectMessages(), description="Direct messages.")
+    streaming: Streaming = Field(default=Streaming(), description="How answers are cut into messages.")
+    prompt: str | None = Field(default=None, description="Added to the system prompt in conversations there.")
+
+    def bots(self) -> Mapping[str, ChannelSection]:
+        return {} if getattr(self, self.identity) is None else {"": self}
+
+    def cutting(self) -> Streaming:
+        return self.streaming
+
+    def direct(self) -> DirectMessages | None:
+        return self.dm
+
+    def added_prompt(self) -> str:
+        return self.prompt or ""
+
+
+class PlatformSection(AccountSection):
+    """The plain block of a platform: its first account, and further ones below `accounts`.
+
+    A platform's section derives from that of its accounts and from this, in that order, and says what `accounts` are:
+    as its last field, because what they do not say is taken from those before.
+    """
+
+    if TYPE_CHECKING:
+        accounts: Mapping[str, AccountSection]
+
+    def bots(self) -> Mapping[str, ChannelSection]:
+        return {**super().bots(), **self.accounts}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _enabled_by_use(cls, data: object) -> object:
+        if not isinstance(data, dict) or data.get("enabled") is not None:
+            return data
+        return {**data, "enabled": bool(data.get(cls.identity) or data.get("accounts"))}
+
+    @field_validator("accounts", check_fields=False)
+    @classmethod
+    def _inherit(cls, accounts: Mapping[str, AccountSection], info: ValidationInfo) -> dict[str, AccountSection]:
+        """Give each account what it does not say itself; refuse names that cannot be one, and one account twice."""
+        owner = {info.data.get(cls.identity): f"the {cls.identity} above"}
+        found = {}
+        for name, account in accounts.items():
+            if not _ACCOUNT.fullmatch(name):
+                allowed = "letters, digits, - and _, and not direct, group or channel"
+                raise conflict(f"`{name}` cannot be the name of an account; allowed: {allowed}", (name,))
+            identity = getattr(account, cls.identity)
+            if identity is not None and owner.setdefault(identity, name) != name:
+                text = f"the same as {owner[identity]}; each account is a bot of its own"
+                raise conflict(text, (name, cls.identity))
+            found[name] = account.model_copy(update=_unsaid(account, info.data))
+        return found
+
+
+def _unsaid(account: AccountSection, above: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of the plain block for the keys that an account was not given."""
+    own = {*account.model_fields_set, "enabled", account.identity}
+    return {key: above[key] for key in type(account).model_fields if key in above and key not in own}

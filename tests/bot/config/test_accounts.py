@@ -1,0 +1,97 @@
+"""Further accounts of a platform: what they take from the block above, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bot.config.test_load import TOKEN, mistakes, read
+
+
+def telegram(tmp_path: Path, text: str) -> dict[str, object]:
+    """What each account of that configuration is, by its name."""
+    return dict(read(tmp_path, f"channels: {{telegram: {text}}}").channels.sections()["telegram"].bots())
+
+
+def test_what_an_account_does_not_say_is_as_above(tmp_path: Path) -> None:
+    plain = f"token: '{TOKEN}', base_url: 'http://a/bot', prompt: Hi, dm: {{allow_from: [1]}}"
+    own = "token: '2:x', dm: {policy: open}"
+    found = telegram(tmp_path, f"{{{plain}, accounts: {{work: {{{own}}}, home: {{token: '3:x', enabled: false}}}}}}")
+    assert list(found) == ["", "work", "home"]
+    shown = {name: account.model_dump(include=KEYS) for name, account in found.items()}  # type: ignore[attr-defined]
+    above = {"enabled": True, "base_url": "http://a/bot", "base_file_url": "http://a/file/bot", "prompt": "Hi"}
+    listed = {"policy": "allowlist", "allow_from": ("1",)}
+    assert shown == {
+        "": {**above, "dm": listed},
+        "work": {**above, "dm": {"policy": "open", "allow_from": ()}},
+        "home": {**above, "enabled": False, "dm": listed},
+    }
+
+
+KEYS = {"enabled", "base_url", "base_file_url", "prompt", "dm"}
+
+
+def test_accounts_alone_enable_the_platform(tmp_path: Path) -> None:
+    config = read(tmp_path, "channels: {telegram: {accounts: {work: {token: '2:x'}}}}")
+    section = config.channels.sections()["telegram"]
+    assert section.enabled
+    assert list(section.bots()) == ["work"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{accounts: {work: {}}}", "accounts.work.token: missing; Telegram is enabled and needs the token from "),
+        (
+            "{token: '1:x', accounts: {work: {token: '1:x'}}}",
+            "accounts.work.token: the same as the token above; each account is a bot of its own",
+        ),
+        (
+            "{accounts: {a: {token: '1:x'}, b: {token: '1:x'}}}",
+            "accounts.b.token: the same as a; each account is a bot of its own",
+        ),
+        ("{accounts: {group: {token: '1:x'}}}", "accounts.group: `group` cannot be the name of an account; allowed: "),
+        ("{accounts: {'a:b': {token: '1:x'}}}", "accounts.a:b: `a:b` cannot be the name of an account; allowed: "),
+        ("{accounts: {a: {token: '1:x', promt: x}}}", "accounts.a.promt: unknown key; nearest known name is `prompt`"),
+        ("{accounts: {a: {token: '1/x'}}}", "accounts.a.token: found a hidden value; allowed: a token as "),
+        ("{accounts: {a: {token: '1:x', dm: {allow_from: [bob]}}}}", "accounts.a.dm.allow_from[0]: found `bob`; "),
+        ("{accounts: {a: {token: '1:x', groups: {}}}}", "accounts.a.groups: this part of Hark is not in this version"),
+        ("{accounts: {a: {token: '1:x', mode: webhook}}}", "accounts.a.mode: `webhook` is not in this version yet"),
+        (
+            "{token: '1:x', dm: {allow_from: [bob]}, accounts: {a: {token: '2:x'}}}",
+            "dm.allow_from[0]: found `bob`; allowed: ",
+        ),
+        ("{accounts: {a: {token: '${NONE}'}}}", "accounts.a.token: the environment variable NONE is not set"),
+        ("{accounts: [a]}", "accounts: found a list; allowed: a mapping"),
+    ],
+)
+def test_one_line_each(tmp_path: Path, text: str, line: str) -> None:
+    (found,) = mistakes(tmp_path, f"channels: {{telegram: {text}}}")
+    assert found.startswith(f"config.yaml:1: channels.telegram.{line}")
+
+
+def test_several_slips_are_all_told_once(tmp_path: Path) -> None:
+    text = """\
+channels:
+  telegram:
+    enabled: true
+    streaming: {min_chars: 100, max_chars: 90}
+    accounts:
+      a: {token: "1:x", streaming: {max_chars: 100}}
+      b: {token: "1:x", dm: {policy: opn}}
+owners: [telegram:1]
+sessions: {identity_links: {ada: [telegram:1], bob: [telegram:1, telegram:2], eve: [telegram:3, telegram:1]}}
+gateway: {host: 0.0.0.0, token: "${NONE}"}
+agent: {model: shop/x}
+providers: {shop: {}, a/b: {}}
+"""
+    assert [line.split(": ")[:2] for line in mistakes(tmp_path, text)] == [
+        ["config.yaml:4", "channels.telegram.streaming.min_chars"],
+        ["config.yaml:6", "channels.telegram.accounts.a.streaming.min_chars"],
+        ["config.yaml:7", "channels.telegram.accounts.b.token"],
+        ["config.yaml:7", "channels.telegram.accounts.b.dm.policy"],
+        ["config.yaml:9", "sessions.identity_links.bob[0]"],
+        ["config.yaml:9", "sessions.identity_links.eve[1]"],
+        ["config.yaml:10", "gateway.token"],
+        ["config.yaml:12", "providers.shop.api"],
+        ["config.yaml:12", "providers.a/b"],
+    ]

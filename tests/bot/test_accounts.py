@@ -1,0 +1,61 @@
+"""Several accounts of one channel: each delivers what is its own, once it knows who it is."""
+
+from pathlib import Path
+
+from bot.accounts import Account, Accounts, twins
+from bot.clock import Clock
+from bot.outbox import Outbox
+from channels.message import ChatKind, Place
+from channels.settings import ChannelSection
+from tests.bot.store.opened import opened
+from tests.bot.test_outbox_close import plan
+from tests.service import RecordingChannel
+from tests.watch import Watch
+
+
+def channel(watch: Watch, account: str) -> RecordingChannel:
+    found = RecordingChannel(watch)
+    found.account = account
+    return found
+
+
+async def test_what_one_account_owes_waits_until_it_is_known(tmp_path: Path) -> None:
+    watch = Watch()
+    other, own = channel(watch, "other"), channel(watch, "")
+    async with opened(tmp_path) as store:
+        outbox = Outbox(store, Clock(), 60_000)
+        outbox.add_channel(other)
+        outbox.add_channel(own)
+        await plan(store, outbox, "words")
+        outbox.can_send("telegram", "other")
+        await outbox.serve_open()
+        await outbox.close(0)
+        assert other.texts() == own.texts() == []
+
+        outbox = Outbox(store, Clock(), 60_000)
+        outbox.add_channel(other)
+        outbox.add_channel(own)
+        await outbox.start()
+        own.account = "bot"
+        outbox.can_send("telegram", "bot")
+        await watch.until(own.texts, "the words")
+        await outbox.close(1)
+        assert (other.texts(), own.texts()) == ([], ["words"])
+
+
+def test_an_account_is_found_by_its_id() -> None:
+    watch = Watch()
+    first, second = (Account(label, channel(watch, label), ChannelSection()) for label in ("1", "2"))
+    accounts = Accounts((first, second))
+    place = Place(channel="telegram", account="2", chat="1", kind=ChatKind.DIRECT)
+    gone = Place(channel="telegram", account="3", chat="1", kind=ChatKind.DIRECT)
+    assert (accounts.of(place), accounts.of(gone)) == (second, None)
+    assert (accounts.like(place), accounts.like(gone)) == (second, first)
+
+
+def test_only_accounts_that_are_known_can_be_the_same() -> None:
+    watch = Watch()
+    accounts = [Account(str(number), channel(watch, name), ChannelSection()) for number, name in enumerate("aab")]
+    assert twins(accounts) == {"1": "0"}
+    unknown = [Account(str(number), channel(watch, ""), ChannelSection()) for number in range(2)]
+    assert twins(unknown) == {}

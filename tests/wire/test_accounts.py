@@ -1,0 +1,90 @@
+"""Two bots of one platform in one service, as the configuration names them: each has its own people and answers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.config.model import Config
+from bot.service import Service
+from bot.wiring import Surroundings, build
+from channels.base import HealthState
+from tests.scripted_model import ScriptedModel
+from tests.standins.telegram_server import TelegramServer
+from tests.standins.telegram_updates import ALICE, BOB, BOT_ID, private
+from tests.watch import PATIENCE, Watch
+
+WORK_ID = 222
+WORK_TOKEN = f"{WORK_ID}:AAHk5vQ_theSecondStandInOnly0123456"
+pytestmark = pytest.mark.xdist_group("wire-service")
+
+
+@asynccontextmanager
+async def two_bots(folder: Path, work: dict[str, Any]) -> AsyncIterator[tuple[TelegramServer, TelegramServer, Any]]:
+    """Both servers, and what starts the service on `folder`."""
+    async with TelegramServer() as plain, TelegramServer(token=WORK_TOKEN) as second:
+        second.bot = {**second.bot, "id": WORK_ID, "username": "work_bot"}
+
+        @asynccontextmanager
+        async def serving() -> AsyncIterator[Service]:
+            watch = Watch()
+            accounts = {"work": {"token": WORK_TOKEN, "base_url": second.base_url, **work}}
+            telegram = {
+                "token": plain.token,
+                "base_url": plain.base_url,
+                "dm": {"allow_from": [ALICE.id]},
+                "accounts": accounts,
+            }
+            config = Config.model_validate(
+                {
+                    "agent": {"drain_seconds": 0},
+                    "channels": {"console": {"enabled": False}, "telegram": telegram},
+                    "workspace": folder / "workspace",
+                    "state": folder / "state",
+                }
+            )
+            around = Surroundings(environ={}, model=ScriptedModel(watch), gateway=False, ollama=lambda url: None)
+            service = await build(config, around)
+            await service.start()
+            try:
+                yield service
+            finally:
+                async with asyncio.timeout(PATIENCE):
+                    await service.close()
+
+        yield plain, second, serving
+
+
+async def test_each_account_has_its_own_people_answers_and_session(tmp_path: Path) -> None:
+    async with two_bots(tmp_path, {"dm": {"allow_from": [BOB.id]}}) as (plain, second, serving), serving() as service:
+        plain.write("to the first", chat=private(BOB), user=BOB)
+        second.write("to the second", chat=private(ALICE), user=ALICE)
+        plain.write("to the first", user=ALICE)
+        second.write("to the second", chat=private(BOB), user=BOB)
+        await plain.wait_sent(1)
+        await second.wait_sent(1)
+        assert (plain.texts(private(BOB)), second.texts(private(ALICE))) == ([], [])
+        health = service.health()
+        assert health.ready
+        assert list(health.channels) == ["telegram", "telegram:work"]
+        assert health.channels["telegram:work"].detail == "receiving as @work_bot"
+        turns = await service.parts.store._database.read(
+            lambda db: db.execute("SELECT DISTINCT session_key FROM inbox WHERE state != 'dropped'").fetchall()
+        )
+        assert {key for (key,) in turns} == {
+            f"agent:main:telegram:{BOT_ID}:direct:{ALICE.id}",
+            f"agent:main:telegram:{WORK_ID}:direct:{BOB.id}",
+        }
+
+
+async def test_two_accounts_that_are_one_bot_are_said(tmp_path: Path) -> None:
+    async with two_bots(tmp_path, {}) as (plain, second, serving):
+        second.bot = plain.bot
+        async with serving() as service:
+            health = service.health
+            await second.wait_for(lambda: "same bot as telegram" in health().channels["telegram:work"].detail, "that")
+            assert health().channels["telegram:work"].state is HealthState.DOWN
+            assert not health().ready
