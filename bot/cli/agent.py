@@ -103,20 +103,23 @@ async def _one_turn(
 ) -> RunView:
     """Say it, show the answer as it comes, and wait; Ctrl-C ends the run."""
     async with client.events(session) as told:
-        run_id = await client.submit(message, session, uuid4().hex)
-        following = asyncio.create_task(_follow(told, run_id, words), name="follow")
+        submitting = asyncio.create_task(client.submit(message, session, uuid4().hex), name="submit")
+        following: asyncio.Task[None] | None = None
         try:
+            run_id = await asyncio.shield(submitting)
+            following = asyncio.create_task(_follow(told, run_id, words), name="follow")
             run = await _wait(client, run_id, timeout)
             if run.ended:
                 await asyncio.wait([following], timeout=_LATE)
             return run
         except asyncio.CancelledError:
             with contextlib.suppress(Rejected, Unreachable):
-                await client.abort(run_id)
+                await client.abort(await submitting)  # also one that is just being accepted
             raise
         finally:
-            following.cancel()
-            await asyncio.wait([following])
+            if following is not None:
+                following.cancel()
+                await asyncio.wait([following])
 
 
 async def _follow(told: AsyncIterator[Received], run_id: str, words: "_Words | None") -> None:
