@@ -37,8 +37,8 @@ FAULTS = (
     Fault(
         "exec/leftovers-of-stopped-turns-forgotten",
         "bot/store/recovery.py",
-        "WHERE pid IS NOT NULL",
-        "WHERE pid IS NOT NULL AND state='running'",
+        "WHERE {WITH_PROCESS}",
+        "WHERE {WITH_PROCESS} AND state='running'",
         (f"{_LEFTOVERS}what_a_crash_left_is_ended_at_the_next_start[stopped, not cancelled yet]",),
     ),
     Fault(

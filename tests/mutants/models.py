@@ -36,7 +36,7 @@ FAULTS = (
     ),
     Fault(
         "models/an-early-end-is-not-said",
-        "bot/turns.py",
+        "bot/runs/journal.py",
         "if note is None and ended.stop_reason in wording.ENDED_EARLY:",
         "if False:",
         (f"{_ENDED_EARLY}the_third_time_the_answer_ends_and_one_line_says_so",),
@@ -106,8 +106,8 @@ FAULTS = (
     ),
     Fault(
         "models/everybody-sees-the-cause",
-        "bot/turns.py",
-        "self._turn.place.kind in _PRIVATE and self._shop.is_owner(self._turn.message)",
+        "bot/runs/journal.py",
+        "self.turn.place.kind in _PRIVATE and self._is_owner(self.turn.message)",
         "True",
         (f"{_MODEL_ERRORS}an_owner_sees_the_cause_and_others_a_sentence",),
     ),

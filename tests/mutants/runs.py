@@ -154,7 +154,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/waiting-for-the-store-counts-as-running",
-        "bot/lanes.py",
+        "bot/runs/runner.py",
         "return await self._release(turn, since)",
         "return await self._release(turn)",
         ("tests/bot/test_lanes.py::test_waiting_for_the_store_is_no_running_time",),
@@ -168,7 +168,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/the-sweep-starts-nothing",
-        "bot/lanes.py",
+        "bot/runs/lanes.py",
         """\
             await self._refill()
             self._pump()

@@ -203,14 +203,14 @@ FAULTS = (
     Fault(
         "store/salvage-into-the-newest-schema",
         "bot/store/salvage.py",
-        "migrate(target, version)",
+        "migrate(target, _version(source))",
         "migrate(target)",
         ("tests/bot/store/test_migrate.py::test_a_damaged_store_of_an_earlier_version_is_recovered_and_migrated",),
     ),
     Fault(
         "store/a-short-file-is-taken-for-a-store",
         "bot/store/salvage.py",
-        "len(header) < HEADER or ",
+        "len(header) < _HEADER or ",
         "",
         ("tests/bot/store/test_salvage.py::test_a_file_shorter_than_a_header_is_kept_and_a_new_store_begun",),
     ),
