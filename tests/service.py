@@ -38,6 +38,7 @@ from tests.watch import PATIENCE, ManualTime, Watch
 
 E = TypeVar("E")
 _seeds = itertools.count(20)
+_numbers = itertools.count()
 Json = dict[str, Any]
 
 
@@ -188,6 +189,7 @@ class Hark:
     watch: Watch
     state: Path
     events: list[AgentEvent] = field(default_factory=list)
+    number: int = field(default_factory=lambda: next(_numbers))
     _messages: int = 0
 
     async def say(self, text: str, sender: str = "1") -> Reply:
@@ -216,7 +218,7 @@ class Hark:
         place = Place(channel="telegram", account="bot", chat=sender, kind=ChatKind.DIRECT)
         given: Json = {
             "origin": Origin(place=place, sender=sender, message_id=str(self._messages)),
-            "event_key": f"m:{sender}:{id(self)}:{self._messages}",
+            "event_key": f"m:{sender}:{self.number}:{self._messages}",
             "kind": InboundKind.MESSAGE,
             "text": text,
             "sent_at": self.time.now(),
