@@ -77,15 +77,15 @@ def transcript_of(db: sqlite3.Connection, session_key: str, conv_id: int | None,
     return new_id
 
 
-def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, str, int, int]:
-    """Session key, transcript, conversation and step of a run that still holds its turn; else raises StaleRun."""
+def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, int]:
+    """Transcript and step of a run that still holds its turn; else raises StaleRun."""
     found = db.execute(
-        "SELECT session_key, transcript_id, reply_conv, step FROM turn WHERE turn_id=? AND epoch=? AND state='running'",
+        "SELECT transcript_id, step FROM turn WHERE turn_id=? AND epoch=? AND state='running'",
         (run.turn_id, run.attempt),
     ).fetchone()
     if found is None:
         raise StaleRun(f"turn {run.turn_id} is not run {run.attempt}'s any more")
-    return found[0], found[1], found[2], found[3]
+    return found[0], found[1]
 
 
 def append_entry(

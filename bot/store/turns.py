@@ -59,7 +59,7 @@ class Turns(Claims):
         usage: of the whole turn so far. A message without parts leaves no line.
         """
         now = self._now()
-        _, transcript_id, _, step = rows.check_epoch(db, run)
+        transcript_id, step = rows.check_epoch(db, run)
         step += 1
         entries = []
         if message.parts:
@@ -88,7 +88,7 @@ class Turns(Claims):
     @transaction
     def note(self, db: sqlite3.Connection, run: RunRef, text: Message) -> Entry:
         """Add a note of the service to the transcript, for the model to read."""
-        _, transcript_id, _, step = rows.check_epoch(db, run)
+        transcript_id, step = rows.check_epoch(db, run)
         return rows.append_entry(db, transcript_id, "note", text, run.turn_id, step)
 
     @transaction
@@ -126,7 +126,7 @@ class Turns(Claims):
 
         Returns the lines written.
         """
-        _, transcript_id, _, step = rows.check_epoch(db, run)
+        transcript_id, step = rows.check_epoch(db, run)
         lines = []
         for call in results:
             result, state = call.result, call.state
@@ -148,7 +148,7 @@ class Turns(Claims):
         Nothing is written when nothing had been planned.
         """
         now = self._now()
-        _, transcript_id, _, step = rows.check_epoch(db, run)
+        transcript_id, step = rows.check_epoch(db, run)
         rows.keep_events(db, events)
         return repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
 
@@ -170,7 +170,7 @@ class Turns(Claims):
         Returns what is to be delivered, the events of the repair, and the end.
         """
         now = self._now()
-        _, transcript_id, _, step = rows.check_epoch(db, run)
+        transcript_id, step = rows.check_epoch(db, run)
         rows.keep_events(db, events)
         closed = repair.close_run(db, run.turn_id, transcript_id, step, now)
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
@@ -185,7 +185,7 @@ class Turns(Claims):
         """
         now = self._now()
         try:
-            _, transcript_id, _, step = rows.check_epoch(db, run)
+            transcript_id, step = rows.check_epoch(db, run)
         except StaleRun:
             return ()
         return repair.requeue(db, run.turn_id, transcript_id, step, now, now if until is None else until)
