@@ -117,7 +117,6 @@ class Claims(Subject):
         return Turn(
             run=run,
             kind=TurnKind(kind),
-            session_key=session_key,
             transcript_id=transcript_id,
             message=message,
             conv_id=conv_id,

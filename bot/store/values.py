@@ -7,7 +7,7 @@ from typing import Literal
 
 from agent.events import AgentStart, KeptEvent, RunRef
 from agent.message import Entry, Usage
-from channels.message import ChatMoved, InboundMessage, Origin, Place, UnreadEvent
+from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
 from channels.outgoing import Action
 
 
@@ -80,7 +80,6 @@ class Turn:
 
     run: RunRef
     kind: TurnKind
-    session_key: str
     transcript_id: str
     message: InboundMessage
     conv_id: int
@@ -100,14 +99,9 @@ class Turn:
         return self.run.turn_id
 
     @property
-    def attempt(self) -> int:
-        """From 1; raised at each claim."""
-        return self.run.attempt
-
-    @property
-    def origin(self) -> Origin:
-        """Where the message came from."""
-        return self.message.origin
+    def session_key(self) -> str:
+        """The session it belongs to."""
+        return self.run.session_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

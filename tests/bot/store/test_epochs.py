@@ -80,7 +80,7 @@ async def test_a_stale_run_is_refused_and_changes_nothing(tmp_path: Path, name: 
         stale = await asking(store)
         await store.turns.release(stale)
         present = await claim(store)
-        assert (present.turn_id, present.attempt) == (stale.turn_id, 2)
+        assert (present.turn_id, present.run.attempt) == (stale.turn_id, 2)
         await refuses(store, tmp_path, name, stale)
         assert await store.turns.claim(KEY, "test/model") is None, "it still runs"
         await WRITES[name](store.turns, present.run)
