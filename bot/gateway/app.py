@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from agent.events import first_and_last
 from bot.agent_api import AgentApi
 from bot.bus import EventBus
 from bot.gateway import console_stream
@@ -70,7 +71,7 @@ class Routes:
             caller(request).check_session(key)
         if run_id is not None:
             seen_by(caller(request), await self._served.api.turn(run_id))
-        if run_id is not None and last_id == f"{run_id}/end":
+        if run_id is not None and last_id == first_and_last(run_id)[1]:
             return Response(status_code=204)  # tells an EventSource that there is nothing to come back for
         wanted = Filter(key, run_id, caller(request).sessions, caller(request) is not Caller.PERSON)
         return EventStreamResponse(self._streams.chunks(wanted, read_id(last_id) if last_id else None))
