@@ -13,7 +13,7 @@ from bot.runs.contexts import Contexts
 from bot.runs.journal import Dependencies, RunJournal
 from bot.runs.specs import Specs
 from bot.runs.typing import Typing
-from bot.store.errors import StaleRun, StoreUnavailable
+from bot.store.errors import StaleRun, StoreUnavailable, once_available
 from bot.store.values import Turn
 
 log = structlog.get_logger()
@@ -103,12 +103,8 @@ class TurnRunner:
         log.error("the store cannot write; the run waits", turn=turn.turn_id)
         since = self._clock.now()
         try:
-            while True:
-                await self._clock.sleep(PAUSE)
-                try:
-                    return await self._release(turn, since)
-                except StoreUnavailable:
-                    continue
+            await self._clock.sleep(PAUSE)
+            await once_available(lambda: self._release(turn, since), lambda _: self._clock.sleep(PAUSE))
         except asyncio.CancelledError:
             await self.give_back(turn, since)
             raise
