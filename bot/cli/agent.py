@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from agent.events import AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate
 from agent.text import well_formed
-from bot.cli.local import FAILED, USAGE, carry_out, service
+from bot.cli.local import FAILED, USAGE, carry_out, complain, service
 from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
 from bot.cli.terminal.safe_text import clean
 from bot.cli.terminal.standard_input import LARGEST, whole
@@ -50,7 +50,7 @@ def main(
     try:
         text = _text(message)
     except _NothingToSay as error:
-        _say(str(error))
+        complain(str(error))
         return USAGE
 
     async def work(config: Config) -> int:
@@ -59,7 +59,7 @@ def main(
             try:
                 answering = (await client.status()).model if model else ""
                 if model and answering != ("offline/offline" if model == "offline" else model):
-                    _say(f"The service that runs answers with {answering}; stop it, or leave --model out.")
+                    complain(f"The service that runs answers with {answering}; stop it, or leave --model out.")
                     return USAGE
                 words = None if as_json else _Words()
                 run = await _one_turn(client, text, session or f"cli-{uuid4().hex}", timeout, words)
@@ -81,7 +81,7 @@ def _text(message: str | None) -> str:
     else:
         piped, message = whole(), ""
     if piped is None:
-        _say(f"Nothing came on standard input for {_PATIENCE:g} s; going on without it. `-m -` waits for it.")
+        complain(f"Nothing came on standard input for {_PATIENCE:g} s; going on without it. `-m -` waits for it.")
     elif len(piped) > LARGEST:
         raise _NothingToSay(f"Standard input has more than {LARGEST:,} bytes, which no message may have.")
     parts = (message or "", (piped or b"").decode(errors="replace").rstrip())
@@ -155,7 +155,7 @@ class _Words:
         match event:
             case MessageStart():
                 if self._open:
-                    _say("\n(The answer broke off, and goes on.)")
+                    complain("\n(The answer broke off, and goes on.)")
                 self._open, self._blank = "", ""
             case MessageUpdate(part="text") if self._open is not None:
                 self._write(event.delta)
@@ -202,18 +202,14 @@ def _report(run: RunView, words: _Words | None) -> int:
     else:
         words.end(run.text)
     if not run.ended:
-        _say(f"Not finished in time; run {run.run_id} goes on.")
+        complain(f"Not finished in time; run {run.run_id} goes on.")
         return TIMED_OUT
     if run.status in _ANSWERED:
         return 0
     if run.status == "aborted":
-        _say("The run was stopped.")
+        complain("The run was stopped.")
     elif run.error is not None:
         for cause in (run.error["message"], run.error.get("detail", "")):
             if cause not in run.text:
-                _say(cause)
+                complain(cause)
     return FAILED
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201

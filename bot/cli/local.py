@@ -41,12 +41,12 @@ def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         return 0
     except Rejected as error:
-        _complain(str(error))
+        complain(str(error))
         return USAGE if error.status in (413, 422) else FAILED
     except Unreachable:
-        _complain("The service has gone away. What it had accepted is answered when it is back.")
+        complain("The service has gone away. What it had accepted is answered when it is back.")
     except _cannot_start() as error:
-        _complain(f"Hark cannot start: {error}")
+        complain(f"Hark cannot start: {error}")
     except KeyboardInterrupt:
         return INTERRUPTED
     except asyncio.CancelledError:
@@ -61,19 +61,13 @@ async def service(config: Config) -> AsyncIterator[Path]:
     if await answers(socket):
         yield socket
         return
-    from bot.cli.run import LOG_FILE, secrets
-    from bot.cli.shield import shield
+    from bot.cli.run import prepare
     from bot.store.errors import StateLocked
-    from bot.telemetry.logs import set_up
-    from bot.telemetry.redact import Redactor
     from bot.wiring import Surroundings, build
 
     begun = is_begun(config)
-    config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     environ = dict(os.environ)
-    known = secrets(config, environ)
-    shield(known)
-    set_up(Redactor(known), config.state / LOG_FILE)
+    prepare(config, environ, log_to_file=True)
     # nobody waits at the end: what runs then is taken up again by the next service
     at_once = config.model_copy(update={"agent": config.agent.model_copy(update={"drain_seconds": 0.0})})
     for left in reversed(range(_TRIES)):
@@ -90,7 +84,7 @@ async def service(config: Config) -> AsyncIterator[Path]:
     try:
         await own.start()
         if not begun:
-            _complain(beginning(config))
+            complain(beginning(config))
         yield socket
     finally:
         await _to_the_end(own.close())
@@ -154,5 +148,6 @@ async def _to_the_end(closing: Coroutine[None, None, None]) -> None:
         raise asyncio.CancelledError
 
 
-def _complain(text: str) -> None:
+def complain(text: str) -> None:
+    """Say it on standard error."""
     print(text, file=sys.stderr)  # noqa: T201

@@ -44,16 +44,21 @@ def main(config_path: Path | None) -> int:
     from bot.gateway.server import GatewayError
 
     try:
-        config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        known = secrets(config, environ)
-        shield(known)
-        set_up(Redactor(known), config.state / LOG_FILE if interactive else None)
+        prepare(config, environ, log_to_file=interactive)
         return asyncio.run(_run(config, config_path, interactive, environ))
     except (StateLocked, StoreTooNew, GatewayError) as error:
         print(error, file=sys.stderr)  # noqa: T201
     except (OSError, sqlite3.Error) as error:
         print(f"Hark cannot start: {error}", file=sys.stderr)  # noqa: T201
     return FAILED
+
+
+def prepare(config: Config, environ: Mapping[str, str], *, log_to_file: bool) -> None:
+    """Make the state directory, hide this process's secrets and begin the log, in that order. Raises OSError."""
+    config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    known = secrets(config, environ)
+    shield(known)
+    set_up(Redactor(known), config.state / LOG_FILE if log_to_file else None)
 
 
 def secrets(config: Config, environ: Mapping[str, str]) -> list[str]:

@@ -64,7 +64,7 @@ FAULTS = (
     Fault(
         "secrets/the-service-is-not-shielded",
         "bot/cli/run.py",
-        "        shield(known)\n",
+        "    shield(known)\n",
         "",
         ("tests/bot/cli/test_shield.py::test_a_running_service_shows_no_secret",),
     ),
