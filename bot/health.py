@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bot import wording
 from bot.accounts import Account, twins
-from bot.store.salvage import Salvage
+from bot.persistence.values import Salvage
 from channels.base import Health, HealthState
 
 

@@ -14,11 +14,11 @@ import structlog
 from bot import wording
 from bot.accounts import is_of
 from bot.clock import Clock
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned
 from bot.replies import notice
-from bot.store.errors import StoreUnavailable
 from bot.store.outbox import REFUSED
 from bot.store.store import Store
-from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place

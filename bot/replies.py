@@ -6,7 +6,7 @@ answer is cut, only planned blocks count (promise 2).
 
 from collections.abc import Callable, Sequence
 
-from bot.store.values import Planned
+from bot.persistence.values import Planned
 from channels.base import Channel
 from channels.outgoing import ReplyBlock
 from channels.settings import Streaming

@@ -25,11 +25,11 @@ from bot.commands.answers import CommandRunner
 from bot.health import Report, report
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
+from bot.persistence.errors import StoreUnavailable, once_available
+from bot.persistence.values import Planned
 from bot.replies import notice
 from bot.runs.lanes import Lanes
-from bot.store.errors import StoreUnavailable, once_available
 from bot.store.store import Store
-from bot.store.values import Planned
 from channels.base import Channel
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has

@@ -31,12 +31,13 @@ from bot.health import Report
 from bot.inbound.access import is_owner, refusal
 from bot.inbound.pipeline import Pipeline, Routing
 from bot.outbox import Outbox
+from bot.persistence.errors import StoreUnavailable
 from bot.runs.journal import Dependencies
 from bot.runs.lanes import Lanes
 from bot.runs.runner import TurnRunner
 from bot.runs.specs import PromptParts, Specs
 from bot.service import Parts, Service
-from bot.store.errors import StoreUnavailable, passes
+from bot.store.sqlite_errors import passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.base import Channel, Times

@@ -1,8 +1,7 @@
 """What people are told: every plain sentence of the service in one place, for tone and so that nothing leaks."""
 
 from agent.errors import ErrorKind
-from bot.store.salvage import Salvage
-from bot.store.values import DeliveryState, LostDelivery
+from bot.persistence.values import DeliveryState, LostDelivery, Salvage
 from channels.message import Place
 
 _MODEL_ERRORS = {

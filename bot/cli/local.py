@@ -62,7 +62,7 @@ async def service(config: Config) -> AsyncIterator[Path]:
         yield socket
         return
     from bot.cli.run import prepare
-    from bot.store.errors import StateLocked
+    from bot.persistence.errors import StateLocked
     from bot.wiring import Surroundings, build
 
     begun = is_begun(config)
@@ -108,7 +108,7 @@ async def answers(socket: Path) -> bool:
 def _cannot_start() -> tuple[type[Exception], ...]:
     """What keeps a service from starting; asked for only when something has failed, so imports cost nothing before."""
     from bot.gateway.server import GatewayError
-    from bot.store.errors import StoreError
+    from bot.persistence.errors import StoreError
 
     return GatewayError, StoreError, sqlite3.Error, OSError
 

@@ -23,7 +23,7 @@ from bot.config.choose_model import environment_secrets
 from bot.config.load import load
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
-from bot.store.errors import StateLocked, StoreTooNew, StoreUnavailable
+from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
 from bot.telemetry.logs import set_up
 from bot.telemetry.redact import Redactor, mask_url
 

@@ -10,12 +10,11 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.registry import Call, Effect, Registry, Say
 from bot.outbox import Outbox
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import CommandKept, Planned, Stopped
 from bot.replies import notice
 from bot.runs.lanes import Lanes
-from bot.store.commands import CommandKept
-from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
-from bot.store.values import Planned, Stopped
 from channels.message import InboundMessage
 
 log = structlog.get_logger()

@@ -17,7 +17,7 @@ from bot.gateway.answers import HttpProblem, answer, moment, unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.views import RunView
 from bot.inbound.access import OWNER, PERSON
-from bot.store.values import TurnState, TurnView
+from bot.persistence.values import TurnState, TurnView
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place
 from channels.session_key import console_key, http_key, parse

@@ -21,7 +21,7 @@ from bot.gateway.event_stream import EventStreams, Filter
 from bot.gateway.sse import EventStreamResponse, read_id
 from bot.gateway.views import ChannelView, ReadinessView, StatusView
 from bot.health import Report
-from bot.store.errors import StoreUnavailable
+from bot.persistence.errors import StoreUnavailable
 from bot.store.reads import Reads
 from channels.console.adapter import ConsoleChannel
 

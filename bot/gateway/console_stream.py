@@ -13,9 +13,9 @@ from agent.events import AgentEvent, AgentStart
 from bot.bus import EventBus, Subscription, UpdateEvent
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
+from bot.persistence.values import Exchange
 from bot.store import codec
 from bot.store.reads import Reads
-from bot.store.views import Exchange
 from channels.console.adapter import ConsoleBlock, ConsoleChannel, ConsoleQuestion
 from channels.session_key import console_key
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agent.message import Usage
-from bot.store.values import LostDelivery
+from bot.persistence.values import LostDelivery
 
 OPEN = ("queued", "running", "waiting_approval")
 """States of a run that has not ended."""

@@ -14,10 +14,10 @@ from agent.text import well_formed
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
 from bot.outbox import Outbox
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh
 from bot.runs.lanes import Lanes
-from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
-from bot.store.values import Accepted, AcceptedMessage, Duplicate, Fresh
 from channels.base import Mark, NotAccepted
 from channels.message import BACKGROUND, CLAIMED, ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
 

@@ -29,11 +29,11 @@ from bot import wording
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.outbox import Outbox
+from bot.persistence.errors import StaleRun
+from bot.persistence.values import Planned, Turn
 from bot.replies import Replies, notice
 from bot.runs.typing import Typing
-from bot.store.errors import StaleRun
 from bot.store.store import Store
-from bot.store.values import Planned, Turn
 from channels.message import ChatKind, InboundMessage
 
 P = ParamSpec("P")

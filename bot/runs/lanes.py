@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import structlog
 
 from bot.clock import Clock
+from bot.persistence.errors import StoreUnavailable
 from bot.runs.journal import RunJournal
 from bot.runs.runner import PAUSE, TurnRunner
-from bot.store.errors import StoreUnavailable
 from bot.store.store import Store
 
 log = structlog.get_logger()

@@ -8,13 +8,13 @@ import structlog
 from agent.errors import RunLost
 from agent.events import Outcome
 from agent.runner import Runner
+from bot.persistence.errors import StaleRun, StoreUnavailable, once_available
+from bot.persistence.values import Turn
 from bot.replies import Replies
 from bot.runs.contexts import Contexts
 from bot.runs.journal import Dependencies, RunJournal
 from bot.runs.specs import Specs
 from bot.runs.typing import Typing
-from bot.store.errors import StaleRun, StoreUnavailable, once_available
-from bot.store.values import Turn
 
 log = structlog.get_logger()
 

@@ -15,8 +15,8 @@ from agent.workspace_files import load as load_files
 from bot.accounts import Accounts
 from bot.clock import Clock
 from bot.inbound.access import is_trusted
+from bot.persistence.values import Turn
 from bot.store.store import Store
-from bot.store.values import Turn
 from channels.settings import Streaming
 
 # A program wants the answer in one piece, and nothing is said before it is whole.

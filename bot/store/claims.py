@@ -9,12 +9,12 @@ from collections.abc import Callable
 from agent.events import AgentStart, Outcome
 from agent.message import Entry, Message
 from bot.clock import Clock
+from bot.persistence.values import Turn, TurnKind
 from bot.store import codec, repair, rows
 from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.subject import Subject, transaction
-from bot.store.values import Turn, TurnKind
 from bot.store.writer import Writer
 from channels.message import InboundMessage
 

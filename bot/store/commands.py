@@ -2,30 +2,19 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from agent.events import AgentEnd, KeptEvent, Outcome
+from agent.events import KeptEvent, Outcome
 from agent.message import Message, Text
+from bot.persistence.values import CommandKept, PlanIn, Planned, Stopped
 from bot.store import repair, rows
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN
 from bot.store.subject import Subject, transaction
-from bot.store.values import Delivery, PlanIn, Planned, Stopped
 
 STOP_NOTE = "(The person stopped this turn.)"
 
 Reply = Callable[[Stopped], Sequence[Planned]]
 """Makes the answer to a command from what it did."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommandKept:
-    """What a command did, and what is to be delivered. end: of the command's own turn, where HTTP asked for one."""
-
-    stopped: Stopped
-    conv_id: int
-    deliveries: tuple[Delivery, ...]
-    end: AgentEnd | None = None
 
 
 class Commands(Subject):

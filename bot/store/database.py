@@ -16,7 +16,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import aiosqlite
 
-from bot.store.errors import StateLocked, StoreTooNew, StoreUnavailable, is_about_file, is_damage, passes
+from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
+from bot.store.sqlite_errors import is_about_file, is_damage, passes
 
 P = ParamSpec("P")
 T = TypeVar("T")

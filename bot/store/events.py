@@ -2,22 +2,12 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agent.events import first_and_last
+from bot.persistence.values import StoredEvent
 from bot.store.subject import Subject, query
 
 _EVENTS = "SELECT seq, event_id, json_extract(body, '$.type'), body FROM event"
-
-
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
-    """A kept agent event. seq: order of storing; body: its JSON."""
-
-    seq: int
-    event_id: str
-    type: str
-    body: str
 
 
 class Events(Subject):

@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh
 from bot.store import codec, rows
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.subject import Subject, query, transaction
-from bot.store.values import Accepted, AcceptedMessage, Duplicate, Fresh
 from channels.base import Mark
 from channels.message import ChatMoved, InboundKind, InboundMessage, UnreadEvent
 

@@ -7,11 +7,11 @@ outcome the platform never told is settled by the channel's rule.
 import sqlite3
 from collections.abc import Sequence
 
+from bot.persistence.values import Delivery, DeliveryState, OwnerNotice
 from bot.store import rows
 from bot.store.inbox import move_chat
 from bot.store.indexes import OPEN_DELIVERY
 from bot.store.subject import Subject, query, transaction
-from bot.store.values import Delivery, DeliveryState, OwnerNotice
 from channels.message import ChatMoved, Place
 from channels.outgoing import Moved, NotSent, Refused, SendResult, Sent, Unknown
 

@@ -5,31 +5,14 @@ One transaction per turn. Twice the same turn in a crash is the end of it: a pla
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from agent.events import Outcome
+from bot.persistence.values import CutTurn, Leftover, PlanIn, Planned
 from bot.store import repair, rows
 from bot.store.indexes import HELD_TURN, WITH_PROCESS
 from bot.store.subject import Subject, query, transaction
-from bot.store.values import PlanIn, Planned
 
 CRASHES = 2
-
-
-@dataclass(frozen=True, slots=True)
-class CutTurn:
-    """A turn that was running when the process died."""
-
-    turn_id: str
-    channel: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leftover:
-    """A process that a crash left behind: ended only if both pid and start time are the same."""
-
-    pid: int
-    started: str
 
 
 class Recovery(Subject):

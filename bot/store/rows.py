@@ -7,10 +7,10 @@ from typing import Any
 from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
 from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
+from bot.persistence.errors import StaleRun
+from bot.persistence.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, TurnState
 from bot.store import codec
-from bot.store.errors import StaleRun
 from bot.store.indexes import OPEN_DELIVERY
-from bot.store.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, TurnState
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
 from channels.outgoing import Action
 

@@ -9,12 +9,13 @@ import contextlib
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import Salvage
 from bot.store.database import APPLICATION, FILE, PAGE_SIZE, forgiving, migrate, migrations, version_of
-from bot.store.errors import StoreUnavailable, is_damage, passes
+from bot.store.sqlite_errors import is_damage, passes
 
 _HEADER = 100
 """Bytes of the header of a database file."""
@@ -28,20 +29,6 @@ _HINTS = {"kv": "SELECT DISTINCT channel || ':' || account FROM conversation"}
 """Keys of rows that no other table names in a column of that name."""
 
 Row = tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Salvage:
-    """What was found wrong, where the damaged file is, rows recovered per table, and when (milliseconds).
-
-    lost: tables that could not be read to their end.
-    """
-
-    problem: str
-    kept_as: Path
-    rows: dict[str, int]
-    at: int
-    lost: tuple[str, ...] = ()
 
 
 def check(directory: Path, now: int, *, thorough: bool = True) -> Salvage | None:

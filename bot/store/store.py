@@ -5,17 +5,19 @@ import sqlite3
 from pathlib import Path
 
 from bot.clock import Clock
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import Salvage
 from bot.store import rows
 from bot.store.claims import Compose
 from bot.store.commands import Commands
 from bot.store.database import Database, take_mark
-from bot.store.errors import StoreUnavailable, is_damage
 from bot.store.inbox import Inbox
 from bot.store.outbox import Deliveries
 from bot.store.prune import prune
 from bot.store.reads import Reads
 from bot.store.recovery import Recovery
-from bot.store.salvage import Salvage, check
+from bot.store.salvage import check
+from bot.store.sqlite_errors import is_damage
 from bot.store.turns import Turns
 from bot.store.writer import CommitProbe, Writer
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, EntryKind, Message, ToolCall, Usage
+from bot.persistence.errors import StaleRun
+from bot.persistence.values import Delivery, PlanIn, Planned
 from bot.store import codec, repair, rows
 from bot.store.claims import Claims
-from bot.store.errors import StaleRun
 from bot.store.subject import transaction
-from bot.store.values import Delivery, PlanIn, Planned
 
 
 class Turns(Claims):

@@ -2,36 +2,13 @@
 
 import sqlite3
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from bot.persistence.values import DeliveryState, Exchange, LostDelivery, Totals, TurnState, TurnView
 from bot.store import codec, rows
 from bot.store.indexes import CUT_ANSWER, FAILED_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN
 from bot.store.subject import Subject, query
-from bot.store.values import DeliveryState, LostDelivery, TurnState, TurnView
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """A message and what was delivered of its answer so far. event_key: of the message."""
-
-    event_key: str
-    question: str
-    answer: str
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What a store holds. used_at: milliseconds, None when there is no session; begun: turns that run or go on."""
-
-    sessions: int
-    used_at: int | None
-    begun: int
-    waiting: int
-    undelivered: int
-    failed_deliveries: int
-    uncertain_deliveries: int
 
 
 def look(file: Path) -> Totals:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from bot.persistence.errors import StoreUnavailable
 from bot.store.database import Database
-from bot.store.errors import StoreUnavailable, is_about_file
+from bot.store.sqlite_errors import is_about_file
 
 T = TypeVar("T")
 CommitProbe = Callable[[Literal["before", "after"]], None]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.agent_api import IdempotencyConflict, Submission
-from bot.store.values import TurnState, TurnView
+from bot.persistence.values import TurnState, TurnView
 from channels.message import ChatKind, Place
 from channels.session_key import http_key
 from tests.service import Hark, running, session_of

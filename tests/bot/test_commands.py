@@ -9,7 +9,7 @@ from agent.events import AgentEnd, Outcome, ToolExecutionStart
 from agent.message import Entry
 from bot import wording
 from bot.agent_api import Submission
-from bot.store.values import TurnState, TurnView
+from bot.persistence.values import TurnState, TurnView
 from channels.message import ChatKind, Place
 from channels.outgoing import Outgoing, SendResult, Sent
 from channels.session_key import http_key

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot import service
-from bot.store.values import PlanIn, Planned
+from bot.persistence.values import PlanIn, Planned
 from channels.outgoing import NotSent, Outgoing, SendResult, Sent
 from tests.bot.store.opened import accept, claim, opened
 from tests.service import Hark, running, session_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.health import report
-from bot.store.salvage import Salvage
+from bot.persistence.values import Salvage
 from channels.base import Health, HealthState
 from tests.service import running
 

@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 
 from agent.events import Outcome, ToolExecutionStart
 from bot import wording
+from bot.persistence.values import AcceptedMessage
 from bot.runs import lanes
 from bot.service import PROBE_EVERY, SWEEP_EVERY
-from bot.store.values import AcceptedMessage
 from channels.message import InboundKind
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, ScriptedTool, running, session_of, starts

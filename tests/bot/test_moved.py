@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.values import Planned
+from bot.persistence.values import Planned
 from channels.message import ChatMoved, InboundKind
 from channels.outgoing import Moved, NotSent, Outgoing, SendResult, Sent
 from tests.bot.store.opened import accept, opened

@@ -9,8 +9,8 @@ from typing import Any
 
 from bot.clock import Clock
 from bot.outbox import Outbox
+from bot.persistence.values import Planned
 from bot.store.store import Store
-from bot.store.values import Planned
 from channels.message import InboundKind
 from channels.outgoing import Outgoing, SendResult, Sent
 from tests.bot.store.opened import accept, message, opened

@@ -7,9 +7,9 @@ import pytest
 
 from agent.events import AgentStart, ToolExecutionEnd
 from agent.runner import Runner
+from bot.persistence.values import Turn, TurnKind
 from bot.runs import runner
 from bot.runs.specs import Specs
-from bot.store.values import Turn, TurnKind
 from channels.message import InboundKind
 from tests.scripted_model import ScriptedModel
 from tests.service import ScriptedTool, running, session_of

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from bot.persistence.values import AcceptedMessage, Duplicate, Planned
 from bot.service import SWEEP_EVERY
-from bot.store.values import AcceptedMessage, Duplicate, Planned
 from channels.message import InboundKind
 from tests.service import Hark, running, session_of
 

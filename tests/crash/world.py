@@ -18,8 +18,8 @@ from bot.agent_api import AgentApi, Submission
 from bot.clock import Clock
 from bot.config.channels import Channels
 from bot.config.model import Agent, Config
+from bot.persistence.values import TurnView
 from bot.service import Service
-from bot.store.values import TurnView
 from bot.wiring import Surroundings, build
 from channels.console.adapter import ConsoleBlock, ConsoleChannel
 from channels.console.settings import Console

@@ -126,7 +126,7 @@ FAULTS = (
     ),
     Fault(
         "store/a-full-disk-ends-the-start",
-        "bot/store/errors.py",
+        "bot/store/sqlite_errors.py",
         "return code_of(error) in _PASSING",
         "return False",
         ("tests/bot/cli/test_full_disk.py::test_the_service_waits_red_and_goes_on_by_itself",),

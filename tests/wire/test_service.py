@@ -16,8 +16,8 @@ import pytest
 
 from bot.clock import Clock
 from bot.config.model import Config
+from bot.persistence.values import LostDelivery
 from bot.service import Service
-from bot.store.values import LostDelivery
 from bot.wiring import Surroundings, build
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times

@@ -15,8 +15,8 @@ from agent.message import Message, Part, Text, ToolCall, Usage
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta, ThinkingLevel
 from bot.config.model import Agent, Config, Gateway, Tools
 from bot.gateway.server import Gateway as Server
+from bot.persistence.errors import StoreUnavailable
 from bot.service import Service
-from bot.store.errors import StoreUnavailable
 from bot.wiring import SOCKET, Surroundings, build
 
 TOKEN = "s3cret-of-the-house"

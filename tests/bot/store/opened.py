@@ -10,8 +10,8 @@ from typing import Any
 
 from agent.message import Message, Text
 from bot.clock import Clock
+from bot.persistence.values import AcceptedMessage, Duplicate, Turn
 from bot.store.store import Store
-from bot.store.values import AcceptedMessage, Duplicate, Turn
 from bot.store.writer import CommitProbe
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.store.values import Planned, Stopped, TurnState
+from bot.persistence.values import Planned, Stopped, TurnState
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, accept, claim, message, opened, rows
 

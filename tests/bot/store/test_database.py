@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.errors import StateLocked, StoreTooNew, StoreUnavailable
+from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
 from tests.bot.store.opened import KEY, accept, opened
 
 _HOLD = """

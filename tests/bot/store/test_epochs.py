@@ -9,10 +9,10 @@ import pytest
 from agent.events import Outcome, RunRef
 from agent.journal import CallResult
 from agent.message import Message, Text, ToolCall, ToolResult, Usage
-from bot.store.errors import StaleRun
+from bot.persistence.errors import StaleRun
+from bot.persistence.values import PlanIn, Planned
 from bot.store.store import Store
 from bot.store.turns import Turns
-from bot.store.values import PlanIn, Planned
 from tests.bot.store.opened import KEY, accept, claim, opened, rows
 
 WORDS = Message("assistant", (Text("words of nobody"),))

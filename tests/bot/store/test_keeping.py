@@ -8,9 +8,9 @@ from typing import Any
 from agent.events import Outcome
 from agent.message import Message, Text, Usage
 from bot.clock import Clock
+from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, PlanIn, Planned
 from bot.store.prune import DAY
 from bot.store.store import Store
-from bot.store.values import AcceptedMessage, Duplicate, Fresh, PlanIn, Planned
 from channels.base import Mark
 from channels.message import ChatKind, InboundKind, Place, UnreadEvent
 from tests.bot.store.opened import KEY, accept, claim, message, opened

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from agent.message import Message, Text
+from bot.persistence.errors import StoreTooNew
+from bot.persistence.values import PlanIn, Planned
 from bot.store import codec, database
 from bot.store.database import migrations
-from bot.store.errors import StoreTooNew
 from bot.store.salvage import check
-from bot.store.values import PlanIn, Planned
 from tests.bot.store.opened import KEY, accept, claim, message, opened
 
 NEWEST = len(migrations())

@@ -7,8 +7,8 @@ import pytest
 from agent.events import Outcome, ToolExecutionStart
 from agent.message import Message, Text, ToolCall, Usage
 from bot.clock import Clock
+from bot.persistence.values import PlanIn, Planned, Turn
 from bot.store.store import Store
-from bot.store.values import PlanIn, Planned, Turn
 from tests.bot.store.opened import accept, claim, opened
 
 

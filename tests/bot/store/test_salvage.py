@@ -15,11 +15,11 @@ import pytest
 
 from agent.events import Outcome
 from agent.message import Message, Text, ToolCall, Usage
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import AcceptedMessage, PlanIn, Planned, Salvage
 from bot.store import codec
 from bot.store.database import CLEAN, migrate
-from bot.store.errors import StoreUnavailable
-from bot.store.salvage import Salvage, check
-from bot.store.values import AcceptedMessage, PlanIn, Planned
+from bot.store.salvage import check
 from channels.base import Mark
 from tests.bot.store.opened import KEY, accept, claim, message, opened, rows
 

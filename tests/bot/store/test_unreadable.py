@@ -11,8 +11,8 @@ from agent.context import Context
 from agent.events import Outcome
 from agent.journal import CallResult
 from agent.message import Message, Text, ToolCall, ToolResult, Usage
+from bot.persistence.values import AcceptedMessage, PlanIn, Turn, TurnState
 from bot.store.store import Store
-from bot.store.values import AcceptedMessage, PlanIn, Turn, TurnState
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, accept, claim, message, opened
 

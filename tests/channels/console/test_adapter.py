@@ -9,9 +9,9 @@ import pytest
 from agent.message import Message, Text
 from bot.clock import Clock
 from bot.outbox import Outbox
+from bot.persistence.values import AcceptedMessage, Fresh
 from bot.replies import notice
 from bot.store.store import Store
-from bot.store.values import AcceptedMessage, Fresh
 from channels.base import HealthState
 from channels.console.adapter import ConsoleBlock, ConsoleChannel
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place

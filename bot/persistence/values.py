@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Literal
 
-from agent.events import AgentStart, KeptEvent, RunRef
+from agent.events import AgentEnd, AgentStart, KeptEvent, RunRef
 from agent.message import Entry, Usage
 from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
 from channels.outgoing import Action
@@ -215,3 +216,75 @@ class TurnView:
     accepted_at: int
     started_at: int | None
     ended_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """What was found wrong, where the damaged file is, rows recovered per table, and when (milliseconds).
+
+    lost: tables that could not be read to their end.
+    """
+
+    problem: str
+    kept_as: Path
+    rows: dict[str, int]
+    at: int
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """A kept agent event. seq: order of storing; body: its JSON."""
+
+    seq: int
+    event_id: str
+    type: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A message and what was delivered of its answer so far. event_key: of the message."""
+
+    event_key: str
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a store holds. used_at: milliseconds, None when there is no session; begun: turns that run or go on."""
+
+    sessions: int
+    used_at: int | None
+    begun: int
+    waiting: int
+    undelivered: int
+    failed_deliveries: int
+    uncertain_deliveries: int
+
+
+@dataclass(frozen=True, slots=True)
+class CutTurn:
+    """A turn that was running when the process died."""
+
+    turn_id: str
+    channel: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """A process that a crash left behind: ended only if both pid and start time are the same."""
+
+    pid: int
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandKept:
+    """What a command did, and what is to be delivered. end: of the command's own turn, where HTTP asked for one."""
+
+    stopped: Stopped
+    conv_id: int
+    deliveries: tuple[Delivery, ...]
+    end: AgentEnd | None = None
