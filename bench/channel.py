@@ -8,7 +8,7 @@ from bench.model import Asked, question
 from bench.model_server import LAST_WORD
 from channels.base import Capabilities, Health, HealthState, Sink
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from channels.outgoing import Outgoing, SendResult, Sent
+from channels.outgoing import Delivery, SendResult, Sent
 
 
 class BenchChannel:
@@ -48,15 +48,15 @@ class BenchChannel:
         await self._sink.accept([message], None)
         return Asked(number, sent, await answered)
 
-    async def send(self, outgoing: Outgoing) -> SendResult:
+    async def send(self, delivery: Delivery) -> SendResult:
         """The platform call: when it brings the end of an answer, the question is answered."""
         at = time.monotonic()
-        waiting = self._waiting.get(outgoing.place.chat)
-        if LAST_WORD in outgoing.body and waiting is not None and not waiting.done():
+        waiting = self._waiting.get(delivery.place.chat)
+        if LAST_WORD in delivery.body and waiting is not None and not waiting.done():
             waiting.set_result(at)
-        return Sent(str(outgoing.delivery_id))
+        return Sent(str(delivery.delivery_id))
 
-    async def settle(self, outgoing: Outgoing) -> SendResult:
+    async def settle(self, delivery: Delivery) -> SendResult:
         """See Channel. It takes everything, so what it was sent arrived."""
         return Sent()
 

@@ -14,15 +14,15 @@ import structlog
 from bot import wording
 from bot.accounts import is_of
 from bot.clock import Clock
-from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned
+from bot.persistence.errors import StoreUnavailable, once_available
+from bot.persistence.values import OwnerNotice, PlanIn
 from bot.replies import notice
 from bot.store.outbox import REFUSED
 from bot.store.store import Store
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
-from channels.message import ChatKind, Place
-from channels.outgoing import Moved, NotSent, Outgoing, Refused, SendResult, Unknown
+from channels.message import Place
+from channels.outgoing import Delivery, DeliveryState, Moved, NotSent, Planned, Refused, SendResult, Unknown
 
 log = structlog.get_logger()
 
@@ -34,14 +34,15 @@ _PAUSE = 1.0
 class _Conversation:
     """One that is reserved or being served; task: None while it is reserved.
 
-    more: something was planned meanwhile. calling: a call is under way, and nothing may come between it and the store
-    of its outcome. waiting: for its channel, for as long as that takes.
+    begun: stored as `sending` already, to be sent first. more: something was planned meanwhile. calling: a call is
+    under way, and nothing may come between it and the store of its outcome. waiting: for its channel, for as long as
+    that takes.
     """
 
     channel: Channel
     conv_id: int
-    place: Place
     task: "asyncio.Task[None] | None" = None
+    begun: Delivery | None = None
     more: bool = False
     calling: bool = False
     waiting: bool = False
@@ -92,29 +93,30 @@ class Outbox:
     @contextlib.contextmanager
     def planning(self, conv_id: int, place: Place, blocks: Sequence[Planned]) -> Iterator[PlanIn]:
         """While blocks are being stored: an idle conversation and its rate limit are taken, so that the first may be
-        stored as `sending` at once. What was stored, and is named in `deliveries`, is sent at the end."""
-        where = PlanIn(conv_id, bool(blocks) and self._reserve(conv_id, place))
+        stored as `sending` at once. What was stored is to be handed to `send` before this ends."""
+        reserved = self._reserve(conv_id, place) if blocks else None
         try:
-            yield where
+            yield PlanIn(conv_id, reserved is not None)
         finally:
-            more = where.sending and self._conversations.pop(conv_id).more
-            if where.deliveries:
-                self.send(place, where.deliveries)
-            elif more:
-                self._serve(conv_id, place)
+            if reserved is not None and reserved.task is None:
+                self._left(reserved)
 
-    def send(self, place: Place, deliveries: Sequence[Delivery]) -> None:
+    def send(self, deliveries: Sequence[Delivery]) -> None:
         """Deliveries of one conversation were stored: send them, in their order."""
-        if deliveries and place.kind is not ChatKind.API:
-            first = deliveries[0]
-            self._serve(first.conv_id, place, first if first.state is DeliveryState.SENDING else None)
+        for first in deliveries[:1]:
+            if first.state is DeliveryState.SENDING:
+                reserved = self._conversations[first.conv_id]
+                reserved.begun = first
+                self._start(reserved)
+            elif first.state is DeliveryState.PLANNED:
+                self._serve(first.conv_id, first.place)
 
-    def _reserve(self, conv_id: int, place: Place) -> bool:
+    def _reserve(self, conv_id: int, place: Place) -> _Conversation | None:
         channel = self.serving(place)
         if channel is None or conv_id in self._conversations or self._closing or channel.pass_limit(place) > 0:
-            return False
-        self._conversations[conv_id] = _Conversation(channel, conv_id, place)
-        return True
+            return None
+        reserved = self._conversations[conv_id] = _Conversation(channel, conv_id)
+        return reserved
 
     def can_send(self, channel: str, account: str) -> None:
         """Deliveries that wait for the account may be tried again."""
@@ -143,57 +145,68 @@ class Outbox:
         self._closing = True
         left = [found for found in self._conversations.values() if found.task]  # some may have begun meanwhile
         for found in left:
-            if found.task and not found.calling:
+            if found.task and not (found.calling or found.begun):
                 found.task.cancel()
         await asyncio.gather(*(found.task for found in left if found.task), return_exceptions=True)
 
-    def _serve(self, conv_id: int, place: Place, begun: Delivery | None = None) -> None:
+    def _serve(self, conv_id: int, place: Place) -> None:
         channel = self.serving(place)
-        if channel is None and any(found.name == place.channel and not found.account for found in self._channels):
+        if channel is not None:
+            self._serve_by(channel, conv_id)
+        elif any(found.name == place.channel and not found.account for found in self._channels):
             self._early[conv_id] = place
-        if channel is None or (self._closing and begun is None):
-            return
+
+    def _serve_by(self, channel: Channel, conv_id: int) -> None:
         if conv_id in self._conversations:
             self._conversations[conv_id].more = True
-            return
-        conversation = self._conversations[conv_id] = _Conversation(channel, conv_id, place)
-        conversation.task = asyncio.create_task(self._work(conversation, begun), name=f"deliver-{conv_id}")
+        elif not self._closing:
+            self._start(_Conversation(channel, conv_id))
+
+    def _start(self, conversation: _Conversation) -> None:
+        self._conversations[conversation.conv_id] = conversation
+        conversation.task = asyncio.create_task(self._work(conversation), name=f"deliver-{conversation.conv_id}")
         conversation.task.add_done_callback(lambda _: self._left(conversation))
 
     def _left(self, conversation: _Conversation) -> None:
         del self._conversations[conversation.conv_id]
         if conversation.more:
-            self._serve(conversation.conv_id, conversation.place)
+            self._serve_by(conversation.channel, conversation.conv_id)
 
-    async def _work(self, conversation: _Conversation, begun: Delivery | None) -> None:
+    async def _work(self, conversation: _Conversation) -> None:
         """Deliver until nothing is open."""
-        while True:
-            try:
-                delivery, begun = begun or await self._next(conversation), None
-                if delivery is None:
-                    return
-                ready = self._ready[conversation.channel]  # before the call: what opens during it counts
-                if delivery.state is DeliveryState.UNKNOWN:
-                    result = await self._settle_unknown(conversation, delivery)
-                else:
-                    result = await self._deliver(conversation, delivery)
-                if isinstance(result, Refused):
-                    await self.serve_open()  # the owner is told
-                if not isinstance(result, NotSent | Moved | Unknown):
-                    continue
-                now_at, place = await self._store.deliveries.place(conversation.conv_id)
-                if now_at != conversation.conv_id:
-                    self._serve(now_at, place)
-                    return
-                conversation.place = place
-                if isinstance(result, NotSent) and result.retry_after is None:
-                    if self._draining:
-                        return
-                    conversation.waiting = True
-                    await ready.wait()
-                    conversation.waiting = False
-            except StoreUnavailable:
-                await self._clock.sleep(_PAUSE)
+        while await once_available(lambda: self._carry_out_next(conversation), self._pause):
+            pass
+
+    async def _pause(self, error: StoreUnavailable) -> None:
+        """Before the store is asked again. At the end it is not: the next start finds there what is open."""
+        if self._closing:
+            log.error("the outbox has ended before the store could be used", reason=str(error))
+            raise error
+        await self._clock.sleep(_PAUSE)
+
+    async def _carry_out_next(self, conversation: _Conversation) -> bool:
+        """Make the next call, or look what became of it. False when there is nothing to be done here any more."""
+        delivery, conversation.begun = conversation.begun or await self._next(conversation), None
+        if delivery is None:
+            return False
+        ready = self._ready[conversation.channel]  # before the call: what opens during it counts
+        result: SendResult | None
+        if delivery.action not in conversation.channel.capabilities.actions:
+            result = Refused(wording.lacks(delivery.action))
+            await self._settle(delivery, result)
+        elif delivery.state is DeliveryState.UNKNOWN:
+            result = await self._settle_unknown(conversation, delivery)
+        else:
+            result = await self._deliver(conversation, delivery)
+        if isinstance(result, Refused | Moved):
+            await self.serve_open()  # the owner is told; a chat that moved is served where it is
+        if isinstance(result, NotSent) and result.retry_after is None:
+            if self._draining:
+                return False
+            conversation.waiting = True
+            await ready.wait()
+            conversation.waiting = False
+        return True
 
     async def _next(self, conversation: _Conversation) -> Delivery | None:
         """What is to be looked at next; what is to be sent, once its time and the rate limit allow it.
@@ -218,7 +231,7 @@ class Outbox:
                 waited = following.delivery_id
                 wait = min(following.not_before - self._clock.now(), following.longest) / 1000
             if wait <= 0:
-                wait = conversation.channel.pass_limit(conversation.place)
+                wait = conversation.channel.pass_limit(following.place)
             if wait <= 0:
                 return following
             await self._clock.sleep(wait)
@@ -238,13 +251,11 @@ class Outbox:
             if begun is None:
                 return None
             try:
-                result = await conversation.channel.send(_outgoing(begun, conversation.place))
+                result = await conversation.channel.send(begun)
             except Exception as error:  # a fault of the adapter: nobody knows how far it came
                 log.exception("channel failed", channel=conversation.channel.name, source=delivery.source)
                 result = Unknown(str(error) or type(error).__name__)
-            if isinstance(result, Refused | Unknown):
-                log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
-            await self._settle(conversation, begun, result)
+            await self._settle(begun, result)
             return result
         finally:
             conversation.calling = False
@@ -253,7 +264,7 @@ class Outbox:
         """Let the channel find out what became of a send; None when it could not even look."""
         conversation.waiting = True
         try:
-            result = await conversation.channel.settle(_outgoing(delivery, conversation.place))
+            result = await conversation.channel.settle(delivery)
         except Exception:
             log.exception("channel failed", channel=conversation.channel.name, source=delivery.source)
             await self._clock.sleep(_PAUSE)
@@ -261,23 +272,17 @@ class Outbox:
         finally:
             conversation.waiting = False
         log.info("delivery", source=delivery.source, settled=type(result).__name__)
-        await self._settle(conversation, delivery, result)
+        await self._settle(delivery, result)
         return result
 
-    async def _settle(self, conversation: _Conversation, delivery: Delivery, result: SendResult) -> None:
+    async def _settle(self, delivery: Delivery, result: SendResult) -> None:
         """What became of a call is known: keep it until it can be written, or until the service ends."""
-        place = conversation.place
-        text = wording.refused(place, result.reason) if isinstance(result, Refused) else ""
+        if isinstance(result, Refused | Unknown):
+            log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
+        text = wording.refused(delivery.place, result.reason) if isinstance(result, Refused) else ""
         # the blocks of one turn are refused for one reason
         told = self._notice(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
-        while True:
-            try:
-                return await self._store.deliveries.settle(delivery, place, result, told)
-            except StoreUnavailable:
-                if self._closing:
-                    log.error("the end of a call could not be stored", source=delivery.source)
-                    return
-                await self._clock.sleep(_PAUSE)
+        await once_available(lambda: self._store.deliveries.settle(delivery, result, told), self._pause)
 
     def _notice(self, source: str, text: str) -> OwnerNotice:
         def blocks(place: Place) -> tuple[Planned, ...]:
@@ -285,17 +290,3 @@ class Outbox:
 
         reachable = [owner for owner in self._owners if self.channel(owner[0])]
         return OwnerNotice(reachable, CONSOLE if self.channel(CONSOLE.channel) else None, blocks)
-
-
-def _outgoing(delivery: Delivery, place: Place) -> Outgoing:
-    return Outgoing(
-        delivery_id=delivery.delivery_id,
-        place=place,
-        action=delivery.action,
-        body=delivery.body,
-        nonce=delivery.nonce,
-        attempts=delivery.attempts,
-        source=delivery.source,
-        said=delivery.said,
-        planned_at=delivery.planned_at,
-    )

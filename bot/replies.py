@@ -6,9 +6,8 @@ answer is cut, only planned blocks count (promise 2).
 
 from collections.abc import Callable, Sequence
 
-from bot.persistence.values import Planned
 from channels.base import Channel
-from channels.outgoing import ReplyBlock
+from channels.outgoing import Planned, ReplyBlock
 from channels.settings import Streaming
 from channels.stream.chunker import Chunker
 

@@ -26,11 +26,11 @@ from bot.health import Report, report
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
-from bot.persistence.values import Planned
 from bot.replies import notice
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.base import Channel
+from channels.outgoing import Planned
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
     from bot.gateway.server import Gateway

@@ -1,8 +1,9 @@
 """What people are told: every plain sentence of the service in one place, for tone and so that nothing leaks."""
 
 from agent.errors import ErrorKind
-from bot.persistence.values import DeliveryState, LostDelivery, Salvage
+from bot.persistence.values import LostDelivery, Salvage
 from channels.message import Place
+from channels.outgoing import Action, DeliveryState
 
 _MODEL_ERRORS = {
     ErrorKind.RATE_LIMIT: "The model's provider is limiting requests right now. Please try again in a few minutes.",
@@ -57,6 +58,11 @@ def refused(place: Place, reason: str) -> str:
         f"{place.channel.capitalize()} refused a message to chat {place.chat}, so it was not delivered: {reason}. "
         "/status lists such messages."
     )
+
+
+def lacks(action: Action) -> str:
+    """Why a platform call is refused that its channel does not make."""
+    return f'it cannot carry out the action "{action.value}"'
 
 
 def lost(found: LostDelivery, when: str) -> str:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from channels.message import Incoming, Place
-from channels.outgoing import Outgoing, SendResult
+from channels.outgoing import Action, Delivery, SendResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +32,14 @@ class Capabilities:
 
     block_chars: the most UTF-16 units one block of Markdown may have so that it usually is one message.
     typing_seconds: how often the sign of work must be renewed; 0 where there is none. rules: what the model is told
-    about this channel, a few lines, the same for all conversations.
+    about this channel, a few lines, the same for all conversations. actions: what it can be asked to carry out; it is
+    never asked for another one.
     """
 
     block_chars: int
     typing_seconds: float
     rules: str
+    actions: frozenset[Action] = frozenset({Action.SEND})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +108,10 @@ class Channel(Protocol):
     def pass_limit(self, place: Place) -> float:
         """Take a place in the rate limits for one visible call: 0.0 when granted, else seconds to wait first."""
 
-    async def send(self, outgoing: Outgoing) -> SendResult:
+    async def send(self, delivery: Delivery) -> SendResult:
         """Make the call; never raises for what a platform or the network does."""
 
-    async def settle(self, outgoing: Outgoing) -> SendResult:
+    async def settle(self, delivery: Delivery) -> SendResult:
         """Find out what became of a send whose outcome was Unknown; may take as long as the platform is away.
 
         Sent: it is there. NotSent: it is to be made again, after the seconds told. Unknown: nobody will ever know, and

@@ -1,4 +1,4 @@
-"""What goes out: a block of a reply, the call that a channel is asked to make, and what became of it."""
+"""What goes out: a block of a reply, the platform call that is planned of it and carried out, what became of that."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from channels.message import Place
 
 
 class Action(StrEnum):
-    """What a delivery does on the platform. Sends are the only ones that are not idempotent."""
+    """What a delivery does on the platform."""
 
     SEND = "send"
     PREVIEW = "preview"
@@ -15,6 +15,10 @@ class Action(StrEnum):
     DELETE = "delete"
     REACT = "react"
     FILE = "file"
+
+
+IDEMPOTENT = frozenset({Action.EDIT, Action.DELETE, Action.REACT})
+"""Done twice they have done no more than once, so one whose outcome nobody knows is simply repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +33,64 @@ class ReplyBlock:
     said: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
-    """One platform call. body: what the channel's own `render` made, kept in the store so that a resend is the same.
+@dataclass(frozen=True, slots=True)
+class Button:
+    """Below a message. label: what it says. sends: the command, or the data, that a click on it sends."""
 
-    nonce: 63 random bits, the same for every attempt. attempts: sends of it, this one too, that have or may have
-    happened. source, said, planned_at: of the ledger, for a surface that shows the run live and must know which piece
-    of it this is; most channels need none of them.
+    label: str
+    sends: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A platform call to be made, and the words of the model that it shows.
+
+    source: unique, so that planning it again changes nothing. body: what the channel's own `render` made, kept so that
+    a resend is the same; of a reaction its emoji, of a deletion nothing. nonce: 63 random bits, the same for every
+    attempt. target: platform id of the message that is edited, deleted or reacted to. reply_to: platform id of the
+    message that it is shown to answer. step: only of a piece of the model's answer.
+    """
+
+    source: str
+    body: str
+    nonce: int
+    said: str = ""
+    step: int | None = None
+    action: Action = Action.SEND
+    target: str = ""
+    reply_to: str = ""
+    buttons: tuple[Button, ...] = ()
+
+
+class DeliveryState(StrEnum):
+    """States of a delivery (durability.md part 5). UNKNOWN is to be settled by its channel, UNCERTAIN never can be."""
+
+    PLANNED = "planned"
+    SENDING = "sending"
+    SENT = "sent"
+    UNKNOWN = "unknown"
+    UNCERTAIN = "uncertain"
+    FAILED = "failed"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery(Planned):
+    """One platform call as the ledger has it: what a channel is asked to carry out. Times in milliseconds.
+
+    place: where the conversation is now. attempts: calls, this one too, that have or may have happened. longest: how
+    long the wait until not_before was when it was asked for, so that a clock that is set back makes nobody wait longer.
     """
 
     delivery_id: int
+    conv_id: int
     place: Place
-    action: Action
-    body: str
-    nonce: int
-    attempts: int = 1
-    source: str = ""
-    said: str = ""
-    planned_at: int = 0
+    turn_id: str | None
+    state: DeliveryState
+    attempts: int
+    not_before: int
+    longest: int
+    planned_at: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from bot.store.writer import CommitProbe
 from bot.wiring import Surroundings, build
 from channels.base import Capabilities, Health, HealthState, Sink
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from channels.outgoing import NotSent, Outgoing, SendResult, Sent, Unknown
+from channels.outgoing import Delivery, NotSent, SendResult, Sent, Unknown
 from tests.scripted_model import ScriptedModel
 from tests.watch import PATIENCE, ManualTime, Watch
 
@@ -67,17 +67,17 @@ class RecordingChannel:
         )
         self.watch = watch
         self.wait = 0.0
-        self.sent: list[Outgoing] = []
+        self.sent: list[Delivery] = []
         self.log: list[tuple[str, str]] = []
-        self.on_send: Callable[[Outgoing], Awaitable[SendResult]] | None = None
-        self.on_settle: Callable[[Outgoing], Awaitable[SendResult]] | None = None
+        self.on_send: Callable[[Delivery], Awaitable[SendResult]] | None = None
+        self.on_settle: Callable[[Delivery], Awaitable[SendResult]] | None = None
         self.on_working: Callable[[Place], Awaitable[None]] | None = None
         self.rendered: Callable[[str], Sequence[str]] = lambda text: (text,)
         self.sink: Sink | None = None
 
     def texts(self, chat: str = "1") -> list[str]:
         """What was sent into a chat."""
-        return [outgoing.body for outgoing in self.sent if outgoing.place.chat == chat]
+        return [delivery.body for delivery in self.sent if delivery.place.chat == chat]
 
     async def start(self, sink: Sink) -> None:
         """See Channel."""
@@ -97,20 +97,20 @@ class RecordingChannel:
         """See Channel."""
         return self.wait
 
-    async def send(self, outgoing: Outgoing) -> SendResult:
+    async def send(self, delivery: Delivery) -> SendResult:
         """See Channel."""
-        result = await self.on_send(outgoing) if self.on_send else Sent(str(len(self.sent) + 1))
+        result = await self.on_send(delivery) if self.on_send else Sent(str(len(self.sent) + 1))
         if isinstance(result, Sent):
-            self.sent.append(outgoing)
-            self.log.append(("send", outgoing.body))
+            self.sent.append(delivery)
+            self.log.append(("send", delivery.body))
         self.watch.changed()
         return result
 
-    async def settle(self, outgoing: Outgoing) -> SendResult:
+    async def settle(self, delivery: Delivery) -> SendResult:
         """See Channel. Telegram's rule, on a platform that always lives."""
         if self.on_settle:
-            return await self.on_settle(outgoing)
-        return Unknown("never told") if outgoing.attempts >= 3 else NotSent(0.0, "sent again")
+            return await self.on_settle(delivery)
+        return Unknown("never told") if delivery.attempts >= 3 else NotSent(0.0, "sent again")
 
     async def working(self, place: Place) -> None:
         """See Channel."""

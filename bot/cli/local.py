@@ -8,7 +8,7 @@ import os
 import signal
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from bot.cli.home import beginning, find, is_begun
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
+from bot.to_the_end import to_the_end
 
 FAILED = 1
 USAGE = 2
@@ -87,7 +88,7 @@ async def service(config: Config) -> AsyncIterator[Path]:
             complain(beginning(config))
         yield socket
     finally:
-        await _to_the_end(own.close())
+        await to_the_end(own.close())  # half a close would leave threads that keep the process
 
 
 async def answers(socket: Path) -> bool:
@@ -133,19 +134,6 @@ def _without_cancelled_reads(loop: asyncio.AbstractEventLoop, context: dict[str,
     """anyio, below the HTTP client, sets the result of a read also when that was cancelled at the same moment."""
     if not isinstance(context.get("exception"), asyncio.InvalidStateError):
         loop.default_exception_handler(context)
-
-
-async def _to_the_end(closing: Coroutine[None, None, None]) -> None:
-    """Await it also when told to end meanwhile: half a close would leave threads that keep the process."""
-    task = asyncio.ensure_future(closing)
-    told = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            told = True
-    if told:
-        raise asyncio.CancelledError
 
 
 def complain(text: str) -> None:

@@ -1,7 +1,8 @@
 """Carries commands out: effect and reply in one transaction, then the signals that hurry what was decided."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import structlog
 
@@ -10,12 +11,13 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.registry import Call, Effect, Registry, Say
 from bot.outbox import Outbox
-from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import CommandKept, Planned, Stopped
+from bot.persistence.errors import once_available
+from bot.persistence.values import CommandKept, Stopped
 from bot.replies import notice
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.message import InboundMessage
+from channels.outgoing import Planned
 
 log = structlog.get_logger()
 
@@ -68,22 +70,18 @@ class CommandRunner:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _carry_out(self, call: Call) -> None:
-        failed = False
-        while True:
+        """Once; where it fails by a fault of ours, that is said instead."""
+        for effect in (self._registry.effect, _apologise):
             try:
-                effect = Say(wording.INTERNAL_ERROR) if failed else await self._registry.effect(call)
-                self._follow(call, await self._keep(call, effect))
+                keep = partial(self._keep, call, effect)
+                self._follow(call, await once_available(keep, lambda _: self._clock.sleep(_PAUSE)))
                 return
-            except StoreUnavailable:
-                await self._clock.sleep(_PAUSE)
             except Exception:
                 log.exception("command failed", seq=call.seq)
-                if failed:
-                    return
-                failed = True
 
-    async def _keep(self, call: Call, effect: Effect) -> CommandKept:
+    async def _keep(self, call: Call, find: Callable[[Call], Awaitable[Effect]]) -> CommandKept:
         """Effect, reply and the end of the command in one transaction."""
+        effect = await find(call)
         commands = self._store.commands
         if isinstance(effect, Say):
             return await commands.answer(call.seq, self._blocks(call, effect.text))
@@ -108,4 +106,8 @@ class CommandRunner:
             handle.stop()
         for event in (*kept.stopped.events, *((kept.end,) if kept.end else ())):
             self._bus.publish(event)
-        self._outbox.send(call.message.origin.place, kept.deliveries)
+        self._outbox.send(kept.deliveries)
+
+
+async def _apologise(call: Call) -> Effect:
+    return Say(wording.INTERNAL_ERROR)

@@ -9,7 +9,7 @@ from typing import Literal
 from agent.events import AgentEnd, AgentStart, KeptEvent, RunRef
 from agent.message import Entry, Usage
 from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
-from channels.outgoing import Action
+from channels.outgoing import Delivery, DeliveryState, Planned
 
 
 class TurnState(StrEnum):
@@ -105,53 +105,6 @@ class Turn:
         return self.run.session_key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """A delivery to be made. source: unique, so that planning it again changes nothing."""
-
-    source: str
-    body: str
-    nonce: int
-    said: str = ""
-    step: int | None = None
-    action: Action = Action.SEND
-
-
-class DeliveryState(StrEnum):
-    """States of a delivery (durability.md part 5). UNKNOWN is to be settled by its channel, UNCERTAIN never can be."""
-
-    PLANNED = "planned"
-    SENDING = "sending"
-    SENT = "sent"
-    UNKNOWN = "unknown"
-    UNCERTAIN = "uncertain"
-    FAILED = "failed"
-    EXPIRED = "expired"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """One row of the ledger, as the outbox needs it. Times in milliseconds.
-
-    attempts: sends that have or may have happened. longest: how long the wait until not_before was when it was asked
-    for, so that a clock that is set back makes nobody wait longer.
-    """
-
-    delivery_id: int
-    conv_id: int
-    turn_id: str | None
-    source: str
-    action: Action
-    body: str
-    said: str
-    nonce: int
-    attempts: int
-    not_before: int
-    planned_at: int
-    state: DeliveryState
-    longest: int
-
-
 @dataclass(frozen=True, slots=True)
 class OwnerNotice:
     """Something an owner is to be told: where they wrote last, else at `otherwise`, if that is anywhere.
@@ -175,9 +128,9 @@ class LostDelivery:
     at: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PlanIn:
-    """Into which conversation blocks are planned, how the first begins, and what was stored: `deliveries`.
+    """Into which conversation blocks are planned, and how the first begins.
 
     sending: the conversation is idle and its rate limit was passed, so the first may be sent as soon as it is stored.
     In a conversation of kind `api` every block counts as sent: HTTP reads its text from the store.
@@ -185,7 +138,6 @@ class PlanIn:
 
     conv_id: int
     sending: bool = False
-    deliveries: tuple[Delivery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ A write that has begun is always followed through (told, delivered), even when t
 otherwise a block could stand in the ledger with nobody sending it.
 """
 
-import asyncio
 import functools
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -30,11 +29,13 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import Planned, Turn
+from bot.persistence.values import Turn
 from bot.replies import Replies, notice
 from bot.runs.typing import Typing
 from bot.store.store import Store
+from bot.to_the_end import to_the_end
 from channels.message import ChatKind, InboundMessage
+from channels.outgoing import Planned
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -58,19 +59,8 @@ def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P,
 
     @functools.wraps(write)
     async def followed(*args: P.args, **kwargs: P.kwargs) -> T:
-        task = asyncio.ensure_future(write(*args, **kwargs))
-        cancelled: asyncio.CancelledError | None = None
-        while not task.done():
-            try:
-                await asyncio.wait([task])
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            if not task.cancelled():
-                task.exception()
-            raise cancelled
         try:
-            return task.result()
+            return await to_the_end(write(*args, **kwargs))
         except StaleRun as error:
             raise RunLost(str(error)) from None
 
@@ -129,7 +119,7 @@ class RunJournal:
         if note is None and ended.stop_reason in wording.ENDED_EARLY:
             blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
-            kept, where.deliveries = await self._turns.step(
+            kept, deliveries = await self._turns.step(
                 self.turn.run,
                 message,
                 note=note,
@@ -143,6 +133,7 @@ class RunJournal:
             self.blocks += len(blocks)
             if kept.end is not None:
                 self.typing.stop()
+            self._outbox.send(deliveries)
         self._publish([ended] if kept.end is None else [ended, kept.end])
         return kept
 
@@ -183,7 +174,7 @@ class RunJournal:
         cause = error_message if to_owner and outcome is Outcome.FAILED else None
         blocks = self._notice("error", wording.failure(error_kind, cause))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
-            where.deliveries, closed, end = await self._turns.finish(
+            deliveries, closed, end = await self._turns.finish(
                 self.turn.run,
                 outcome,
                 error_kind=error_kind,
@@ -194,14 +185,16 @@ class RunJournal:
             )
             self.blocks += len(blocks)
             self.typing.stop()
+            self._outbox.send(deliveries)
         self._publish((*closed, end))
         return end
 
     @_followed_through
     async def _plan(self, blocks: Sequence[Planned]) -> None:
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
-            where.deliveries = await self._turns.plan(self.turn.run, where, blocks)
+            deliveries = await self._turns.plan(self.turn.run, where, blocks)
             self.blocks += len(blocks)
+            self._outbox.send(deliveries)
 
     def _notice(self, name: str, text: str) -> Sequence[Planned]:
         channel = self._outbox.channel(self.turn.place.channel)

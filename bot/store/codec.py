@@ -6,6 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent.events import AgentEvent
 from agent.message import Message, Usage
 from channels.message import InboundMessage
+from channels.outgoing import Button
 
 log = structlog.get_logger()
 
@@ -13,6 +14,7 @@ _inbound: TypeAdapter[InboundMessage] = TypeAdapter(InboundMessage)
 _message: TypeAdapter[Message] = TypeAdapter(Message)
 _usage: TypeAdapter[Usage] = TypeAdapter(Usage)
 _event: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
+_buttons: TypeAdapter[tuple[Button, ...]] = TypeAdapter(tuple[Button, ...])
 
 
 def dump_inbound(message: InboundMessage) -> str:
@@ -60,3 +62,16 @@ def load_usage(text: str | None) -> Usage:
 def dump_event(event: AgentEvent) -> str:
     """An agent event as the JSON that every surface reads."""
     return _event.dump_json(event).decode()
+
+
+def dump_buttons(buttons: tuple[Button, ...]) -> str | None:
+    """The buttons of a message as JSON; None where there are none."""
+    return _buttons.dump_json(buttons).decode() if buttons else None
+
+
+def load_buttons(text: str | None) -> tuple[Button, ...]:
+    """The buttons of a message; damaged ones are none."""
+    try:
+        return _buttons.validate_json(text) if text else ()
+    except ValidationError:
+        return ()

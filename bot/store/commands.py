@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 
 from agent.events import KeptEvent, Outcome
 from agent.message import Message, Text
-from bot.persistence.values import CommandKept, PlanIn, Planned, Stopped
+from bot.persistence.values import CommandKept, PlanIn, Stopped
 from bot.store import repair, rows
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN
 from bot.store.subject import Subject, transaction
+from channels.outgoing import Planned
 
 STOP_NOTE = "(The person stopped this turn.)"
 

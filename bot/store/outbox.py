@@ -1,22 +1,35 @@
 """The ledger of deliveries: begin and settle (T6), in the order of planning within a conversation.
 
 States and their settling are those of durability.md part 5: a send whose outcome is known is never repeated, one whose
-outcome the platform never told is settled by the channel's rule.
+outcome the platform never told is settled by the channel's rule; what is idempotent is repeated until it is known.
 """
 
 import sqlite3
 from collections.abc import Sequence
 
-from bot.persistence.values import Delivery, DeliveryState, OwnerNotice
+from bot.persistence.values import OwnerNotice
 from bot.store import rows
 from bot.store.inbox import move_chat
 from bot.store.indexes import OPEN_DELIVERY
 from bot.store.subject import Subject, query, transaction
 from channels.message import ChatMoved, Place
-from channels.outgoing import Moved, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import (
+    IDEMPOTENT,
+    Delivery,
+    DeliveryState,
+    Moved,
+    NotSent,
+    Refused,
+    SendResult,
+    Sent,
+    Unknown,
+)
 
 REFUSED = "refused:"
 """What the source of a notice about a refused send begins with: its own refusal is told to nobody."""
+_IDEMPOTENT = f"action IN {tuple(sorted(action.value for action in IDEMPOTENT))}"
+_LONGEST_PAUSE = 60
+"""Seconds until an idempotent call is repeated, which nobody has answered again and again."""
 
 
 class Deliveries(Subject):
@@ -30,7 +43,7 @@ class Deliveries(Subject):
             f" WHERE conv_id=? AND {OPEN_DELIVERY} ORDER BY delivery_id LIMIT 1",
             (conv_id,),
         ).fetchone()
-        return rows.delivery(found) if found else None
+        return rows.delivery(db, found) if found else None
 
     @transaction
     def begin(self, db: sqlite3.Connection, delivery_id: int, conv_id: int, max_age: int) -> Delivery | None:
@@ -48,15 +61,14 @@ class Deliveries(Subject):
             f" WHERE delivery_id=? AND conv_id=? AND state='planned' RETURNING {rows.DELIVERY_COLUMNS}",
             (now, delivery_id, conv_id),
         ).fetchone()
-        return rows.delivery(begun) if begun else None
+        return rows.delivery(db, begun) if begun else None
 
     @transaction
-    def settle(
-        self, db: sqlite3.Connection, delivery: Delivery, place: Place, result: SendResult, notice: OwnerNotice
-    ) -> None:
-        """T6: what became of a send. A chat that moved takes its conversation along; notice: of a refusal."""
+    def settle(self, db: sqlite3.Connection, delivery: Delivery, result: SendResult, notice: OwnerNotice) -> None:
+        """T6: what became of a call. A chat that moved takes its conversation along; notice: of a refusal."""
         now = self._now()
         if isinstance(result, Moved):
+            place = delivery.place
             moved = ChatMoved(
                 channel=place.channel, account=place.account, old_chat=place.chat, new_chat=result.new_chat
             )
@@ -72,10 +84,10 @@ class Deliveries(Subject):
 
     @transaction
     def recover(self, db: sqlite3.Connection) -> None:
-        """What a crash left in `sending` has an unknown outcome. Before the outbox runs."""
+        """What a crash left in `sending` has an unknown outcome, or is simply repeated. Before the outbox runs."""
         db.execute(
-            "UPDATE delivery SET state='unknown', error='the service ended during the call'"
-            f" WHERE {OPEN_DELIVERY} AND state='sending'"
+            f"UPDATE delivery SET state=CASE WHEN {_IDEMPOTENT} THEN 'planned' ELSE 'unknown' END,"
+            f" error='the service ended during the call' WHERE {OPEN_DELIVERY} AND state='sending'"
         )
 
     @query
@@ -83,14 +95,6 @@ class Deliveries(Subject):
         """Conversations with something to deliver."""
         found = db.execute(f"SELECT DISTINCT conv_id FROM delivery WHERE {OPEN_DELIVERY}").fetchall()
         return [(conv_id, rows.place_of(db, conv_id)) for (conv_id,) in found]
-
-    @query
-    def place(self, db: sqlite3.Connection, conv_id: int) -> tuple[int, Place]:
-        """Where a conversation is now: its id and place, after moves."""
-        (now_at,) = db.execute(
-            "SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=?", (conv_id,)
-        ).fetchone()
-        return now_at, rows.place_of(db, now_at)
 
 
 def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now: int) -> None:
@@ -107,6 +111,8 @@ def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now:
             not_before = now + int((wait or 0) * 1000)
         case Moved():
             error = "the chat moved"
+        case Unknown(reason=error) if delivery.action in IDEMPOTENT:
+            not_before = now + 1000 * min(2**delivery.attempts, _LONGEST_PAUSE)
         case Unknown(reason=error):
             looked = delivery.state is DeliveryState.UNKNOWN
             state = DeliveryState.UNCERTAIN if looked else DeliveryState.UNKNOWN

@@ -7,10 +7,11 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from agent.events import Outcome
-from bot.persistence.values import CutTurn, Leftover, PlanIn, Planned
+from bot.persistence.values import CutTurn, Leftover, PlanIn
 from bot.store import repair, rows
 from bot.store.indexes import HELD_TURN, WITH_PROCESS
 from bot.store.subject import Subject, query, transaction
+from channels.outgoing import Planned
 
 CRASHES = 2
 

@@ -8,15 +8,15 @@ from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
 from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, TurnState
+from bot.persistence.values import OwnerNotice, PlanIn, TurnState
 from bot.store import codec
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
-from channels.outgoing import Action
+from channels.outgoing import Action, Delivery, DeliveryState, Planned
 
 DELIVERY_COLUMNS = (
-    "delivery_id, conv_id, turn_id, source, action, body, said, nonce, attempts, not_before, planned_at, state,"
-    " not_before - coalesce(begun_at, not_before)"
+    "delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons,"
+    " state, attempts, not_before, not_before - coalesce(begun_at, not_before), planned_at"
 )
 
 STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL"
@@ -121,38 +121,45 @@ def plan(
     for block in blocks:
         begun, settled = now if begin == "sending" else None, now if begin == "sent" else None
         inserted = db.execute(
-            f"INSERT INTO delivery (source, conv_id, turn_id, step, action, body, said, nonce, state, attempts,"
-            f" planned_at, begun_at, settled_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            f"INSERT INTO delivery (source, conv_id, turn_id, body, nonce, said, step, action, target, reply_to,"
+            f" buttons, state, attempts, planned_at, begun_at, settled_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
             f" ON CONFLICT (source) DO NOTHING RETURNING {DELIVERY_COLUMNS}",
             (
-                *(block.source, conv_id, turn_id, block.step, block.action.value, block.body, block.said),
-                *(block.nonce, begin, int(begin == "sending"), now, begun, settled),
+                *(block.source, conv_id, turn_id, block.body, block.nonce, block.said, block.step, block.action.value),
+                *(block.target or None, block.reply_to or None, codec.dump_buttons(block.buttons)),
+                *(begin, int(begin == "sending"), now, begun, settled),
             ),
         ).fetchone()
         if inserted:
-            made.append(delivery(inserted))
+            made.append(delivery(db, inserted))
         if begin == "sending":
             begin = "planned"
     return tuple(made)
 
 
-def delivery(row: tuple[Any, ...]) -> Delivery:
+def delivery(db: sqlite3.Connection, row: tuple[Any, ...]) -> Delivery:
     """A row of DELIVERY_COLUMNS as a value."""
-    delivery_id, conv_id, turn_id, source, action, body, said, nonce, attempts, not_before, planned_at, *rest = row
+    delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons, *rest = row
+    state, attempts, not_before, longest, planned_at = rest
     return Delivery(
         delivery_id=delivery_id,
         conv_id=conv_id,
+        place=place_of(db, conv_id),
         turn_id=turn_id,
         source=source,
-        action=Action(action),
         body=body,
-        said=said,
         nonce=nonce,
+        said=said,
+        step=step,
+        action=Action(action),
+        target=target or "",
+        reply_to=reply_to or "",
+        buttons=codec.load_buttons(buttons),
+        state=DeliveryState(state),
         attempts=attempts,
         not_before=not_before,
+        longest=longest,
         planned_at=planned_at,
-        state=DeliveryState(rest[0]),
-        longest=rest[1],
     )
 
 

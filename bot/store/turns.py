@@ -11,10 +11,11 @@ from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, EntryKind, Message, ToolCall, Usage
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import Delivery, PlanIn, Planned
+from bot.persistence.values import PlanIn
 from bot.store import codec, repair, rows
 from bot.store.claims import Claims
 from bot.store.subject import transaction
+from channels.outgoing import Delivery, Planned
 
 
 class Turns(Claims):

@@ -4,11 +4,12 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from bot.persistence.values import DeliveryState, Exchange, LostDelivery, Totals, TurnState, TurnView
+from bot.persistence.values import Exchange, LostDelivery, Totals, TurnState, TurnView
 from bot.store import codec, rows
 from bot.store.indexes import CUT_ANSWER, FAILED_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN
 from bot.store.subject import Subject, query
+from channels.outgoing import DeliveryState
 
 
 def look(file: Path) -> Totals:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from channels.base import Capabilities, Health, HealthState, Sink
 from channels.message import ChatKind, Place
-from channels.outgoing import NotSent, Outgoing, SendResult, Sent
+from channels.outgoing import Delivery, NotSent, SendResult, Sent
 
 RULES = """\
 You are talking in a terminal. Markdown is rendered; images and files cannot be shown.
@@ -24,7 +24,7 @@ PLACE = Place(channel="console", account="", chat="local", kind=ChatKind.CONSOLE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleBlock:
-    """A block for the terminal; source, said and planned_at are those of `Outgoing`."""
+    """A block for the terminal; source, said and planned_at are those of `Delivery`."""
 
     delivery_id: int
     text: str
@@ -95,19 +95,19 @@ class ConsoleChannel:
     def pass_limit(self, place: Place) -> float:
         return 0.0
 
-    async def send(self, outgoing: Outgoing) -> SendResult:
+    async def send(self, delivery: Delivery) -> SendResult:
         """Sent when one terminal at least has the block."""
         block = ConsoleBlock(
-            delivery_id=outgoing.delivery_id,
-            text=outgoing.body,
-            source=outgoing.source,
-            said=outgoing.said,
-            planned_at=outgoing.planned_at,
+            delivery_id=delivery.delivery_id,
+            text=delivery.body,
+            source=delivery.source,
+            said=delivery.said,
+            planned_at=delivery.planned_at,
         )
         shown = await asyncio.gather(*(terminal.show(block) for terminal in self._terminals))
         return Sent() if any(shown) else NotSent(None, "no terminal is open")
 
-    async def settle(self, outgoing: Outgoing) -> SendResult:
+    async def settle(self, delivery: Delivery) -> SendResult:
         """A terminal that was writing has most likely written."""
         return Sent()
 

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from channels.base import Capabilities, Health, HealthState, Sink, Times
 from channels.message import ChatKind, Place
-from channels.outgoing import Action, Moved, NotSent, Outgoing, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Action, Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.telegram.api import Api, ApiError, Trouble
 from channels.telegram.limits import RateLimits
 from channels.telegram.poll import Receiver
@@ -87,13 +87,13 @@ class TelegramChannel:
         """Take a place in the limits: 0.0 when granted, else seconds to wait."""
         return self._limits.take(place.chat, place.kind is not ChatKind.DIRECT)
 
-    async def send(self, outgoing: Outgoing) -> SendResult:
+    async def send(self, delivery: Delivery) -> SendResult:
         """Send a message; what became of it is told by where the call failed."""
-        if outgoing.action is not Action.SEND:
-            return Refused(f"Telegram messages are only sent here, not: {outgoing.action}")
-        place = outgoing.place
+        if delivery.action is not Action.SEND:
+            return Refused(f"Telegram messages are only sent here, not: {delivery.action}")
+        place = delivery.place
         try:
-            body = json.loads(outgoing.body)
+            body = json.loads(delivery.body)
         except ValueError as error:
             return Refused(f"the stored message cannot be read: {error}")
         async with self._call_into(place.chat):
@@ -102,17 +102,17 @@ class TelegramChannel:
             try:
                 answer = await self._api.call("sendMessage", _addressed(place, body), self._settings.request_timeout)
             except ApiError as error:
-                return self._result(error, outgoing)
+                return self._result(error, delivery)
             finally:
                 self._limits.ended(place.chat)
         self._failures = 0
         message_id = answer.get("message_id") if isinstance(answer, dict) else None
         return Sent("" if message_id is None else str(message_id))
 
-    async def settle(self, outgoing: Outgoing) -> SendResult:
+    async def settle(self, delivery: Delivery) -> SendResult:
         """Telegram cannot be asked what it has: send again, but only once it is alive, and not for ever."""
-        if outgoing.attempts >= _MOST_SENDS:
-            return Unknown(f"sent {outgoing.attempts} times, and Telegram never told what became of it")
+        if delivery.attempts >= _MOST_SENDS:
+            return Unknown(f"sent {delivery.attempts} times, and Telegram never told what became of it")
         known, pause = self._answers, self._settings.retry_first
         while self._answers == known:
             await self._times.sleep(pause)
@@ -161,15 +161,15 @@ class TelegramChannel:
             lock = self._calls[chat] = asyncio.Lock()
         return lock
 
-    def _result(self, error: ApiError, outgoing: Outgoing) -> SendResult:
+    def _result(self, error: ApiError, delivery: Delivery) -> SendResult:
         match error.trouble:
             case Trouble.FLOOD:
-                self._limits.hold(outgoing.place.chat, error.retry_after)
+                self._limits.hold(delivery.place.chat, error.retry_after)
                 return NotSent(error.retry_after, error.reason)
             case Trouble.MOVED:
                 return Moved(error.new_chat)
             case Trouble.REFUSED:
-                plain = plain_body(outgoing.body) if error.status == 400 else None
+                plain = plain_body(delivery.body) if error.status == 400 else None
                 return Refused(error.reason) if plain is None else NotSent(0.0, error.reason, plain)
             case Trouble.UNKNOWN | Trouble.FAILED:
                 return Unknown(error.reason)

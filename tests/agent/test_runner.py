@@ -11,7 +11,7 @@ from agent.events import AgentEnd, AgentStart, Notice, Outcome, ToolExecutionSta
 from bot import wording
 from bot.service import PROBE_EVERY, SWEEP_EVERY
 from bot.store.commands import STOP_NOTE
-from channels.outgoing import Outgoing, SendResult, Sent
+from channels.outgoing import Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel, texts
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Break, Call, Continuer, Fail, Gate, Hang, Ping, Say
@@ -194,7 +194,7 @@ async def test_only_the_silence_of_the_model_counts(tmp_path: Path) -> None:
     slow_commits = threading.Event()
     may_send = asyncio.Event()
 
-    async def held(outgoing: Outgoing) -> SendResult:
+    async def held(delivery: Delivery) -> SendResult:
         await may_send.wait()
         return Sent()
 

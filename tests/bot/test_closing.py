@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from pathlib import Path
 
-from channels.outgoing import Outgoing, SendResult, Sent
+from channels.outgoing import Delivery, SendResult, Sent
 from tests.service import running
 
 
@@ -16,7 +16,7 @@ async def test_a_send_whose_outcome_cannot_be_written_does_not_keep_the_service_
         if at == "before" and full.is_set():
             raise sqlite3.OperationalError("database or disk is full")
 
-    async def send(outgoing: Outgoing) -> SendResult:
+    async def send(delivery: Delivery) -> SendResult:
         full.set()
         return Sent("7")
 

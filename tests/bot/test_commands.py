@@ -11,7 +11,7 @@ from bot import wording
 from bot.agent_api import Submission
 from bot.persistence.values import TurnState, TurnView
 from channels.message import ChatKind, Place
-from channels.outgoing import Outgoing, SendResult, Sent
+from channels.outgoing import Delivery, SendResult, Sent
 from channels.session_key import http_key
 from tests.scripted_model import texts
 from tests.service import Hark, ScriptedTool, running, session_of
@@ -124,7 +124,7 @@ async def test_stop_takes_back_what_was_not_sent_yet(tmp_path: Path) -> None:
     async with running(tmp_path, config=config) as hark:
         gate, may_send = Gate(), asyncio.Event()
 
-        async def slow(outgoing: Outgoing) -> SendResult:
+        async def slow(delivery: Delivery) -> SendResult:
             await may_send.wait()
             return Sent()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot import service
-from bot.persistence.values import PlanIn, Planned
-from channels.outgoing import NotSent, Outgoing, SendResult, Sent
+from bot.persistence.values import PlanIn
+from channels.outgoing import Delivery, NotSent, Planned, SendResult, Sent
 from tests.bot.store.opened import accept, claim, opened
 from tests.service import Hark, running, session_of
 
@@ -63,7 +63,7 @@ async def test_what_could_not_be_delivered_for_too_long_is_given_up(tmp_path: Pa
     async with running(tmp_path, config={"delivery": {"max_age": "2h"}}) as hark:
         connected = False
 
-        async def send(outgoing: Outgoing) -> SendResult:
+        async def send(delivery: Delivery) -> SendResult:
             return Sent("1") if connected else NotSent(None, "not connected")
 
         hark.channel.on_send = send
@@ -87,7 +87,7 @@ async def test_a_time_to_wait_that_the_platform_told_holds_after_a_restart(
     monkeypatch.setattr(service, "OUTBOX_GRACE", 0.0)
     tried = 0
 
-    async def flooded(outgoing: Outgoing) -> SendResult:
+    async def flooded(delivery: Delivery) -> SendResult:
         nonlocal tried
         tried += 1
         return NotSent(600, "too many requests")
@@ -116,9 +116,9 @@ async def test_a_fault_of_an_adapter_is_a_send_of_unknown_outcome(tmp_path: Path
     async with running(tmp_path) as hark:
         tried = 0
 
-        async def send(outgoing: Outgoing) -> SendResult:
+        async def send(delivery: Delivery) -> SendResult:
             nonlocal tried
-            if outgoing.body == "Broken.":
+            if delivery.body == "Broken.":
                 tried += 1
                 raise RuntimeError("a fault of the adapter, after the platform had it")
             return Sent("1")

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.persistence.values import Planned
 from channels.message import ChatMoved, InboundKind
-from channels.outgoing import Moved, NotSent, Outgoing, SendResult, Sent
+from channels.outgoing import Delivery, Moved, NotSent, Planned, SendResult, Sent
 from tests.bot.store.opened import accept, opened
 from tests.service import running, session_of
 from tests.standins.script import Gate, Say
@@ -21,9 +20,14 @@ EVENT = ChatMoved(channel="telegram", account="bot", old_chat=OLD, new_chat=NEW)
 async def test_words_of_a_run_follow_a_chat_that_moves_meanwhile(tmp_path: Path, told_by_event: bool) -> None:
     async with running(tmp_path) as hark:
         moved = False
+        refused = 0
 
-        async def send(outgoing: Outgoing) -> SendResult:
-            return Moved(NEW) if moved and outgoing.place.chat == OLD else Sent("1")
+        async def send(delivery: Delivery) -> SendResult:
+            nonlocal refused
+            if not moved or delivery.place.chat != OLD:
+                return Sent("1")
+            refused += 1
+            return Moved(NEW)
 
         hark.channel.on_send = send
         gate = Gate()
@@ -37,14 +41,15 @@ async def test_words_of_a_run_follow_a_chat_that_moves_meanwhile(tmp_path: Path,
         gate.open()
         await hark.until(lambda: any("last" in text for text in hark.channel.texts(NEW)), "the last words")
         await hark.delivered()
+        assert refused == (0 if told_by_event else 1), "where it is, is known from the first refusal on"
 
 
 async def test_words_on_their_way_are_not_sent_again_where_the_chat_goes_meanwhile(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         arrived = asyncio.Event()
 
-        async def send(outgoing: Outgoing) -> SendResult:
-            if outgoing.place.chat == OLD:
+        async def send(delivery: Delivery) -> SendResult:
+            if delivery.place.chat == OLD:
                 await arrived.wait()
             return Sent("1")
 
@@ -64,8 +69,8 @@ async def test_what_waits_to_be_sent_follows_a_chat_that_moved(tmp_path: Path) -
     async with running(tmp_path) as hark:
         hark.model.add("words")
 
-        async def send(outgoing: Outgoing) -> SendResult:
-            return NotSent(None, "not connected") if outgoing.place.chat == OLD else Sent("1")
+        async def send(delivery: Delivery) -> SendResult:
+            return NotSent(None, "not connected") if delivery.place.chat == OLD else Sent("1")
 
         hark.channel.on_send = send
         await hark.write("hello")

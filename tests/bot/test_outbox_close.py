@@ -9,11 +9,10 @@ from typing import Any
 
 from bot.clock import Clock
 from bot.outbox import Outbox
-from bot.persistence.values import Planned
 from bot.store.store import Store
 from channels.message import InboundKind
-from channels.outgoing import Outgoing, SendResult, Sent
-from tests.bot.store.opened import accept, message, opened
+from channels.outgoing import Delivery, Planned, SendResult, Sent
+from tests.bot.store.opened import accept, opened
 from tests.service import RecordingChannel
 from tests.watch import PATIENCE, ManualTime, Watch
 
@@ -22,7 +21,7 @@ async def plan(store: Store, outbox: Outbox, text: str) -> None:
     """Something to deliver."""
     seq = await accept(store, "/help", InboundKind.COMMAND)
     kept = await store.commands.answer(seq, [Planned(source=text, body=text, nonce=1)])
-    outbox.send(message().origin.place, kept.deliveries)
+    outbox.send(kept.deliveries)
 
 
 async def states(store: Store) -> Sequence[Any]:
@@ -62,7 +61,7 @@ async def test_it_ends_while_the_store_cannot_write(tmp_path: Path) -> None:
         if at == "before" and full.is_set():
             raise sqlite3.OperationalError("database or disk is full")
 
-    async def send(outgoing: Outgoing) -> SendResult:
+    async def send(delivery: Delivery) -> SendResult:
         full.set()
         return Sent("1")
 

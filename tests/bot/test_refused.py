@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from agent.cut import CUT_NOTE
-from channels.outgoing import NotSent, Outgoing, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Delivery, NotSent, Refused, SendResult, Sent, Unknown
 from tests.service import running
 from tests.standins.script import Break, Hang, Say
 
@@ -14,9 +14,9 @@ NOTICES = (
 FAILED = "SELECT 1 FROM delivery WHERE state='failed'"
 
 
-async def refuse(outgoing: Outgoing) -> SendResult:
+async def refuse(delivery: Delivery) -> SendResult:
     """A platform that does not want some words."""
-    return Refused("unwanted words") if "bad" in outgoing.body else Sent("1")
+    return Refused("unwanted words") if "bad" in delivery.body else Sent("1")
 
 
 async def test_after_a_cut_a_refused_block_is_not_said_to_have_been_delivered(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ async def test_an_owner_who_cannot_be_reached_is_told_in_the_terminal_once(tmp_p
 
 
 async def test_a_refused_notice_is_told_to_nobody(tmp_path: Path) -> None:
-    async def nothing(outgoing: Outgoing) -> SendResult:
+    async def nothing(delivery: Delivery) -> SendResult:
         return Refused("no")
 
     async with running(tmp_path, config={"owners": ["telegram:2"]}) as hark:
@@ -59,15 +59,15 @@ async def test_a_refused_notice_is_told_to_nobody(tmp_path: Path) -> None:
         assert hark.rows(NOTICES) == [("telegram", "2", "failed")]
 
 
-async def lose(outgoing: Outgoing) -> SendResult:
+async def lose(delivery: Delivery) -> SendResult:
     """A platform that does not answer for some words."""
-    return Unknown("no answer") if "words" in outgoing.body else Sent("1")
+    return Unknown("no answer") if "words" in delivery.body else Sent("1")
 
 
 async def test_an_unknown_outcome_holds_back_its_own_conversation_only(tmp_path: Path) -> None:
     looked = asyncio.Event()
 
-    async def look(outgoing: Outgoing) -> SendResult:
+    async def look(delivery: Delivery) -> SendResult:
         await looked.wait()
         return Sent("1")
 
@@ -91,7 +91,7 @@ async def test_an_unknown_outcome_holds_back_its_own_conversation_only(tmp_path:
 async def test_what_is_stopped_while_its_outcome_is_unknown_stays_uncertain(tmp_path: Path) -> None:
     looked = asyncio.Event()
 
-    async def look(outgoing: Outgoing) -> SendResult:
+    async def look(delivery: Delivery) -> SendResult:
         await looked.wait()
         return NotSent(0.0, "to be sent again")
 
@@ -109,7 +109,7 @@ async def test_what_is_stopped_while_its_outcome_is_unknown_stays_uncertain(tmp_
 
 
 async def test_what_grew_old_while_its_outcome_was_unknown_is_uncertain(tmp_path: Path) -> None:
-    async def grow_old(outgoing: Outgoing) -> SendResult:
+    async def grow_old(delivery: Delivery) -> SendResult:
         hark.time.advance(3601)
         return Unknown("no answer")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.persistence.values import Planned
 from bot.replies import Replies
+from channels.outgoing import Planned
 from channels.settings import Streaming
 from tests.service import Json, RecordingChannel, running, session_of
 from tests.standins.script import Break, Continuer, Say, remainder

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from bot.persistence.values import AcceptedMessage, Duplicate, Planned
+from bot.persistence.values import AcceptedMessage, Duplicate
 from bot.service import SWEEP_EVERY
 from channels.message import InboundKind
+from channels.outgoing import Planned
 from tests.service import Hark, running, session_of
 
 

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from channels.base import Capabilities, Health, HealthState, Mark, NotAccepted, Sink
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Origin, Place
-from channels.outgoing import Moved, NotSent, Outgoing, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 
 ACCOUNT = "bot1"
 SCOPE = "telegram:bot1"
@@ -199,16 +199,16 @@ class PlatformChannel:
         self._next_at[place.chat] = self._now() + int(self._pace * 1000)
         return 0.0
 
-    async def send(self, outgoing: Outgoing) -> SendResult:
+    async def send(self, delivery: Delivery) -> SendResult:
         """See Channel."""
-        chat, platform = outgoing.place.chat, self._platform
+        chat, platform = delivery.place.chat, self._platform
         async with self._typing.setdefault(chat, asyncio.Lock()):
             await _travel(self._life)
-            if self._now() < platform.floods.get(outgoing.nonce, 0):
-                platform.early.append(outgoing.body)
+            if self._now() < platform.floods.get(delivery.nonce, 0):
+                platform.early.append(delivery.body)
             fault = platform.take_fault(chat)
             if fault == "429":
-                self._not_before[chat] = platform.floods[outgoing.nonce] = self._now() + 2000
+                self._not_before[chat] = platform.floods[delivery.nonce] = self._now() + 2000
                 await asyncio.sleep(0)
                 return NotSent(2.0, "too many requests")
             if fault == "not_ready" and self._sink is not None:
@@ -218,22 +218,22 @@ class PlatformChannel:
             if fault == "refused":
                 return Refused("chat not found")
             if fault == "request_lost":
-                platform.doubtful[outgoing.nonce] += 1
+                platform.doubtful[delivery.nonce] += 1
                 return Unknown("connection closed")
             if chat in platform.moved:
                 return Moved(platform.moved[chat])
-            platform.show(Shown(chat, outgoing.body, outgoing.nonce))
+            platform.show(Shown(chat, delivery.body, delivery.nonce))
             await self._life.effect()
             await _travel(self._life)
             if fault == "answer_lost":
-                platform.doubtful[outgoing.nonce] += 1
+                platform.doubtful[delivery.nonce] += 1
                 return Unknown("connection closed")
             return Sent(str(len(platform.shown)))
 
-    async def settle(self, outgoing: Outgoing) -> SendResult:
+    async def settle(self, delivery: Delivery) -> SendResult:
         """See Channel."""
         await _travel(self._life)
-        return Unknown("never told") if outgoing.attempts >= MOST_SENDS else NotSent(0.0, "sent again")
+        return Unknown("never told") if delivery.attempts >= MOST_SENDS else NotSent(0.0, "sent again")
 
     async def working(self, place: Place) -> None:
         """See Channel."""

@@ -19,7 +19,7 @@ from bot.service import Service
 from bot.wiring import Surroundings, build
 from channels.base import Capabilities, Health, HealthState, Mark, Sink
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from channels.outgoing import Outgoing, SendResult, Sent
+from channels.outgoing import Delivery, SendResult, Sent
 
 SESSIONS = 20
 
@@ -95,7 +95,7 @@ class QuickChannel:
         """See Channel."""
         return 0.0
 
-    async def send(self, outgoing: Outgoing) -> SendResult:
+    async def send(self, delivery: Delivery) -> SendResult:
         """See Channel."""
         self.sent += 1
         self.moved.set()

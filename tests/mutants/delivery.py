@@ -15,7 +15,7 @@ FAULTS = (
     Fault(
         "delivery/limit-not-passed-before-begin",
         "bot/outbox.py",
-        "wait = conversation.channel.pass_limit(conversation.place)",
+        "wait = conversation.channel.pass_limit(following.place)",
         "wait = 0.0",
         (f"{_TESTS}a_rate_limit_is_passed_before_a_send_is_begun[/help]",),
     ),
@@ -128,10 +128,10 @@ FAULTS = (
         ("tests/bot/test_refused.py::test_what_grew_old_while_its_outcome_was_unknown_is_uncertain",),
     ),
     Fault(
-        "delivery/a-moved-chat-keeps-its-place",
-        "bot/outbox.py",
-        "                conversation.place = place\n",
-        "",
+        "delivery/planned-where-the-chat-was",
+        "bot/store/rows.py",
+        "conv_id = moved_to or where.conv_id",
+        "conv_id = where.conv_id",
         ("tests/bot/test_moved.py::test_words_of_a_run_follow_a_chat_that_moves_meanwhile[an event tells it]",),
     ),
     Fault(

@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         "telegram/flood-not-held",
         "channels/telegram/adapter.py",
-        "                self._limits.hold(outgoing.place.chat, error.retry_after)\n                return",
+        "                self._limits.hold(delivery.place.chat, error.retry_after)\n                return",
         "                return",
         ("tests/wire/test_telegram_channel.py::test_429_waits_as_told_and_holds_that_chat_back",),
     ),
@@ -78,7 +78,7 @@ FAULTS = (
     Fault(
         "telegram/a-refused-form-is-given-up",
         "channels/telegram/adapter.py",
-        "plain_body(outgoing.body) if error.status == 400 else None",
+        "plain_body(delivery.body) if error.status == 400 else None",
         "None",
         ("tests/wire/test_telegram_channel.py::test_a_form_that_is_refused_is_to_be_sent_plain",),
     ),

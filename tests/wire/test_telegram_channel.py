@@ -5,16 +5,18 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import aiohttp
 import pytest
 
 from channels.base import HealthState, Mark, NotAccepted
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
-from channels.outgoing import Action, Moved, NotSent, Outgoing, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Action, Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
 from channels.telegram.settings import TelegramSettings
+from tests.deliveries import delivery
 from tests.standins.odd_updates import broken_updates, readable_updates
 from tests.standins.proxy import FaultProxy
 from tests.standins.telegram_ledger import Rule
@@ -131,8 +133,8 @@ def place(room: Room | None = None, thread: str = "") -> Place:
     return Place(channel="telegram", account=str(BOT_ID), chat=chat, kind=kind, thread=thread)
 
 
-def outgoing(body: str, to: Place | None = None, action: Action = Action.SEND) -> Outgoing:
-    return Outgoing(delivery_id=1, place=to or place(), action=action, body=body, nonce=1)
+def outgoing(body: str, to: Place | None = None, **fields: Any) -> Delivery:
+    return delivery(body, to or place(), **fields)
 
 
 async def say(channel: TelegramChannel, text: str, to: Place | None = None) -> list[SendResult]:

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from bot.persistence.values import Planned, Stopped, TurnState
+from bot.persistence.values import Stopped, TurnState
 from channels.message import InboundKind
+from channels.outgoing import Planned
 from tests.bot.store.opened import KEY, accept, claim, message, opened, rows
 
 

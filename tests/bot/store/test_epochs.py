@@ -10,9 +10,10 @@ from agent.events import Outcome, RunRef
 from agent.journal import CallResult
 from agent.message import Message, Text, ToolCall, ToolResult, Usage
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import PlanIn, Planned
+from bot.persistence.values import PlanIn
 from bot.store.store import Store
 from bot.store.turns import Turns
+from channels.outgoing import Planned
 from tests.bot.store.opened import KEY, accept, claim, opened, rows
 
 WORDS = Message("assistant", (Text("words of nobody"),))

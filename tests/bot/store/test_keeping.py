@@ -8,11 +8,12 @@ from typing import Any
 from agent.events import Outcome
 from agent.message import Message, Text, Usage
 from bot.clock import Clock
-from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, PlanIn, Planned
+from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, PlanIn
 from bot.store.prune import DAY
 from bot.store.store import Store
 from channels.base import Mark
 from channels.message import ChatKind, InboundKind, Place, UnreadEvent
+from channels.outgoing import Planned
 from tests.bot.store.opened import KEY, accept, claim, message, opened
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from agent.message import Message, Text
 from bot.persistence.errors import StoreTooNew
-from bot.persistence.values import PlanIn, Planned
+from bot.persistence.values import PlanIn
 from bot.store import codec, database
 from bot.store.database import migrations
 from bot.store.salvage import check
+from channels.outgoing import Planned
 from tests.bot.store.opened import KEY, accept, claim, message, opened
 
 NEWEST = len(migrations())

@@ -7,8 +7,9 @@ import pytest
 from agent.events import Outcome, ToolExecutionStart
 from agent.message import Message, Text, ToolCall, Usage
 from bot.clock import Clock
-from bot.persistence.values import PlanIn, Planned, Turn
+from bot.persistence.values import PlanIn, Turn
 from bot.store.store import Store
+from channels.outgoing import Planned
 from tests.bot.store.opened import accept, claim, opened
 
 

@@ -16,11 +16,12 @@ import pytest
 from agent.events import Outcome
 from agent.message import Message, Text, ToolCall, Usage
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import AcceptedMessage, PlanIn, Planned, Salvage
+from bot.persistence.values import AcceptedMessage, PlanIn, Salvage
 from bot.store import codec
 from bot.store.database import CLEAN, migrate
 from bot.store.salvage import check
 from channels.base import Mark
+from channels.outgoing import Planned
 from tests.bot.store.opened import KEY, accept, claim, message, opened, rows
 
 NOW = 1_700_000_000_000

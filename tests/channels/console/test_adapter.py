@@ -15,7 +15,8 @@ from bot.store.store import Store
 from channels.base import HealthState
 from channels.console.adapter import ConsoleBlock, ConsoleChannel
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from channels.outgoing import Action, NotSent, Outgoing, Sent
+from channels.outgoing import Delivery, NotSent, Sent
+from tests.deliveries import delivery
 
 PLACE = Place(channel="console", account="", chat="local", kind=ChatKind.CONSOLE)
 
@@ -58,17 +59,9 @@ class Sink:
         return None
 
 
-def block(number: int) -> Outgoing:
-    return Outgoing(
-        delivery_id=number,
-        place=PLACE,
-        action=Action.SEND,
-        body="**hello**",
-        nonce=number,
-        source=f"turn:t:s0:b{number}",
-        said="**hello**\n",
-        planned_at=5,
-    )
+def block(number: int) -> Delivery:
+    said = {"source": f"turn:t:s0:b{number}", "said": "**hello**\n", "planned_at": 5}
+    return delivery("**hello**", PLACE, delivery_id=number, nonce=number, **said)
 
 
 async def test_a_block_reaches_every_terminal_as_it_is() -> None:
@@ -151,7 +144,7 @@ class Desk:
         assert isinstance(answer, Fresh)
         blocks = notice(f"cmd:{answer.seq}", text, self.console, self.clock.nonce)
         kept = await self.store.commands.answer(answer.seq, blocks)
-        self.outbox.send(PLACE, kept.deliveries)
+        self.outbox.send(kept.deliveries)
 
 
 async def test_held_blocks_follow_in_order_when_a_terminal_opens(store: Store) -> None:

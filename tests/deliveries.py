@@ -1,0 +1,23 @@
+"""A delivery as the store hands it out to a channel, for tests that call one directly."""
+
+from typing import Any
+
+from channels.message import Place
+from channels.outgoing import Delivery, DeliveryState
+
+
+def delivery(body: str, place: Place, **fields: Any) -> Delivery:
+    """Begun for the first time, unless the fields say otherwise."""
+    given = {
+        "delivery_id": 1,
+        "conv_id": 1,
+        "turn_id": None,
+        "source": "test",
+        "nonce": 1,
+        "state": DeliveryState.SENDING,
+        "attempts": 1,
+        "not_before": 0,
+        "longest": 0,
+        "planned_at": 0,
+    }
+    return Delivery(body=body, place=place, **given | fields)
