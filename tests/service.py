@@ -32,7 +32,7 @@ from bot.store.writer import CommitProbe
 from bot.wiring import Surroundings, build
 from channels.base import Capabilities, Health, HealthState, Sink
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from channels.outgoing import Delivery, NotSent, SendResult, Sent, Unknown
+from channels.outgoing import Action, Delivery, NotSent, SendResult, Sent, Unknown
 from tests.scripted_model import ScriptedModel
 from tests.watch import PATIENCE, ManualTime, Watch
 
@@ -59,15 +59,18 @@ class RecordingChannel:
         block_chars: int = 4000,
         typing_seconds: float = 0,
         rules: str = "You are talking in a test.",
+        actions: frozenset[Action] = frozenset(Action),
     ) -> None:
         self.capabilities = Capabilities(
             block_chars=block_chars,
             typing_seconds=typing_seconds,
             rules=rules,
+            actions=actions,
         )
         self.watch = watch
         self.wait = 0.0
         self.sent: list[Delivery] = []
+        self.looked_for: list[Delivery] = []
         self.log: list[tuple[str, str]] = []
         self.on_send: Callable[[Delivery], Awaitable[SendResult]] | None = None
         self.on_settle: Callable[[Delivery], Awaitable[SendResult]] | None = None
@@ -108,6 +111,7 @@ class RecordingChannel:
 
     async def settle(self, delivery: Delivery) -> SendResult:
         """See Channel. Telegram's rule, on a platform that always lives."""
+        self.looked_for.append(delivery)
         if self.on_settle:
             return await self.on_settle(delivery)
         return Unknown("never told") if delivery.attempts >= 3 else NotSent(0.0, "sent again")

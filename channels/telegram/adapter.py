@@ -5,15 +5,15 @@ it. `bot/wiring` makes one per account and imports this module only then, becaus
 """
 
 import asyncio
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
 from channels.base import Capabilities, Health, HealthState, Sink, Times
 from channels.message import ChatKind, Place
-from channels.outgoing import Action, Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.telegram.api import Api, ApiError, Trouble
+from channels.telegram.calls import ACTIONS, WITH_TEXT, addressed, call_of, done_before
 from channels.telegram.limits import RateLimits
 from channels.telegram.poll import Receiver
 from channels.telegram.render import MAX_UNITS, bodies, plain_body
@@ -38,6 +38,7 @@ class TelegramChannel:
         block_chars=MAX_UNITS - 96,
         typing_seconds=4.0,
         rules=_RULES,
+        actions=ACTIONS,
     )
 
     def __init__(self, settings: TelegramSettings, times: Times) -> None:
@@ -88,26 +89,23 @@ class TelegramChannel:
         return self._limits.take(place.chat, place.kind is not ChatKind.DIRECT)
 
     async def send(self, delivery: Delivery) -> SendResult:
-        """Send a message; what became of it is told by where the call failed."""
-        if delivery.action is not Action.SEND:
-            return Refused(f"Telegram messages are only sent here, not: {delivery.action}")
-        place = delivery.place
+        """Make the call; what became of it is told by where it failed."""
         try:
-            body = json.loads(delivery.body)
+            method, arguments = call_of(delivery)
         except ValueError as error:
             return Refused(f"the stored message cannot be read: {error}")
-        async with self._call_into(place.chat):
+        chat = delivery.place.chat
+        async with self._call_into(chat):
             if self._api is None:
                 return NotSent(self._settings.retry_first, "not connected")
             try:
-                answer = await self._api.call("sendMessage", _addressed(place, body), self._settings.request_timeout)
+                answer = await self._api.call(method, arguments, self._settings.request_timeout)
             except ApiError as error:
                 return self._result(error, delivery)
             finally:
-                self._limits.ended(place.chat)
+                self._limits.ended(chat)
         self._failures = 0
-        message_id = answer.get("message_id") if isinstance(answer, dict) else None
-        return Sent("" if message_id is None else str(message_id))
+        return Sent(str(answer.get("message_id", "")) if isinstance(answer, dict) else delivery.target)
 
     async def settle(self, delivery: Delivery) -> SendResult:
         """Telegram cannot be asked what it has: send again, but only once it is alive, and not for ever."""
@@ -147,7 +145,7 @@ class TelegramChannel:
 
     async def _show_typing(self, api: Api, place: Place) -> None:
         try:
-            arguments = _addressed(place, {"action": "typing"})
+            arguments = addressed(place, {"action": "typing"})
             await api.call("sendChatAction", arguments, self._settings.typing_timeout)
         except ApiError as error:
             if error.trouble is Trouble.FLOOD:
@@ -168,8 +166,11 @@ class TelegramChannel:
                 return NotSent(error.retry_after, error.reason)
             case Trouble.MOVED:
                 return Moved(error.new_chat)
+            case Trouble.REFUSED if done_before(delivery.action, error.reason):
+                return Sent(delivery.target)
             case Trouble.REFUSED:
-                plain = plain_body(delivery.body) if error.status == 400 else None
+                formatted = error.status == 400 and delivery.action in WITH_TEXT
+                plain = plain_body(delivery.body) if formatted else None
                 return Refused(error.reason) if plain is None else NotSent(0.0, error.reason, plain)
             case Trouble.UNKNOWN | Trouble.FAILED:
                 return Unknown(error.reason)
@@ -179,11 +180,3 @@ class TelegramChannel:
         seconds = min(self._settings.retry_first * 2.0 ** min(self._failures, 16), self._settings.retry_most)
         self._failures += 1
         return NotSent(seconds, error.reason)
-
-
-def _addressed(place: Place, arguments: Mapping[str, object]) -> dict[str, object]:
-    """The arguments of a call with the chat and the topic it goes to."""
-    addressed: dict[str, object] = {**arguments, "chat_id": place.chat}
-    if place.thread:
-        addressed["message_thread_id"] = place.thread
-    return addressed

@@ -3,6 +3,8 @@
 from tests.mutants import Fault
 
 _TESTS = "tests/bot/test_delivery.py::test_"
+_ACTIONS = "tests/bot/test_actions.py::test_"
+_CONTRACT = "tests/wire/test_channel_contract.py::test_"
 
 FAULTS = (
     Fault(
@@ -154,5 +156,71 @@ FAULTS = (
         'await self.parts.outbox.tell_owner(f"salvage:{found.at}", wording.salvaged(found))',
         "pass",
         ("tests/bot/test_health.py::test_an_owner_is_told_of_a_salvage_once",),
+    ),
+    Fault(
+        "delivery/an-action-that-the-channel-lacks-is-asked-for",
+        "bot/outbox.py",
+        "if delivery.action not in conversation.channel.capabilities.actions:",
+        "if False:",
+        (
+            f"{_ACTIONS}an_action_that_a_channel_lacks_is_refused_and_the_owner_is_told[edit]",
+            f"{_CONTRACT}what_it_does_not_declare_it_is_never_asked[recording]",
+        ),
+    ),
+    Fault(
+        "delivery/target-not-stored",
+        "bot/store/rows.py",
+        "block.target or None",
+        "None",
+        (f"{_ACTIONS}everything_that_is_planned_reaches_the_channel_after_a_restart",),
+    ),
+    Fault(
+        "delivery/reply-to-not-read",
+        "bot/store/rows.py",
+        'reply_to=reply_to or ""',
+        'reply_to=""',
+        (f"{_ACTIONS}everything_that_is_planned_reaches_the_channel_after_a_restart",),
+    ),
+    Fault(
+        "delivery/buttons-not-stored",
+        "bot/store/rows.py",
+        "codec.dump_buttons(block.buttons)",
+        "None",
+        (f"{_ACTIONS}everything_that_is_planned_reaches_the_channel_after_a_restart",),
+    ),
+    Fault(
+        "delivery/an-idempotent-call-cut-by-a-crash-is-settled",
+        "bot/store/outbox.py",
+        "CASE WHEN {_IDEMPOTENT} THEN 'planned' ELSE 'unknown' END",
+        "'unknown'",
+        (f"{_ACTIONS}a_call_that_a_crash_cut_is_repeated_or_settled[edit]",),
+    ),
+    Fault(
+        "delivery/a-send-cut-by-a-crash-is-repeated-unasked",
+        "channels/outgoing.py",
+        "frozenset({Action.EDIT, Action.DELETE, Action.REACT})",
+        "frozenset(Action)",
+        (f"{_ACTIONS}a_call_that_a_crash_cut_is_repeated_or_settled[send]",),
+    ),
+    Fault(
+        "delivery/an-idempotent-call-of-unknown-outcome-is-settled",
+        "bot/store/outbox.py",
+        "if delivery.action in IDEMPOTENT:",
+        "if False:",
+        (f"{_ACTIONS}what_is_idempotent_is_repeated_until_its_outcome_is_known[delete]",),
+    ),
+    Fault(
+        "delivery/an-idempotent-call-is-repeated-without-a-pause",
+        "bot/store/outbox.py",
+        "1000 * min(2**delivery.attempts, _LONGEST_PAUSE)",
+        "0",
+        (f"{_ACTIONS}what_is_idempotent_is_repeated_until_its_outcome_is_known[react]",),
+    ),
+    Fault(
+        "delivery/reserved-for-good",
+        "bot/outbox.py",
+        "if reserved is not None and reserved.task is None:",
+        "if False:",
+        ("tests/bot/test_delivery.py::test_what_is_planned_behind_something_open_is_not_begun_before_it",),
     ),
 )

@@ -193,4 +193,11 @@ def never_called(pid: int, pid_started: str) -> bool:
             "tests/crash/test_explorer.py::test_nothing_happens[edit]",
         ),
     ),
+    Fault(
+        "runs/a-write-is-cut-by-a-cancellation",
+        "bot/to_the_end.py",
+        "            cancelled = error\n",
+        "            raise\n",
+        ("tests/bot/test_to_the_end.py::test_it_ends_before_a_cancellation_is_told",),
+    ),
 )

@@ -158,7 +158,7 @@ def edit_message_text(world: World, params: Json) -> Json:
     if old.get("from", {}).get("id") != payloads.BOT_ID:
         raise _bad("message can't be edited")
     check_text(params, world.ledger.complain)
-    kept = {name: old[name] for name in old.keys() - {"text", "entities", "reply_markup"}}
+    kept = {name: old[name] for name in old.keys() - {"text", "entities", "reply_markup", "edit_date"}}
     built = kept | _shown_text(params)
     if built == {name: old[name] for name in old if name != "edit_date"}:
         raise _bad(NOT_MODIFIED)

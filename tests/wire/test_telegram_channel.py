@@ -12,7 +12,7 @@ import pytest
 
 from channels.base import HealthState, Mark, NotAccepted
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
-from channels.outgoing import Action, Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Action, Button, Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
 from channels.telegram.settings import TelegramSettings
@@ -662,10 +662,82 @@ async def test_a_group_that_moved_is_told(
     assert set(sink.items) == {moved}
 
 
-async def test_only_messages_are_sent_here(channel: TelegramChannel) -> None:
-    result = await channel.send(outgoing("{}", action=Action.EDIT))
+async def test_what_cannot_be_read_is_given_up(channel: TelegramChannel) -> None:
+    for unreadable in (
+        outgoing("no json"),
+        outgoing("{}", action=Action.EDIT, target="no number"),
+        outgoing("", action=Action.DELETE),
+    ):
+        assert isinstance(await channel.send(unreadable), Refused)
+
+
+# -- other actions ---------------------------------------------------------------------------------------------------
+
+
+def shown(channel: TelegramChannel, text: str) -> str:
+    """The body of a short message."""
+    (body,) = channel.render(text)
+    return body
+
+
+async def test_an_answer_is_shown_below_its_question_with_its_buttons(
+    telegram: TelegramServer, channel: TelegramChannel
+) -> None:
+    asked = telegram.write("may I?")["message"]["message_id"]
+    buttons = (Button("Allow once", "/approve 7f3 once"), Button("Deny", "/approve 7f3 deny"))
+    result = await channel.send(outgoing(shown(channel, "*Sure?*"), reply_to=str(asked), buttons=buttons))
+    sent = telegram.sent[-1]
+    assert result == Sent(str(sent.message_id))
+    assert (sent.text, sent.reply_to) == ("Sure?", asked)
+    assert sent.params["reply_markup"]["inline_keyboard"] == [
+        [{"text": "Allow once", "callback_data": "/approve 7f3 once"}],
+        [{"text": "Deny", "callback_data": "/approve 7f3 deny"}],
+    ]
+
+
+async def test_an_answer_to_a_message_that_was_deleted_is_sent(
+    telegram: TelegramServer, channel: TelegramChannel
+) -> None:
+    telegram.write("hello")
+    assert isinstance(await channel.send(outgoing(shown(channel, "answer"), reply_to="9999")), Sent)
+    assert telegram.texts() == ["answer"]
+
+
+async def test_a_message_is_edited_reacted_to_and_deleted_and_again_without_harm(
+    telegram: TelegramServer, channel: TelegramChannel
+) -> None:
+    question = str(telegram.write("hello")["message"]["message_id"])
+    ((sent,),) = [await say(channel, "first")]
+    assert isinstance(sent, Sent)
+    mine = {"target": sent.platform_id}
+    deliveries = [
+        outgoing(shown(channel, "**second**"), action=Action.EDIT, buttons=(Button("Yes", "yes"),), **mine),
+        outgoing("👀", action=Action.REACT, target=question),
+        outgoing("", action=Action.REACT, target=question),
+        outgoing("", action=Action.DELETE, **mine),
+    ]
+    for one in deliveries[:3]:
+        for _ in range(2):  # what became of it was not known
+            assert await channel.send(one) == Sent(one.target)
+    for _ in range(2):
+        assert await channel.send(deliveries[3]) == Sent(sent.platform_id)
+    seen = [(one.method, one.message_id) for one in telegram.sent[1:]]
+    mine_id, question_id = int(sent.platform_id), int(question)
+    reactions = [("setMessageReaction", question_id)] * 4
+    assert seen == [("editMessageText", mine_id), *reactions, ("deleteMessage", mine_id)]
+    assert telegram.sent[1].text == "second"
+    assert [one.params["reaction"] for one in telegram.sent[2:5:2]] == [[{"type": "emoji", "emoji": "👀"}], []]
+
+
+@pytest.mark.parametrize("action", [Action.EDIT, Action.REACT])
+async def test_what_is_about_a_message_that_is_gone_is_given_up(
+    telegram: TelegramServer, channel: TelegramChannel, action: Action
+) -> None:
+    telegram.write("hello")
+    body = shown(channel, "words") if action is Action.EDIT else "👀"
+    result = await channel.send(outgoing(body, action=action, target="9999"))
     assert isinstance(result, Refused)
-    assert isinstance(await channel.send(outgoing("no json")), Refused)
+    assert result.reason.endswith("not found")
 
 
 # -- typing ----------------------------------------------------------------------------------------------------------
