@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from bot import service
+from bot.clock import Clock
+from bot.outbox import Outbox
 from bot.persistence.values import PlanIn
+from channels.message import InboundKind
 from channels.outgoing import Delivery, NotSent, Planned, SendResult, Sent
 from tests.bot.store.opened import accept, claim, opened
-from tests.service import Hark, running, session_of
+from tests.service import Hark, RecordingChannel, running, session_of
+from tests.watch import Watch
 
 HOUR = 3600.0
 
@@ -43,6 +47,24 @@ async def test_a_rate_limit_is_passed_before_a_send_is_begun(tmp_path: Path, tex
         await hark.delivered()
         assert states(hark) == ["sent"]
         assert len(hark.channel.texts()) == 1
+
+
+async def test_a_plan_that_fails_leaves_its_conversation_to_what_comes_meanwhile(tmp_path: Path) -> None:
+    watch = Watch()
+    channel = RecordingChannel(watch)
+    async with opened(tmp_path) as store:
+        outbox = Outbox(store, Clock(), 60_000)
+        outbox.add_channel(channel)
+        seq = await accept(store, "/help", InboundKind.COMMAND)
+        block = Planned(source="a", body="words", nonce=1)
+        kept = await store.commands.answer(seq, [block])
+        place = kept.deliveries[0].place
+        with pytest.raises(RuntimeError), outbox.planning(kept.conv_id, place, [block]) as where:
+            assert where.sending
+            outbox.send(kept.deliveries)
+            raise RuntimeError("disk full")
+        await watch.until(channel.texts, "the send")
+        await outbox.close(1)
 
 
 async def test_what_is_planned_behind_something_open_is_not_begun_before_it(tmp_path: Path) -> None:
