@@ -80,6 +80,10 @@ class Outbox:
         """The channel that delivers there: that of the account whose conversation it is, once it knows its id."""
         return next((channel for channel in self._channels if is_of(channel, place)), None)
 
+    def notice(self, source: str, text: str, channel: str) -> tuple[Planned, ...]:
+        """A sentence of the service itself, to be planned in a conversation of the channel of that name."""
+        return notice(source, text, self.channel(channel), self._clock.nonce)
+
     async def start(self) -> None:
         """Note what a crash left in the middle of a call, then serve what is open."""
         await self._store.deliveries.recover()
@@ -132,7 +136,7 @@ class Outbox:
 
     async def tell_owner(self, source: str, text: str) -> None:
         """Tell an owner something, once per source: where they wrote last, else in the terminal."""
-        await self._store.deliveries.tell_owner(self._notice(source, text))
+        await self._store.deliveries.tell_owner(self._to_owner(source, text))
         await self.serve_open()
 
     async def close(self, grace: float) -> None:
@@ -281,12 +285,10 @@ class Outbox:
             log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
         text = wording.refused(delivery.place, result.reason) if isinstance(result, Refused) else ""
         # the blocks of one turn are refused for one reason
-        told = self._notice(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
+        told = self._to_owner(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
         await once_available(lambda: self._store.deliveries.settle(delivery, result, told), self._pause)
 
-    def _notice(self, source: str, text: str) -> OwnerNotice:
-        def blocks(place: Place) -> tuple[Planned, ...]:
-            return notice(source, text, self.channel(place.channel), self._clock.nonce)
-
+    def _to_owner(self, source: str, text: str) -> OwnerNotice:
         reachable = [owner for owner in self._owners if self.channel(owner[0])]
-        return OwnerNotice(reachable, CONSOLE if self.channel(CONSOLE.channel) else None, blocks)
+        otherwise = CONSOLE if self.channel(CONSOLE.channel) else None
+        return OwnerNotice(reachable, otherwise, lambda place: self.notice(source, text, place.channel))

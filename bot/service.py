@@ -26,7 +26,6 @@ from bot.health import Report, report
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
-from bot.replies import notice
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.base import Channel
@@ -186,9 +185,8 @@ class Service:
             await self.parts.outbox.tell_owner(f"salvage:{found.at}", wording.salvaged(found))
 
     def _give_up(self, channel: str) -> Callable[[str], Sequence[Planned]]:
-        found = self.parts.outbox.channel(channel)
-        nonce = self.parts.clock.nonce
-        return lambda turn_id: notice(f"turn:{turn_id}:error", wording.CRASHED_TWICE, found, nonce)
+        outbox = self.parts.outbox
+        return lambda turn_id: outbox.notice(f"turn:{turn_id}:error", wording.CRASHED_TWICE, channel)
 
     async def _begin_runs(self) -> None:
         """Start the lanes once the model's library is imported: seconds during which the other parts already work.

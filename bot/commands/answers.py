@@ -13,7 +13,6 @@ from bot.commands.registry import Call, Effect, Registry, Say
 from bot.outbox import Outbox
 from bot.persistence.errors import once_available
 from bot.persistence.values import CommandKept, Stopped
-from bot.replies import notice
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.message import InboundMessage
@@ -95,8 +94,7 @@ class CommandRunner:
         return await commands.stop(call.seq, call.session_key, reply)
 
     def _blocks(self, call: Call, text: str) -> tuple[Planned, ...]:
-        channel = self._outbox.channel(call.message.origin.place.channel)
-        return notice(f"cmd:{call.seq}", text, channel, self._clock.nonce)
+        return self._outbox.notice(f"cmd:{call.seq}", text, call.message.origin.place.channel)
 
     def _follow(self, call: Call, kept: CommandKept) -> None:
         """Stop what was stopped, tell what ended, then send the reply: in this order, so that it is the last word."""

@@ -30,7 +30,7 @@ from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.persistence.errors import StaleRun
 from bot.persistence.values import Turn
-from bot.replies import Replies, notice
+from bot.replies import Replies
 from bot.runs.typing import Typing
 from bot.store.store import Store
 from bot.to_the_end import to_the_end
@@ -80,7 +80,6 @@ class RunJournal:
         self._bus = dependencies.bus
         self._outbox = dependencies.outbox
         self._turns = dependencies.store.turns
-        self._nonce = dependencies.clock.nonce
         self._is_owner = dependencies.is_owner
         self._replies = replies
         self.typing = typing
@@ -197,8 +196,7 @@ class RunJournal:
             self._outbox.send(deliveries)
 
     def _notice(self, name: str, text: str) -> Sequence[Planned]:
-        channel = self._outbox.channel(self.turn.place.channel)
-        return notice(f"turn:{self.turn.turn_id}:{name}", text, channel, self._nonce)
+        return self._outbox.notice(f"turn:{self.turn.turn_id}:{name}", text, self.turn.place.channel)
 
     def _publish(self, events: Sequence[KeptEvent]) -> None:
         for event in events:
