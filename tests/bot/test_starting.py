@@ -102,7 +102,7 @@ async def test_a_part_that_fails_is_seen(tmp_path: Path) -> None:
     service = await assemble(settings(tmp_path), model=ScriptedModel(Watch()), on_warm=fail)
     try:
         await service.start()
-        (failed,) = (task for task in service._background if task.get_name() == "begin-runs")
+        (failed,) = (task for task in asyncio.all_tasks() if task.get_name() == "begin-runs")
         await asyncio.wait([failed])
         await asyncio.sleep(0)
         found = service.health()

@@ -15,6 +15,7 @@ from pydantic_core import from_json
 from agent.message import Message, Text, Usage
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta
 from bot.config.model import Config
+from bot.runs import contexts
 from bot.service import Service
 from channels.base import Capabilities, Mark
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
@@ -73,18 +74,16 @@ class QuickChannel(PlainChannel):
 
 
 async def _measure(service: Service) -> tuple[Counter[str], int, int]:
-    """Tasks by name, open descriptors, and blocks of memory, once everything is quiet and no context is cached.
+    """Tasks by name, open descriptors, and blocks of memory, once everything is quiet.
 
     SQLite's driver keeps up to 200 dead references to cursors per connection: a few hundred blocks mean nothing.
     """
     parts = service.parts
     async with asyncio.timeout(10):
         await parts.lanes.wait_idle()
-        while parts.outbox._conversations or parts.commands._tasks:  # noqa: ASYNC110 (nobody tells when they have ended)
+        # nobody tells when they have ended
+        while any(task.get_name().startswith(("deliver-", "command-")) for task in asyncio.all_tasks()):  # noqa: ASYNC110
             await asyncio.sleep(0)
-    contexts = parts.lanes._runner.contexts
-    while contexts._cached:
-        contexts._tokens -= contexts._cached.popitem()[1].tokens
     gc.collect()
     tasks = Counter(task.get_name() for task in asyncio.all_tasks())
     return tasks, len(os.listdir("/dev/fd")), sys.getallocatedblocks()
@@ -115,6 +114,11 @@ async def _leaks(home: Path, messages: int) -> None:
     assert after[:2] == before[:2]
     grown = after[2] - before[2]
     assert grown < messages // 2, f"{grown} blocks of memory more after {messages} messages"
+
+
+@pytest.fixture(autouse=True)
+def _no_contexts_between_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contexts, "MAX_TOKENS", 0)
 
 
 async def test_nothing_stays(fresh: Callable[[], Path]) -> None:

@@ -28,7 +28,7 @@ from channels.settings import Streaming
 from channels.telegram.settings import Telegram, TelegramMessages
 from tests.crash.model import FaithfulModel
 from tests.crash.platform import Platform, PlatformChannel, Update
-from tests.crash.process import Counting, End, Process, drop_tasks
+from tests.crash.process import Counting, End, Process, drop_tasks, let_go
 from tests.serving import assemble
 
 SPEED = 2000
@@ -275,10 +275,7 @@ class World:
         await drop_tasks()
         await asyncio.gather(run, return_exceptions=True)
         if self.service is not None:
-            writer = self.service.parts.store._writer._task
-            if writer is not None and writer.done() and not writer.cancelled():
-                writer.exception()
-            await self.service.parts.store._database.close()
+            await let_go(self.service)
         self.service = self.api = None
         for nonce, attempts in self.ask("SELECT nonce, attempts FROM delivery WHERE state='sending'"):
             self.in_doubt[nonce] = max(self.in_doubt[nonce], attempts)
@@ -297,7 +294,7 @@ class World:
         if self.service is not None:
             self.process.dead = True  # type: ignore[union-attr]
             await drop_tasks()
-            await self.service.parts.store._database.close()
+            await let_go(self.service)
             self.service = None
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from tests.scripted_model import ScriptedModel
 from tests.serving import serving
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB, BOT_ID, private
+from tests.stored import Stored
 from tests.watch import Watch
 
 WORK_ID = 222
@@ -64,10 +65,8 @@ async def test_each_account_has_its_own_people_answers_and_session(tmp_path: Pat
         assert health.ready
         assert list(health.channels) == ["telegram", "telegram:work"]
         assert health.channels["telegram:work"].detail == "receiving as @work_bot"
-        turns = await service.parts.store._database.read(
-            lambda db: db.execute("SELECT DISTINCT session_key FROM inbox WHERE state != 'dropped'").fetchall()
-        )
-        assert {key for (key,) in turns} == {
+        kept = Stored(tmp_path / "state").messages("session_key")
+        assert {key for (key,) in kept if key} == {
             f"agent:main:telegram:{BOT_ID}:direct:{ALICE.id}",
             f"agent:main:telegram:{WORK_ID}:direct:{BOB.id}",
         }
