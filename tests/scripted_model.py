@@ -21,8 +21,8 @@ from agent.models.base import (
     StreamPart,
     TextDelta,
     ThinkingDelta,
-    ThinkingLevel,
 )
+from tests.serving import PlainModel
 from tests.standins.request_log import Request
 from tests.standins.script import Break, Call, Fail, Hang, Ping, Say, Script, Stop, Think
 from tests.watch import Watch
@@ -32,14 +32,13 @@ USAGE = Usage(10, 5)
 """Of every answer."""
 
 
-class ScriptedModel(Script):
-    """Implements `agent.models.base.ModelClient`; without a script it repeats what was said last."""
+class ScriptedModel(Script, PlainModel):
+    """Without a script it repeats what was said last."""
 
     name = "test/scripted"
-    thinking: ThinkingLevel = "off"
 
     def __init__(self, watch: Watch | None = None, *, context_window: int = 100_000, max_output: int = 1000) -> None:
-        super().__init__()
+        Script.__init__(self)
         self.context_window = context_window
         self.max_output = max_output
         self.watch = watch or Watch()
@@ -47,19 +46,12 @@ class ScriptedModel(Script):
         self.active = 0
         self._ids = itertools.count(1)
 
-    async def warm(self) -> None:
-        """See ModelClient."""
-
-    async def close(self) -> None:
-        """See ModelClient."""
-
     async def until_requests(self, count: int) -> ModelRequest:
         """The request of that number (from 1), once it has come."""
         await self.watch.until(lambda: len(self.requests) >= count, f"request {count}")
         return self.requests[count - 1]
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
-        """See ModelClient."""
         self.requests.append(request)
         self.violations += invalid(request)
         answer = self.answer(as_record(request, len(self.requests)))

@@ -29,11 +29,11 @@ from bot.clock import Clock
 from bot.config.model import Config
 from bot.service import Service
 from bot.store.writer import CommitProbe
-from bot.wiring import Surroundings, build
-from channels.base import Capabilities, Health, HealthState, Sink
+from channels.base import Capabilities
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from channels.outgoing import Action, Delivery, NotSent, SendResult, Sent, Unknown
+from channels.outgoing import Action, Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel
+from tests.serving import PlainChannel, assemble
 from tests.watch import PATIENCE, ManualTime, Watch
 
 E = TypeVar("E")
@@ -42,15 +42,12 @@ _numbers = itertools.count()
 Json = dict[str, Any]
 
 
-class RecordingChannel:
-    """A platform that takes everything. It is called telegram, so that the rules of that channel hold.
+class RecordingChannel(PlainChannel):
+    """A platform that takes everything.
 
     log: sends and signs of work in the order of the calls. on_send, on_settle, on_working: what the platform does,
     where a test wants something else. wait: seconds that its rate limits ask for.
     """
-
-    name = "telegram"
-    account = "bot"
 
     def __init__(
         self,
@@ -61,6 +58,7 @@ class RecordingChannel:
         rules: str = "You are talking in a test.",
         actions: frozenset[Action] = frozenset(Action),
     ) -> None:
+        super().__init__()
         self.capabilities = Capabilities(
             block_chars=block_chars,
             typing_seconds=typing_seconds,
@@ -76,32 +74,18 @@ class RecordingChannel:
         self.on_settle: Callable[[Delivery], Awaitable[SendResult]] | None = None
         self.on_working: Callable[[Place], Awaitable[None]] | None = None
         self.rendered: Callable[[str], Sequence[str]] = lambda text: (text,)
-        self.sink: Sink | None = None
 
     def texts(self, chat: str = "1") -> list[str]:
         """What was sent into a chat."""
         return [delivery.body for delivery in self.sent if delivery.place.chat == chat]
 
-    async def start(self, sink: Sink) -> None:
-        """See Channel."""
-        self.sink = sink
-
-    async def stop_intake(self) -> None:
-        """See Channel."""
-
-    async def close(self) -> None:
-        """See Channel."""
-
     def render(self, text: str) -> Sequence[str]:
-        """See Channel."""
         return self.rendered(text)
 
     def pass_limit(self, place: Place) -> float:
-        """See Channel."""
         return self.wait
 
     async def send(self, delivery: Delivery) -> SendResult:
-        """See Channel."""
         result = await self.on_send(delivery) if self.on_send else Sent(str(len(self.sent) + 1))
         if isinstance(result, Sent):
             self.sent.append(delivery)
@@ -110,22 +94,16 @@ class RecordingChannel:
         return result
 
     async def settle(self, delivery: Delivery) -> SendResult:
-        """See Channel. Telegram's rule, on a platform that always lives."""
         self.looked_for.append(delivery)
         if self.on_settle:
             return await self.on_settle(delivery)
-        return Unknown("never told") if delivery.attempts >= 3 else NotSent(0.0, "sent again")
+        return await super().settle(delivery)
 
     async def working(self, place: Place) -> None:
-        """See Channel."""
         self.log.append(("working", place.chat))
         self.watch.changed()
         if self.on_working:
             await self.on_working(place)
-
-    def health(self) -> Health:
-        """See Channel."""
-        return Health(HealthState.READY, 0)
 
 
 class NoParameters(Parameters):
@@ -256,7 +234,7 @@ class Hark:
         with contextlib.closing(sqlite3.connect(self.state / "hark.db")) as database:
             return database.execute(sql, values).fetchall()
 
-    async def _listen(self) -> None:
+    async def listen(self) -> None:
         async for event in self.service.parts.bus.subscribe():
             self.events.append(event)
             self.watch.changed()
@@ -319,19 +297,17 @@ async def running(
 
     recording = RecordingChannel(watch, **channel or {})
     clock = Clock(time.now, time.monotonic, time.sleep, Random(next(_seeds)), UTC)
-    around = Surroundings(
+    service = await assemble(
+        settings(home, config),
         environ=environ or {},
         clock=clock,
-        ollama=lambda url: None,
         model=None if chosen else client or model,
         channels=(recording,),
         tools=tools(watch),
-        gateway=False,
         commit_probe=committed,
     )
-    service = await build(settings(home, config), around)
     hark = Hark(service, recording, model, time, watch, home / "state")
-    listening = asyncio.create_task(hark._listen(), name="test-events")
+    listening = asyncio.create_task(hark.listen(), name="test-events")
     await asyncio.sleep(0)
     starting = asyncio.create_task(service.start(), name="test-start")
     try:

@@ -16,9 +16,8 @@ MAX_TOKENS = 500_000
 class Contexts:
     """A cache of contexts by transcript; one that is lent out is not in it."""
 
-    def __init__(self, store: Store, max_tokens: int = MAX_TOKENS) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._max_tokens = max_tokens
         self._cached: OrderedDict[str, Context] = OrderedDict()
         self._tokens = 0
 
@@ -36,6 +35,6 @@ class Contexts:
         """Keep a context for the next turn of its transcript; the least recently used go when there are too many."""
         self._cached[transcript_id] = context
         self._tokens += context.tokens
-        while self._tokens > self._max_tokens and self._cached:
+        while self._tokens > MAX_TOKENS and self._cached:
             _, old = self._cached.popitem(last=False)
             self._tokens -= old.tokens

@@ -32,6 +32,8 @@ _PRAGMAS = (
     "PRAGMA busy_timeout=5000",
     "PRAGMA temp_store=MEMORY",
 )
+READERS = 2
+"""Connections that read beside the one that writes."""
 FILE = "hark.db"
 CLEAN = f"{FILE}.clean"
 """Only there while nobody has the store open, and only after an orderly end: then the next start need not read it all.
@@ -82,7 +84,7 @@ class Database:
         self._damage: str | None = None
         self._failure: str | None = None
 
-    async def open(self, readers: int = 2) -> None:
+    async def open(self, readers: int = READERS) -> None:
         """Open hark.db, making it where it is missing (0600), and bring it up to date.
 
         The caller checks for damage first (`bot/store/salvage.py`). Raises StoreUnavailable when there is no room for

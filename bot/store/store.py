@@ -31,18 +31,18 @@ class Store:
         Raises StateLocked or OSError. Everything but `open` and `close` is unavailable until it is open.
         """
         self._directory = directory
-        self._database = Database(directory)
+        self.database = Database(directory)
         self._ended_well = take_mark(directory)
-        self._writer = Writer(self._database, probe)
+        self.writer = Writer(self.database, probe)
         self._clock = clock
         self.salvage: Salvage | None = None
         """What the start-up check found and recovered, if anything."""
-        self.inbox = Inbox(self._database, self._writer, clock)
-        self.turns = Turns(self._database, self._writer, clock, compose)
-        self.deliveries = Deliveries(self._database, self._writer, clock)
-        self.commands = Commands(self._database, self._writer, clock)
-        self.recovery = Recovery(self._database, self._writer, clock)
-        self.reads = Reads(self._database, self._writer, clock)
+        self.inbox = Inbox(self.database, self.writer, clock)
+        self.turns = Turns(self.database, self.writer, clock, compose)
+        self.deliveries = Deliveries(self.database, self.writer, clock)
+        self.commands = Commands(self.database, self.writer, clock)
+        self.recovery = Recovery(self.database, self.writer, clock)
+        self.reads = Reads(self.database, self.writer, clock)
 
     async def open(self) -> None:
         """Check the file, all of it unless it was closed in order, and open it.
@@ -54,7 +54,7 @@ class Store:
         try:
             found = await asyncio.shield(checking)
             self.salvage = self.salvage or found
-            await self._database.open()
+            await self.database.open()
         except asyncio.CancelledError:
             await asyncio.wait([checking])  # the directory is ours until the thread has ended
             raise
@@ -63,17 +63,17 @@ class Store:
                 raise
             self._ended_well = False
             raise StoreUnavailable(f"the store is damaged ({error}); all of it is checked") from error
-        self._writer.start()
+        self.writer.start()
 
     @property
     def failure(self) -> str | None:
         """Why the store cannot read or write, None while it can."""
-        return self._database.failure or self._writer.failure
+        return self.database.failure or self.writer.failure
 
     async def try_write(self) -> bool:
         """Find out whether the store can write, and read, again."""
         try:
-            await self._writer.write(lambda db: rows.set_value(db, "store", "tried", str(self._clock.now())))
+            await self.writer.write(lambda db: rows.set_value(db, "store", "tried", str(self._clock.now())))
             await self.reads.last_event()
         except StoreUnavailable:
             return False
@@ -81,10 +81,12 @@ class Store:
 
     async def prune(self) -> None:
         """Forget what is old, a small batch at a time."""
-        while await self._writer.write(lambda db: prune(db, self._clock.now())):
+        while await self.writer.write(lambda db: prune(db, self._clock.now())):
             await self._clock.sleep(0.05)
 
     async def close(self) -> None:
         """Commit what waits and release the state directory."""
-        await self._writer.close()
-        await self._database.close()
+        try:
+            await self.writer.close()
+        finally:
+            await self.database.close()

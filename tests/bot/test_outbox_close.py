@@ -26,7 +26,7 @@ async def plan(store: Store, outbox: Outbox, text: str) -> None:
 
 async def states(store: Store) -> Sequence[Any]:
     """States of all deliveries."""
-    return await store._database.read(lambda db: db.execute("SELECT state FROM delivery").fetchall())
+    return await store.database.read(lambda db: db.execute("SELECT state FROM delivery").fetchall())
 
 
 async def test_what_is_just_being_begun_is_sent(tmp_path: Path) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.clock import Clock
 from bot.service import PROBE_EVERY
-from bot.wiring import Surroundings, build
 from channels.base import HealthState
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running, settings
+from tests.serving import assemble
 from tests.watch import Watch
 
 
@@ -100,13 +99,10 @@ async def test_a_part_that_fails_is_seen(tmp_path: Path) -> None:
     def fail() -> None:
         raise RuntimeError("nobody expected this")
 
-    around = Surroundings(
-        environ={}, ollama=lambda _: None, clock=Clock(), model=ScriptedModel(Watch()), gateway=False, on_warm=fail
-    )
-    service = await build(settings(tmp_path), around)
+    service = await assemble(settings(tmp_path), model=ScriptedModel(Watch()), on_warm=fail)
     try:
         await service.start()
-        (failed,) = (task for task in service._background if task.get_name() == "begin-runs")
+        (failed,) = (task for task in asyncio.all_tasks() if task.get_name() == "begin-runs")
         await asyncio.wait([failed])
         await asyncio.sleep(0)
         found = service.health()

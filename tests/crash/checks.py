@@ -7,9 +7,9 @@ from typing import Any
 
 from agent.cut import INTERRUPTED, NOT_EXECUTED
 from bot import wording
-from tests.crash.platform import MOST_SENDS
 from tests.crash.script import Script, parse, words_of
 from tests.crash.world import World
+from tests.serving import MOST_SENDS
 
 _DROPPED = re.compile(r"(\d+) waiting message")
 

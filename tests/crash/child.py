@@ -14,10 +14,10 @@ import structlog
 
 from bot.clock import Clock
 from bot.config.model import Config
-from bot.wiring import Surroundings, build
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
 from channels.telegram.settings import Limits, TelegramSettings
+from tests.serving import serving
 
 for _module in (
     *("openai", "telegram", "agent.models.openai_chat", "agent.models.anthropic"),
@@ -73,8 +73,5 @@ async def _serve(config: Config, settings: TelegramSettings) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     clock = Clock()
     channel = TelegramChannel(settings, Times(now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep))
-    around = Surroundings(environ={}, clock=clock, channels=(channel,), gateway=False, ollama=lambda _: None)
-    service = await build(config, around)
-    await service.start()
-    await stop.wait()
-    await service.close()
+    async with serving(config, clock=clock, channels=(channel,)):
+        await stop.wait()

@@ -12,9 +12,10 @@ from typing import Protocol
 from agent.cut import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Part, Text, ToolCall, ToolResult, Usage
-from agent.models.base import Answer, ModelRequest, StopReason, StreamPart, TextDelta, ThinkingLevel
+from agent.models.base import Answer, ModelRequest, StopReason, StreamPart, TextDelta
 from tests.crash.platform import Life
 from tests.crash.script import WORDS, Script, Step, parse, words_of
+from tests.serving import PlainModel
 
 
 class Outside(Protocol):
@@ -35,27 +36,17 @@ class Outside(Protocol):
         """Wait until a held answer may go on."""
 
 
-class FaithfulModel:
-    """Implements `agent.models.base.ModelClient`. life_number: which start of the service it belongs to."""
+class FaithfulModel(PlainModel):
+    """life_number: which start of the service it belongs to."""
 
-    name = "test/faithful"
     context_window = 1_000_000
-    max_output = 1000
-    thinking: ThinkingLevel = "off"
 
     def __init__(self, outside: Outside, life: Life, life_number: int) -> None:
         self._outside = outside
         self._life = life
         self._number = life_number
 
-    async def warm(self) -> None:
-        """See ModelClient."""
-
-    async def close(self) -> None:
-        """See ModelClient."""
-
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
-        """See ModelClient."""
         if self._life.dead:
             await asyncio.Event().wait()
         outside = self._outside

@@ -6,17 +6,18 @@ happened although nobody was told; 429 says how long to wait. `PlatformChannel` 
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from channels.base import Capabilities, Health, HealthState, Mark, NotAccepted, Sink
+from channels.base import Capabilities, Mark, NotAccepted, Sink
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Origin, Place
 from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
+from tests.serving import PlainChannel
 
 ACCOUNT = "bot1"
 SCOPE = "telegram:bot1"
-MOST_SENDS = 3
+
 """Of one message, when nobody is told what became of them."""
 Fault = Literal["429", "not_ready", "answer_lost", "request_lost", "refused"]
 
@@ -121,14 +122,13 @@ class Platform:
         self._changed()
 
 
-class PlatformChannel:
-    """The adapter. It is called telegram, so that the service's rules for that channel hold.
+class PlatformChannel(PlainChannel):
+    """The adapter.
 
     now: the platform's own clock, in milliseconds. again: how many confirmed updates every start delivers once more.
     pace: seconds between visible calls in a chat.
     """
 
-    name = "telegram"
     account = ACCOUNT
     capabilities = Capabilities(block_chars=4000, typing_seconds=0.001, rules="Plain words.")
 
@@ -140,6 +140,7 @@ class PlatformChannel:
         again: int = 2,
         pace: float = 0.0,
     ) -> None:
+        super().__init__()
         self._platform = platform
         self._life = life
         self._now = now
@@ -147,13 +148,11 @@ class PlatformChannel:
         self._pace = pace
         self._next_at: dict[str, int] = {}
         self._not_before: dict[str, int] = {}
-        self._sink: Sink | None = None
         self._task: asyncio.Task[None] | None = None
         self._typing: dict[str, asyncio.Lock] = {}
 
     async def start(self, sink: Sink) -> None:
-        """See Channel."""
-        self._sink = sink
+        self.sink = sink
         self._task = asyncio.create_task(self._receive(sink), name="intake")
 
     async def _receive(self, sink: Sink) -> None:
@@ -179,20 +178,11 @@ class PlatformChannel:
             first = offset = max(offset, last)
 
     async def stop_intake(self) -> None:
-        """See Channel."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def close(self) -> None:
-        """See Channel."""
-
-    def render(self, text: str) -> Sequence[str]:
-        """See Channel."""
-        return (text,)
-
     def pass_limit(self, place: Place) -> float:
-        """See Channel."""
         wait = max(self._next_at.get(place.chat, 0), self._not_before.get(place.chat, 0)) - self._now()
         if wait > 0:
             return wait / 1000
@@ -200,7 +190,6 @@ class PlatformChannel:
         return 0.0
 
     async def send(self, delivery: Delivery) -> SendResult:
-        """See Channel."""
         chat, platform = delivery.place.chat, self._platform
         async with self._typing.setdefault(chat, asyncio.Lock()):
             await _travel(self._life)
@@ -211,9 +200,9 @@ class PlatformChannel:
                 self._not_before[chat] = platform.floods[delivery.nonce] = self._now() + 2000
                 await asyncio.sleep(0)
                 return NotSent(2.0, "too many requests")
-            if fault == "not_ready" and self._sink is not None:
+            if fault == "not_ready" and self.sink is not None:
                 # the channel is ready again before anybody could have begun to wait for it
-                self._sink.can_send(self.name, self.account)
+                self.sink.can_send(self.name, self.account)
                 return NotSent(None, "not connected")
             if fault == "refused":
                 return Refused("chat not found")
@@ -231,20 +220,14 @@ class PlatformChannel:
             return Sent(str(len(platform.shown)))
 
     async def settle(self, delivery: Delivery) -> SendResult:
-        """See Channel."""
         await _travel(self._life)
-        return Unknown("never told") if delivery.attempts >= MOST_SENDS else NotSent(0.0, "sent again")
+        return await super().settle(delivery)
 
     async def working(self, place: Place) -> None:
-        """See Channel."""
         async with self._typing.setdefault(place.chat, asyncio.Lock()):
             await _travel(self._life)
             if place.chat not in self._platform.moved:
                 self._platform.show(Shown(place.chat, "", 0, typing=True))
-
-    def health(self) -> Health:
-        """See Channel."""
-        return Health(HealthState.READY, 0)
 
 
 async def _travel(life: Life) -> None:

@@ -5,6 +5,7 @@ reaches the store or anybody else. What is left of it is dropped by `drop_tasks`
 """
 
 import asyncio
+import contextlib
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
+from bot.service import Service
 
 When = Literal["before", "after", "effect", "drain", "full"]
 
@@ -169,6 +171,12 @@ async def drop_tasks() -> None:
             task.cancel()
         await asyncio.sleep(0)
     raise AssertionError(f"tasks that survive: {tasks}")
+
+
+async def let_go(service: Service) -> None:
+    """The kernel's part in the death of a process: its descriptors are closed, and so its lock is free."""
+    with contextlib.suppress(BaseException):  # its writer is dead, and says of what
+        await service.parts.store.close()
 
 
 def _of_service(task: asyncio.Task[Any]) -> bool:

@@ -20,7 +20,6 @@ from bot.config.channels import Channels
 from bot.config.model import Agent, Config
 from bot.persistence.values import TurnView
 from bot.service import Service
-from bot.wiring import Surroundings, build
 from channels.console.adapter import ConsoleBlock, ConsoleChannel
 from channels.console.settings import Console
 from channels.message import ChatKind, Place
@@ -29,7 +28,8 @@ from channels.settings import Streaming
 from channels.telegram.settings import Telegram, TelegramMessages
 from tests.crash.model import FaithfulModel
 from tests.crash.platform import Platform, PlatformChannel, Update
-from tests.crash.process import Counting, End, Process, drop_tasks
+from tests.crash.process import Counting, End, Process, drop_tasks, let_go
+from tests.serving import assemble
 
 SPEED = 2000
 """How much faster than the real one the clocks run: a second of waiting takes half a millisecond."""
@@ -236,18 +236,13 @@ class World:
             random=Random(self.seed * 1000 + process.number),
         )
         channel = PlatformChannel(self.platform, process, self.steady, self.again, self.pace)
-        service = self.service = await build(
+        service = self.service = await assemble(
             self.config,
-            Surroundings(
-                environ={},
-                clock=clock,
-                ollama=lambda _: None,
-                model=FaithfulModel(self, process, process.number),
-                channels=[channel],
-                tools=[Counting(self, process, "count", False), Counting(self, process, "look", True)],
-                gateway=False,
-                commit_probe=process.probe,
-            ),
+            clock=clock,
+            model=FaithfulModel(self, process, process.number),
+            channels=[channel],
+            tools=[Counting(self, process, "count", False), Counting(self, process, "look", True)],
+            commit_probe=process.probe,
         )
         self.api = service.parts.api
         console = next(found for found in service.parts.channels if isinstance(found, ConsoleChannel))
@@ -280,10 +275,7 @@ class World:
         await drop_tasks()
         await asyncio.gather(run, return_exceptions=True)
         if self.service is not None:
-            writer = self.service.parts.store._writer._task
-            if writer is not None and writer.done() and not writer.cancelled():
-                writer.exception()
-            await self.service.parts.store._database.close()
+            await let_go(self.service)
         self.service = self.api = None
         for nonce, attempts in self.ask("SELECT nonce, attempts FROM delivery WHERE state='sending'"):
             self.in_doubt[nonce] = max(self.in_doubt[nonce], attempts)
@@ -302,7 +294,7 @@ class World:
         if self.service is not None:
             self.process.dead = True  # type: ignore[union-attr]
             await drop_tasks()
-            await self.service.parts.store._database.close()
+            await let_go(self.service)
             self.service = None
 
     def close(self) -> None:

@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "runs/contexts-without-bound",
         "bot/runs/contexts.py",
-        "while self._tokens > self._max_tokens and self._cached:",
+        "while self._tokens > MAX_TOKENS and self._cached:",
         "while False:",
         ("tests/bot/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
     ),

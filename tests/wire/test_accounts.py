@@ -1,6 +1,5 @@
 """Two bots of one platform in one service, as the configuration names them: each has its own people and answers."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,12 +9,13 @@ import pytest
 
 from bot.config.model import Config
 from bot.service import Service
-from bot.wiring import Surroundings, build
 from channels.base import HealthState
 from tests.scripted_model import ScriptedModel
+from tests.serving import serving
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB, BOT_ID, private
-from tests.watch import PATIENCE, Watch
+from tests.stored import Stored
+from tests.watch import Watch
 
 WORK_ID = 222
 WORK_TOKEN = f"{WORK_ID}:AAHk5vQ_theSecondStandInOnly0123456"
@@ -29,7 +29,7 @@ async def two_bots(folder: Path, work: dict[str, Any]) -> AsyncIterator[tuple[Te
         second.bot = {**second.bot, "id": WORK_ID, "username": "work_bot"}
 
         @asynccontextmanager
-        async def serving() -> AsyncIterator[Service]:
+        async def bots() -> AsyncIterator[Service]:
             watch = Watch()
             accounts = {"work": {"token": WORK_TOKEN, "base_url": second.base_url, **work}}
             telegram = {
@@ -46,20 +46,14 @@ async def two_bots(folder: Path, work: dict[str, Any]) -> AsyncIterator[tuple[Te
                     "state": folder / "state",
                 }
             )
-            around = Surroundings(environ={}, model=ScriptedModel(watch), gateway=False, ollama=lambda url: None)
-            service = await build(config, around)
-            await service.start()
-            try:
+            async with serving(config, model=ScriptedModel(watch)) as service:
                 yield service
-            finally:
-                async with asyncio.timeout(PATIENCE):
-                    await service.close()
 
-        yield plain, second, serving
+        yield plain, second, bots
 
 
 async def test_each_account_has_its_own_people_answers_and_session(tmp_path: Path) -> None:
-    async with two_bots(tmp_path, {"dm": {"allow_from": [BOB.id]}}) as (plain, second, serving), serving() as service:
+    async with two_bots(tmp_path, {"dm": {"allow_from": [BOB.id]}}) as (plain, second, bots), bots() as service:
         plain.write("to the first", chat=private(BOB), user=BOB)
         second.write("to the second", chat=private(ALICE), user=ALICE)
         plain.write("to the first", user=ALICE)
@@ -71,19 +65,17 @@ async def test_each_account_has_its_own_people_answers_and_session(tmp_path: Pat
         assert health.ready
         assert list(health.channels) == ["telegram", "telegram:work"]
         assert health.channels["telegram:work"].detail == "receiving as @work_bot"
-        turns = await service.parts.store._database.read(
-            lambda db: db.execute("SELECT DISTINCT session_key FROM inbox WHERE state != 'dropped'").fetchall()
-        )
-        assert {key for (key,) in turns} == {
+        kept = Stored(tmp_path / "state").messages("session_key")
+        assert {key for (key,) in kept if key} == {
             f"agent:main:telegram:{BOT_ID}:direct:{ALICE.id}",
             f"agent:main:telegram:{WORK_ID}:direct:{BOB.id}",
         }
 
 
 async def test_two_accounts_that_are_one_bot_are_said(tmp_path: Path) -> None:
-    async with two_bots(tmp_path, {}) as (plain, second, serving):
+    async with two_bots(tmp_path, {}) as (plain, second, bots):
         second.bot = plain.bot
-        async with serving() as service:
+        async with bots() as service:
             health = service.health
             await second.wait_for(lambda: "same bot as telegram" in health().channels["telegram:work"].detail, "that")
             assert health().channels["telegram:work"].state is HealthState.DOWN

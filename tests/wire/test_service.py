@@ -18,10 +18,10 @@ from bot.clock import Clock
 from bot.config.model import Config
 from bot.persistence.values import LostDelivery
 from bot.service import Service
-from bot.wiring import Surroundings, build
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
 from channels.telegram.settings import Limits, TelegramSettings
+from tests.serving import assemble
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.proxy import FaultProxy
 from tests.standins.script import Break, Call, Continuer, Fail, Hang, Say, Stop
@@ -71,8 +71,7 @@ class Bot:
         clock = Clock()
         times = Times(now=clock.now, monotonic=time.monotonic, sleep=clock.sleep)
         channel = TelegramChannel(self.settings, times)
-        around = Surroundings(environ={}, clock=clock, channels=(channel,), gateway=False, ollama=lambda url: None)
-        self.service = await build(self.config, around)
+        self.service = await assemble(self.config, clock=clock, channels=(channel,))
         await self.service.start()
 
     async def lost(self) -> tuple[LostDelivery, ...]:

@@ -12,12 +12,13 @@ from typing import Any, Literal
 import httpx2
 
 from agent.message import Message, Part, Text, ToolCall, Usage
-from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta, ThinkingLevel
+from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
 from bot.config.model import Agent, Config, Gateway, Tools
 from bot.gateway.server import Gateway as Server
 from bot.persistence.errors import StoreUnavailable
 from bot.service import Service
-from bot.wiring import SOCKET, Surroundings, build
+from bot.wiring import SOCKET
+from tests.serving import PlainModel, assemble
 
 TOKEN = "s3cret-of-the-house"
 PATIENCE = 20.0
@@ -59,13 +60,10 @@ class Call:
                 return
 
 
-class Puppet:
-    """A ModelClient. reply: answer every call with this text, instead of waiting for the test."""
+class Puppet(PlainModel):
+    """reply: answer every call with this text, instead of waiting for the test."""
 
     name = "test/puppet"
-    context_window = 100_000
-    max_output = 1000
-    thinking: ThinkingLevel = "off"
 
     def __init__(self, reply: str | None = None) -> None:
         self.reply = reply
@@ -83,12 +81,6 @@ class Puppet:
         self._calls.put_nowait(call)
         async for part in call.parts():
             yield part
-
-    async def warm(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
 
 
 class Disk:
@@ -243,8 +235,7 @@ async def house(
         workspace=folder / "workspace",
     )
     model, disk = Puppet(reply), Disk()
-    around = Surroundings(environ={}, ollama=lambda *_: None, model=model, commit_probe=disk)
-    service = await build(config, around)
+    service = await assemble(config, model=model, commit_probe=disk, gateway=True)
     await service.start()
     found = House(service, model, disk, folder, token)
     try:

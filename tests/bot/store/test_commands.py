@@ -26,7 +26,7 @@ async def test_what_steers_a_turn_that_is_stopped_does_not_wait_for_ever(tmp_pat
         stop = await accept(store, "/stop", InboundKind.COMMAND)
         assert await store.inbox.steer("t1", message("more", InboundKind.API))
         await store.commands.stop(stop, KEY, lambda stopped: ())
-        states = await store._database.read(lambda db: db.execute("SELECT state FROM inbox ORDER BY seq").fetchall())
+        states = await store.database.read(lambda db: db.execute("SELECT state FROM inbox ORDER BY seq").fetchall())
         assert states == [("dropped",), ("done",), ("dropped",)]
 
 

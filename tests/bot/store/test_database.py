@@ -75,7 +75,7 @@ async def test_nothing_is_accepted_on_a_full_disk_and_everything_after_it(tmp_pa
 
         async def allow(pages: int) -> None:
             sql = f"PRAGMA max_page_count={pages}"
-            await store._database.execute(lambda db: db.execute(sql).fetchone())
+            await store.database.execute(lambda db: db.execute(sql).fetchone())
 
         await allow(1)  # no more than there are
         with pytest.raises(StoreUnavailable, match="full"):
@@ -91,7 +91,7 @@ async def test_nothing_is_accepted_on_a_full_disk_and_everything_after_it(tmp_pa
 
 async def test_a_lock_of_another_program_is_waited_for_and_then_said(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        await store._database.execute(lambda db: db.execute("PRAGMA busy_timeout=20").fetchone())
+        await store.database.execute(lambda db: db.execute("PRAGMA busy_timeout=20").fetchone())
         with closing(sqlite3.connect(tmp_path / "hark.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(StoreUnavailable, match="locked"):
@@ -112,7 +112,7 @@ async def test_one_of_several_writes_that_fails_undoes_itself_alone(tmp_path: Pa
             raise ValueError("half done")
 
         first, failed, last = await asyncio.gather(
-            accept(store, "first"), store._writer.write(broken), accept(store, "last"), return_exceptions=True
+            accept(store, "first"), store.writer.write(broken), accept(store, "last"), return_exceptions=True
         )
         assert isinstance(failed, ValueError)
         assert (first, last) == (1, 2)
@@ -139,7 +139,7 @@ async def test_a_commit_waits_for_the_disk(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         asked = ("synchronous", "journal_mode", "foreign_keys")
         found = [
-            await store._database.execute(lambda db, name=name: db.execute(f"PRAGMA {name}").fetchone()[0])
+            await store.database.execute(lambda db, name=name: db.execute(f"PRAGMA {name}").fetchone()[0])
             for name in asked
         ]
     assert found == [2, "wal", 1]

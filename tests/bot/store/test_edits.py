@@ -16,7 +16,7 @@ async def test_an_edit_that_is_refused_changes_nothing(tmp_path: Path) -> None:
         refused = AcceptedMessage(message=edit, session_key=None, state="dropped", reason="access")
         await store.inbox.accept([AcceptedMessage(message=asked, session_key=KEY), refused])
         assert (await claim(store)).message.text == "a question"
-        reasons = await store._database.read(lambda db: db.execute("SELECT reason FROM inbox ORDER BY seq").fetchall())
+        reasons = await store.database.read(lambda db: db.execute("SELECT reason FROM inbox ORDER BY seq").fetchall())
         assert reasons == [(None,), ("access",)]
 
 

@@ -18,7 +18,7 @@ from tests.bot.store.opened import KEY, accept, claim, message, opened
 
 
 async def _rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
-    return await store._database.read(lambda db: db.execute(sql).fetchall())
+    return await store.database.read(lambda db: db.execute(sql).fetchall())
 
 
 async def _answered(store: Store, text: str = "hello") -> str:
@@ -36,7 +36,7 @@ async def _answered(store: Store, text: str = "hello") -> str:
         outcome=Outcome.COMPLETED,
     )
     assert kept.end is not None
-    await store._writer.write(lambda db: db.execute("UPDATE delivery SET state='sent', settled_at=planned_at"))
+    await store.writer.write(lambda db: db.execute("UPDATE delivery SET state='sent', settled_at=planned_at"))
     return turn.run.turn_id
 
 

@@ -188,7 +188,7 @@ async def test_tables_that_others_point_to_can_be_built_anew(tmp_path: Path, lat
         assert store.salvage is None
         await accept(store)
         with pytest.raises(sqlite3.IntegrityError):  # foreign keys hold again
-            await store._writer.write(lambda db: db.execute("DELETE FROM conversation"))
+            await store.writer.write(lambda db: db.execute("DELETE FROM conversation"))
     assert value(path, "SELECT mood FROM session") == "fine"
     assert value(path, "PRAGMA user_version") == NEWEST + 2
     async with opened(tmp_path) as store:

@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
+from bot.store.database import READERS
 from channels.message import ChatMoved
 from tests.service import Hark, running
 from tests.standins.script import Call
@@ -16,17 +18,20 @@ class Statements:
     """Everything SQLite is asked while the context lasts, literal values included."""
 
     def __init__(self, hark: Hark) -> None:
-        self._database = hark.service.parts.store._database
+        self._database = hark.service.parts.store.database
         self.seen: set[str] = set()
 
     async def __aenter__(self) -> "Statements":
-        for connection in (self._database._writer, *self._database._readers):
-            await connection.call(lambda db: db.set_trace_callback(self.seen.add))
+        await self._trace(self.seen.add)
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        for connection in (self._database._writer, *self._database._readers):
-            await connection.call(lambda db: db.set_trace_callback(None))
+        await self._trace(None)
+
+    async def _trace(self, told: Callable[[str], object] | None) -> None:
+        await self._database.execute(lambda db: db.set_trace_callback(told))
+        for _ in range(READERS):  # they take turns
+            await self._database.read(lambda db: db.set_trace_callback(told))
 
     def that_scan(self, database: sqlite3.Connection) -> list[str]:
         """Those that read a growing table from its beginning."""

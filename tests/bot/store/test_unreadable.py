@@ -82,7 +82,7 @@ async def test_a_damaged_message_does_not_block_its_session(tmp_path: Path, valu
     spoil(tmp_path, f"inbox.payload WHERE seq IN ({seq},{asked})", value)
     async with opened(tmp_path) as store:
         assert (await claim(store)).message.text == "three"
-        found = await store._database.read(lambda db: db.execute("SELECT state, reason FROM inbox").fetchall())
+        found = await store.database.read(lambda db: db.execute("SELECT state, reason FROM inbox").fetchall())
         assert found == [("dropped", "unreadable"), ("dropped", "unreadable"), ("taken", None)]
         view = await store.reads.turn("t1")
         assert view is not None

@@ -1,0 +1,87 @@
+"""How every test gets a service: built by `bot/wiring` as `hark run` does, with what the test brings from outside."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from agent.models.base import ThinkingLevel
+from bot.config.model import Config
+from bot.service import Service
+from bot.wiring import Surroundings, build
+from channels.base import Capabilities, Health, HealthState, Sink
+from channels.message import Place
+from channels.outgoing import Delivery, NotSent, SendResult, Unknown
+from tests.watch import PATIENCE
+
+MOST_SENDS = 3
+"""How often a platform without a memory is asked for the same message."""
+
+
+async def assemble(config: Config, **around: Any) -> Service:
+    """A service that is not started. around: fields of Surroundings; nothing of this machine is looked at without."""
+    outside: dict[str, Any] = {"environ": {}, "ollama": lambda _: None, "gateway": False}
+    return await build(config, Surroundings(**outside | around))
+
+
+@contextlib.asynccontextmanager
+async def serving(config: Config, **around: Any) -> AsyncIterator[Service]:
+    """A service that runs while the context lasts; around: see `assemble`."""
+    service = await assemble(config, **around)
+    try:
+        await service.start()
+        yield service
+    finally:
+        async with asyncio.timeout(PATIENCE):
+            await service.close()
+
+
+class PlainChannel:
+    """What the platforms of tests have in common. It is called telegram, so that the rules of that channel hold."""
+
+    name = "telegram"
+    account = "bot"
+    capabilities = Capabilities(block_chars=4000, typing_seconds=0, rules="You are talking in a test.")
+
+    def __init__(self) -> None:
+        self.sink: Sink | None = None
+
+    async def start(self, sink: Sink) -> None:
+        self.sink = sink
+
+    async def stop_intake(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    def render(self, text: str) -> Sequence[str]:
+        return (text,)
+
+    def pass_limit(self, place: Place) -> float:
+        return 0.0
+
+    async def settle(self, delivery: Delivery) -> SendResult:
+        """Telegram's rule, on a platform that always lives."""
+        return Unknown("never told") if delivery.attempts >= MOST_SENDS else NotSent(0.0, "sent again")
+
+    async def working(self, place: Place) -> None:
+        pass
+
+    def health(self) -> Health:
+        return Health(HealthState.READY, 0)
+
+
+class PlainModel:
+    """What the model clients of tests have in common."""
+
+    name = "test/model"
+    context_window = 100_000
+    max_output = 1000
+    thinking: ThinkingLevel = "off"
+
+    async def warm(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
