@@ -25,6 +25,7 @@ from agent.events import (
 )
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, Message, Usage
+from agent.tools.base import Ask, Delivered
 from bot import wording
 from bot.bus import EventBus
 from bot.clock import Clock
@@ -33,6 +34,7 @@ from bot.persistence.errors import StaleRun
 from bot.persistence.values import Planned, Turn
 from bot.replies import Replies, notice
 from bot.runs.typing import Typing
+from bot.store import tool_messages
 from bot.store.store import Store
 from channels.message import ChatKind, InboundMessage
 
@@ -90,7 +92,9 @@ class RunJournal:
         self._bus = dependencies.bus
         self._outbox = dependencies.outbox
         self._turns = dependencies.store.turns
+        self._approvals = dependencies.store.approvals
         self._nonce = dependencies.clock.nonce
+        self._new_id = dependencies.clock.new_id
         self._is_owner = dependencies.is_owner
         self._replies = replies
         self.typing = typing
@@ -161,6 +165,28 @@ class RunJournal:
         await self._turns.process_started(self.turn.run, call_id, pid, started)
 
     @_followed_through
+    async def park(self, call_id: str, ask: Ask) -> AgentEnd:
+        approval_id = self._new_id()
+        blocks = self._sentence(f"ask:{approval_id}", ask.words) if ask.words else ()
+        with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
+            where.deliveries, end = await self._approvals.park(
+                self.turn.run, call_id, approval_id, ask, where=where, blocks=blocks, events=self._take_early()
+            )
+            self.blocks += len(blocks)
+            self.typing.stop()
+        self._publish([end])
+        return end
+
+    @_followed_through
+    async def deliver(self, call_id: str, number: int, text: str) -> str:
+        name = tool_messages.source(self.turn.turn_id, call_id, number)
+        await self._store_blocks(self._sentence(name, text))
+        return name
+
+    async def delivered(self, name: str) -> Delivered:
+        return await self._turns.delivered(name)
+
+    @_followed_through
     async def results(
         self, results: Sequence[CallResult], ends: Sequence[ToolExecutionEnd], *, batch_done: bool
     ) -> tuple[Entry, ...]:
@@ -199,13 +225,18 @@ class RunJournal:
 
     @_followed_through
     async def _plan(self, blocks: Sequence[Planned]) -> None:
+        await self._store_blocks(blocks)
+
+    async def _store_blocks(self, blocks: Sequence[Planned]) -> None:
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             where.deliveries = await self._turns.plan(self.turn.run, where, blocks)
             self.blocks += len(blocks)
 
     def _notice(self, name: str, text: str) -> Sequence[Planned]:
-        channel = self._outbox.channel(self.turn.place.channel)
-        return notice(f"turn:{self.turn.turn_id}:{name}", text, channel, self._nonce)
+        return self._sentence(f"turn:{self.turn.turn_id}:{name}", text)
+
+    def _sentence(self, source: str, text: str) -> Sequence[Planned]:
+        return notice(source, text, self._outbox.channel(self.turn.place.channel), self._nonce)
 
     def _publish(self, events: Sequence[KeptEvent]) -> None:
         for event in events:

@@ -1,0 +1,80 @@
+"""What a call has sent: the ledger knows more of a messaging tool than the tool itself, above all after a crash."""
+
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agent.tools.base import Delivered
+
+_WORDS: dict[Delivered, str] = {
+    "planned": "will be sent",
+    "sent": "was sent",
+    "not sent": "was not sent",
+    "unknown": "may have been sent, which nobody knows",
+}
+_NUMBER = re.compile(r"\d+(?=(\.\d+)?$)")
+"""What follows a call's name in the source of a message: its number, and that of a piece, if it is one of several."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallMessage:
+    """A message of a call. reason: why it was not sent, or why nobody knows."""
+
+    number: int
+    fate: Delivered
+    reason: str
+
+
+def source(turn_id: str, call_id: str, number: int) -> str:
+    """Under which name a message of a call stands in the ledger; number: from 0."""
+    return f"tool:{turn_id}:{call_id}:{number}"
+
+
+def of_call(db: sqlite3.Connection, turn_id: str, call_id: str) -> Sequence[CallMessage]:
+    """The messages of a call, in order."""
+    name = f"tool:{turn_id}:{call_id}:"
+    found = db.execute(
+        "SELECT source, state, error FROM delivery WHERE source >= ?1 || ':' AND source < ?1 || ';'"  # ';' follows ':'
+        " ORDER BY delivery_id",
+        (name[:-1],),
+    ).fetchall()
+    pieces: dict[int, list[tuple[str, str | None]]] = {}
+    for row_source, state, error in found:
+        if number := _NUMBER.match(row_source[len(name) :]):  # else of a call whose id only begins like this one's
+            pieces.setdefault(int(number[0]), []).append((state, error))
+    return [
+        CallMessage(number, _fate(state for state, _ in states), next((error for _, error in states if error), ""))
+        for number, states in sorted(pieces.items())
+    ]
+
+
+def fate(db: sqlite3.Connection, name: str) -> Delivered:
+    """What has become of a message, by its name; nothing was sent under one that is not known."""
+    found = db.execute(
+        "SELECT state FROM delivery WHERE source=?1 OR source > ?1 || '.' AND source < ?1 || '/'",  # '/' follows '.'
+        (name,),
+    ).fetchall()
+    return _fate(state for (state,) in found) if found else "not sent"
+
+
+def result(messages: Sequence[CallMessage]) -> tuple[str, bool] | None:
+    """What the model is told of an interrupted call that sent these, and whether it is an error; None: it sent none."""
+    if not messages:
+        return None
+    said = [
+        f"message {message.number + 1} {_WORDS[message.fate]}" + (f" ({message.reason})" if message.reason else "")
+        for message in messages
+    ]
+    failed = any(message.fate in ("not sent", "unknown") for message in messages)
+    return f"Interrupted: this call was cut off and was not repeated. Of what it sent, {'; '.join(said)}.", failed
+
+
+def _fate(states: Iterable[str]) -> Delivered:
+    """Of all pieces of a message together."""
+    found = set(states)
+    if found & {"failed", "expired"}:
+        return "not sent"
+    if found & {"sending", "unknown", "uncertain"}:
+        return "unknown"
+    return "planned" if "planned" in found else "sent"
