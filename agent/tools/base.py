@@ -33,7 +33,7 @@ class JsonArguments:
 P = TypeVar("P", bound=Parameters | JsonArguments)
 Verdict = Literal["once", "always", "denied", "expired"]
 Delivered = Literal["planned", "sent", "not sent", "unknown"]
-"""What has become of a message: planned ones will be sent, also after a crash."""
+"""What has become of a message. planned: it will be sent, also after a crash, or is being sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,8 +50,8 @@ class Approvals(Subject):
         )
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
         db.execute(
-            f"UPDATE turn SET state='parked', parked_on=?, {rows.STOP_CLOCK} WHERE turn_id=?",
-            (approval_id, now, run.turn_id),
+            f"UPDATE turn SET state='parked', outcome=?, parked_on=?, {rows.STOP_CLOCK} WHERE turn_id=?",
+            (Outcome.PARKED.value, approval_id, now, run.turn_id),
         )
         return deliveries, rows.keep_end(db, run.turn_id, Outcome.PARKED, now)
 
@@ -90,10 +90,11 @@ WAITS = "EXISTS (SELECT 1 FROM approval WHERE approval_id=parked_on AND approval
 
 
 def decisions(db: sqlite3.Connection, turn_id: str) -> Mapping[str, Decision]:
-    """What was decided about calls of a turn that have not begun, by their ids: of each the last."""
+    """What was decided about the call that a turn was parked on last, by its id, if it has not begun."""
     found = db.execute(
-        "SELECT call_id, approval.state, digest, reason FROM tool_call JOIN approval USING (turn_id, call_id)"
-        " WHERE turn_id=? AND tool_call.state='waiting' AND approval.state<>'open' ORDER BY asked_at, approval_id",
+        "SELECT approval.call_id, approval.state, digest, reason FROM turn JOIN approval ON approval_id=parked_on"
+        " JOIN tool_call ON tool_call.turn_id=turn.turn_id AND tool_call.call_id=approval.call_id"
+        " WHERE turn.turn_id=? AND tool_call.state='waiting' AND approval.state<>'open'",
         (turn_id,),
     ).fetchall()
     return {call_id: Decision(state, digest, reason or "") for call_id, state, digest, reason in found}

@@ -97,10 +97,10 @@ class Claims(Subject):
         model: str,
     ) -> Turn:
         """Put a queued turn to running under a new epoch."""
-        epoch, kind, session_key, transcript_id, conv_id, step, usage, ran, parked_on = db.execute(
+        epoch, kind, session_key, transcript_id, conv_id, step, usage, ran, outcome = db.execute(
             "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?1), resumed_at=?1"
             " WHERE turn_id=?2"
-            " RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran, parked_on",
+            " RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran, outcome",
             (now, turn_id),
         ).fetchone()
         if _before_an_answer(db, turn_id, transcript_id):
@@ -110,9 +110,9 @@ class Claims(Subject):
         ).fetchone()
         run = rows.run_ref(turn_id, session_key, epoch)
         start = None
-        if parked_on is not None:
-            db.execute("UPDATE turn SET parked_on=NULL WHERE turn_id=?", (turn_id,))
-        if epoch == 1 or parked_on is not None:
+        if outcome is not None:  # it was parked
+            db.execute("UPDATE turn SET outcome=NULL WHERE turn_id=?", (turn_id,))
+        if epoch == 1 or outcome is not None:
             start = AgentStart(run=run, at=now, model=model)
             rows.keep_events(db, (start,))
         more = db.execute(

@@ -55,7 +55,8 @@ def fate(db: sqlite3.Connection, name: str) -> Delivered:
         "SELECT state FROM delivery WHERE source=?1 OR source > ?1 || '.' AND source < ?1 || '/'",  # '/' follows '.'
         (name,),
     ).fetchall()
-    return _fate(state for (state,) in found) if found else "not sent"
+    # whoever can ask is alive to see a call to its end
+    return _fate("planned" if state == "sending" else state for (state,) in found) if found else "not sent"
 
 
 def result(messages: Sequence[CallMessage]) -> tuple[str, bool] | None:
