@@ -1,8 +1,8 @@
 """Tools that a test decides about: one asks a person before each call, one sends messages."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,18 +78,26 @@ class Workbench:
     def factory(self) -> ToolFactory:
         """To be given to a service."""
 
-        @asynccontextmanager
-        async def made(run: RunContext) -> AsyncIterator[Sequence[Tool[Any]]]:
-            await asyncio.sleep(0)
-            self.runs.append(run)
-            self.open += 1
-            try:
-                yield self.make(run)
-            finally:
-                await asyncio.sleep(0)
-                self.open -= 1
+        return lambda run: _Made(self, run)
 
-        return made
+
+class _Made(AbstractAsyncContextManager[Sequence[Tool[Any]]]):
+    """Tools of one run. No generator: that would be closed by the collector as well."""
+
+    def __init__(self, bench: Workbench, run: RunContext) -> None:
+        self._bench = bench
+        self._run = run
+
+    async def __aenter__(self) -> Sequence[Tool[Any]]:
+        await asyncio.sleep(0)
+        tools = self._bench.make(self._run)
+        self._bench.runs.append(self._run)
+        self._bench.open += 1
+        return tools
+
+    async def __aexit__(self, *error: object) -> None:
+        await asyncio.sleep(0)
+        self._bench.open -= 1
 
 
 async def approval(hark: Hark, count: int = 1) -> str:

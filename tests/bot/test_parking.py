@@ -7,6 +7,8 @@ import pytest
 
 from agent.events import AgentEnd, AgentStart, Outcome, ToolExecutionEnd, ToolExecutionStart
 from agent.message import ToolResult
+from bot.persistence.values import AcceptedMessage
+from channels.message import InboundKind
 from tests.asking import ASKED, OTHERWISE, AskingTool, approval
 from tests.scripted_model import texts
 from tests.service import Hark, ScriptedTool, running, session_of, starts
@@ -225,11 +227,11 @@ async def test_stopping_a_parked_turn(tmp_path: Path, command: str) -> None:
         ((run,),) = hark.rows("SELECT turn_id FROM turn")
         hark.model.add("hello again")
         if command == "abort":
-            await hark.write("next")
             assert await hark.service.parts.api.abort(run)
+            await hark.write("next")
         else:
             await hark.write(command, "next")
-        await hark.until(lambda: "hello again" in hark.channel.texts(), "the next answer, without a sweep")
+        await hark.until(lambda: "hello again" in hark.channel.texts(), "the next answer")
         assert not await hark.service.parts.api.decide(ident, "once", "telegram:1")
         assert (tool.begun, hark.rows(STATES)) == ([], [("cut",), ("cut",)])
         assert hark.rows("SELECT state FROM approval") == [("expired",)]
@@ -238,6 +240,28 @@ async def test_stopping_a_parked_turn(tmp_path: Path, command: str) -> None:
         assert ended == [Outcome.PARKED, Outcome.ABORTED]
         if command != "/new":
             assert "was stopped before this call" in texts(hark.model.requests[-1], "tool")[0]
+
+
+@pytest.mark.parametrize("command", ["/stop", "abort"])
+async def test_what_waited_behind_a_turn_that_was_parked_and_stopped(tmp_path: Path, command: str) -> None:
+    """It is answered at once: no sweep comes while the clock stands."""
+    async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
+        parts = hark.service.parts
+        hark.model.add(Call("ask", {"label": "it"}))
+        await hark.write("do it")
+        await approval(hark)
+        ((run,),) = hark.rows("SELECT turn_id FROM turn")
+        if command == "/stop":  # accepted, and not carried out yet
+            stop = hark.message(command, kind=InboundKind.COMMAND)
+            await parts.store.inbox.accept([AcceptedMessage(message=stop, session_key=KEY)])
+        await hark.write("next")
+        await parts.lanes.wait_idle()
+        hark.model.add("hello again")
+        if command == "/stop":
+            await parts.commands.recover()
+        else:
+            assert await parts.api.abort(run)
+        await hark.until(lambda: "hello again" in hark.channel.texts(), "the next answer")
 
 
 async def test_nobody_decides_in_time(tmp_path: Path) -> None:
@@ -309,3 +333,20 @@ async def test_a_tool_that_fails_to_ask_is_not_run(tmp_path: Path) -> None:
         hark.model.add("a pity")
         assert (await hark.say("do it")).texts == ["a pity"]
         assert (tool.begun, results(hark)) == ([], ["RuntimeError: no idea"])
+
+
+async def test_a_text_for_a_parked_turn_is_read_behind_its_results(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        hark.model.add("done")
+        await hark.write("do it")
+        ident = await approval(hark)
+        ((run,),) = hark.rows("SELECT turn_id FROM turn")
+        assert await hark.service.parts.api.steer(run, "and be quick")
+        await hark.service.parts.lanes.wait_idle()
+        assert hark.rows("SELECT state FROM turn") == [("parked",)]
+        assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
+        await over(hark)
+        roles = [message.role for message in hark.model.requests[-1].messages]
+        assert roles == ["user", "assistant", "tool", "user"]
+        assert hark.model.requests[-1].messages[-1].text.endswith("and be quick")

@@ -76,12 +76,14 @@ def test_mistakes_are_explained_as_for_tools_of_our_own(arguments: str, complain
     assert len(told) < 400
 
 
-def test_what_a_schema_refers_to_is_never_fetched() -> None:
-    """Nothing listens there, and nothing is asked: the guard against the network would say so."""
+def test_what_a_schema_refers_to_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr("urllib.request.urlopen", asked.append)
     tool = ForeignTool('{"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}}')
     assert parse_arguments(tool, "{}") == JsonArguments("{}")
     with pytest.raises(ArgumentsError, match="cannot be checked by its schema"):
         parse_arguments(tool, '{"a": 1}')
+    assert asked == []
 
 
 @pytest.mark.parametrize(

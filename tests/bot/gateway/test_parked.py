@@ -6,6 +6,8 @@ import sqlite3
 from pathlib import Path
 
 from agent.message import ToolCall
+from bot.persistence.values import TurnState
+from channels.session_key import console_key
 from tests.asking import ASKED, AskingTool
 from tests.bot.gateway.house import House, house
 
@@ -33,11 +35,25 @@ async def test_a_wait_goes_on_while_the_run_is_parked(tmp_path: Path) -> None:
         response = await at.http.get(f"/v1/agent/{run}?wait=0.05")
         assert (response.status_code, response.json()["status"]) == (202, "waiting_approval")
         assert response.json()["text"] == ASKED
-        waiting = asyncio.create_task(at.show(run, wait="20"))
+        await decide(at, run)
+        (await at.model.called()).answer("Done.")
+        found = await at.show(run, wait="20")
+        assert (found["status"], found["text"]) == ("ok", f"{ASKED}\n\nDone.")
+
+
+async def test_a_wait_that_began_before_the_run_was_parked(tmp_path: Path) -> None:
+    async with house(tmp_path, besides=[AskingTool()]) as at:
+        run = await at.submit("do it")
+        call = await at.model.called()
+        waiting = asyncio.create_task(at.service.parts.api.wait(run, 20))
+        async with at.events(f"?run={run}") as stream:
+            call.finish("", CALL)
+            await stream.until("agent_end")
         await decide(at, run)
         (await at.model.called()).answer("Done.")
         found = await waiting
-        assert (found["status"], found["text"]) == ("ok", f"{ASKED}\n\nDone.")
+        assert found is not None
+        assert found.state is TurnState.DONE
 
 
 async def test_a_stream_goes_on_behind_the_parking(tmp_path: Path) -> None:
@@ -62,3 +78,20 @@ async def test_a_parked_run_can_be_aborted(tmp_path: Path) -> None:
         assert (response.status_code, response.json()["status"]) == (200, "aborted")
         assert (await at.show(run, wait="20"))["status"] == "aborted"
         assert not await decide(at, run)
+
+
+async def test_a_terminal_is_shown_the_question_once(tmp_path: Path) -> None:
+    async with (
+        house(tmp_path, besides=[AskingTool(words="")]) as at,
+        at.unix() as unix,
+        at.events("/v1/console", client=unix) as terminal,
+    ):
+        response = await unix.post("/v1/agent", json={"message": "do it", "session": console_key()})
+        (await at.model.called()).finish("", CALL)
+        seen = await terminal.until("agent_end")
+        await decide(at, response.json()["run_id"])
+        (await at.model.called()).answer("Done.")
+        while seen[-1].data.get("outcome") != "completed":
+            seen += await terminal.until("agent_end")
+        told = [sent.event for sent in seen if sent.event in ("question", "agent_start", "agent_end")]
+        assert told == ["question", "agent_start", "agent_end", "agent_start", "agent_end"]
