@@ -5,25 +5,14 @@ The schema is a stranger's: what it refers to is never fetched.
 
 import json
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
-from pydantic_core import from_json
+from pydantic_core import ErrorDetails, from_json
 
 from agent.tools.base import JsonArguments, JsonSchema
 
 _SHOWN = 80  # characters of a rule that an error repeats
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """Something wrong in a call. where: the parameter, below others as `a.0.b`; message: of kinds json and value."""
-
-    kind: Literal["json", "object", "missing", "unknown", "value"]
-    where: str = ""
-    message: str = ""
-    found: object = None
 
 
 class SchemaError(ValueError):
@@ -54,19 +43,20 @@ def names(schema: JsonSchema) -> tuple[tuple[str, ...], set[str]]:
     return tuple(found.get("properties", {})), set(found.get("required", ()))
 
 
-def parse(schema: JsonSchema, text: str) -> JsonArguments | list[Mistake]:
-    """The arguments in a text, or what is wrong with them."""
+def parse(schema: JsonSchema, text: str) -> JsonArguments | list[ErrorDetails]:
+    """The arguments in a text, or what is wrong with them, as pydantic says it of parameters of our own."""
     try:
         arguments = from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        return [Mistake("json", message=str(error))]
+        return [_details("json_invalid", (), str(error), text)]
     if not isinstance(arguments, dict):
-        return [Mistake("object", found=arguments)]
-    found: list[Mistake] = []
+        return [_details("model_type", (), "", arguments)]
+    found: list[ErrorDetails] = []
     try:
         errors = sorted(_validator(schema).iter_errors(arguments), key=lambda one: [*map(str, one.absolute_path)])
     except Exception as error:  # a reference that leads nowhere, a pattern that is none
-        return [Mistake("value", "arguments", f"cannot be checked by its schema ({type(error).__name__})", arguments)]
+        why = f"cannot be checked by its schema ({type(error).__name__})"
+        return [_details("schema", ("arguments",), why, arguments)]
     for wrong in errors:
         found += [mistake for mistake in _mistakes(wrong) if mistake not in found]
     return found or JsonArguments(json.dumps(arguments, ensure_ascii=False))
@@ -82,24 +72,27 @@ def _validator(schema: JsonSchema) -> Any:
     return validator_for(value, default=Draft202012Validator)(value, registry=Registry())
 
 
-def _mistakes(error: Any) -> list[Mistake]:
-    """One error of the library as mistakes, in the words that our own parameters have for it."""
-    path = [str(part) for part in error.absolute_path]
-    rule, wanted, value = error.validator, error.validator_value, error.instance
+def _mistakes(error: Any) -> list[ErrorDetails]:
+    """One error of the library; of what is missing or not known, one for each name."""
+    path, rule, wanted, value = (*error.absolute_path,), error.validator, error.validator_value, error.instance
     match rule:
         case "required":
-            return [Mistake("missing", ".".join([*path, name])) for name in wanted if name not in value]
+            return [_details("missing", (*path, name), "", value) for name in wanted if name not in value]
         case "additionalProperties" if wanted is False:
             known, patterns = error.schema.get("properties", {}), error.schema.get("patternProperties", {})
             extra = [name for name in value if name not in known and not any(re.search(one, name) for one in patterns)]
-            return [Mistake("unknown", ".".join([*path, name])) for name in extra]
+            return [_details("extra_forbidden", (*path, name), "", value) for name in extra]
         case "type":
             message = f"must be of type {' or '.join([wanted] if isinstance(wanted, str) else wanted)}"
         case "enum":
             message = f"must be one of {_short(wanted)}"
         case _:
             message = f"must fit {rule} {_short(wanted)}"
-    return [Mistake("value", ".".join(path) or "arguments", message, value)]
+    return [_details(rule, path or ("arguments",), message, value)]
+
+
+def _details(kind: str, where: tuple[str | int, ...], message: str, found: object) -> ErrorDetails:
+    return {"type": kind, "loc": where, "msg": message, "input": found}
 
 
 def _short(rule: object) -> str:

@@ -1,13 +1,13 @@
 """Which tools there are, less what the configuration does not allow: fixed when the service starts."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from agent.models.base import ToolSpec
-from agent.tools.base import RunContext, Tool, ToolFactory
+from agent.tools.base import Tool, ToolFactory
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
 from agent.tools.schema import spec
@@ -46,12 +46,7 @@ class Toolset:
 
 def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
     """Tools that every run shares."""
-
-    @asynccontextmanager
-    async def made(run: RunContext) -> AsyncIterator[Sequence[Tool[Any]]]:
-        yield tools
-
-    return made
+    return lambda run: nullcontext(tools)
 
 
 def tools_for(settings: ToolSettings, workspace: Workspace) -> tuple[Tool[Any], ...]:

@@ -16,7 +16,6 @@ from pydantic_core import ErrorDetails
 from agent.models.base import ToolSpec
 from agent.tools import json_schema
 from agent.tools.base import JsonArguments, JsonSchema, Parameters, Tool
-from agent.tools.json_schema import Mistake
 
 P = TypeVar("P", bound=Parameters | JsonArguments)
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
@@ -54,49 +53,35 @@ def parse_arguments(tool: Tool[P], json_text: str) -> P:
         if isinstance(found, JsonArguments):
             return cast(P, found)
         names, required = json_schema.names(parameters)
-        lines = [_said(mistake, names) for mistake in found]
     else:
         assert issubclass(parameters, Parameters), "JsonArguments are described by a JsonSchema"
         try:
             return parameters.model_validate_json(text)
         except ValidationError as error:
-            names = tuple(parameters.model_fields)
-            lines = [_said(_mistake(details), names) for details in error.errors(include_url=False)]
+            found = error.errors(include_url=False)
+        names = tuple(parameters.model_fields)
         required = {name for name, field in parameters.model_fields.items() if field.is_required()}
+    lines = [_mistake(details, names) for details in found]
     takes = ", ".join(f"{name} (required)" if name in required else name for name in names) or "no parameters"
     raise ArgumentsError(
         "\n".join((f"Wrong arguments for {tool.name}; it was not called.", *lines, f"It takes: {takes}."))
     )
 
 
-def _mistake(details: ErrorDetails) -> Mistake:
+def _mistake(details: ErrorDetails, names: tuple[str, ...]) -> str:
     where = ".".join(str(part) for part in details["loc"])
-    message = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     match details["type"]:
         case "json_invalid":
-            return Mistake("json", message=details["msg"].removeprefix("Invalid JSON: "))
+            return f"- The arguments are not valid JSON ({details['msg'].removeprefix('Invalid JSON: ')})."
         case "model_type":
-            return Mistake("object", found=details["input"])
-        case "missing":
-            return Mistake("missing", where)
-        case "extra_forbidden":
-            return Mistake("unknown", where)
-    return Mistake("value", where, message, details["input"])
-
-
-def _said(mistake: Mistake, names: tuple[str, ...]) -> str:
-    where = mistake.where
-    match mistake.kind:
-        case "json":
-            return f"- The arguments are not valid JSON ({mistake.message})."
-        case "object":
-            return f"- The arguments must be one JSON object, found {_found(mistake.found)}."
+            return f"- The arguments must be one JSON object, found {_found(details['input'])}."
         case "missing":
             return f"- {where}: missing."
-        case "unknown":
+        case "extra_forbidden":
             near = difflib.get_close_matches(where, names, 1)
             return f"- {where}: no such parameter." + (f" Did you mean {near[0]}?" if near else "")
-    return f"- {where}: {mistake.message}; found {_found(mistake.found)}."
+    message = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    return f"- {where}: {message}; found {_found(details['input'])}."
 
 
 def _found(value: object) -> str:

@@ -177,10 +177,9 @@ class RunJournal:
         self._publish([end])
         return end
 
-    @_followed_through
     async def deliver(self, call_id: str, number: int, text: str) -> str:
         name = tool_messages.source(self.turn.turn_id, call_id, number)
-        await self._store_blocks(self._sentence(name, text))
+        await self._plan(self._sentence(name, text))
         return name
 
     async def delivered(self, name: str) -> Delivered:
@@ -225,9 +224,6 @@ class RunJournal:
 
     @_followed_through
     async def _plan(self, blocks: Sequence[Planned]) -> None:
-        await self._store_blocks(blocks)
-
-    async def _store_blocks(self, blocks: Sequence[Planned]) -> None:
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             where.deliveries = await self._turns.plan(self.turn.run, where, blocks)
             self.blocks += len(blocks)

@@ -55,7 +55,7 @@ def close_calls(
     for call_id, name, step, state in found:
         text, is_error = NOT_EXECUTED, True
         if state == "running":
-            text, is_error = tool_messages.result(tool_messages.of_call(db, turn_id, call_id)) or (INTERRUPTED, True)
+            text, is_error = tool_messages.of_call(db, turn_id, call_id) or (INTERRUPTED, True)
         result = Message("tool", (ToolResult(call_id, name, text, is_error=is_error),))
         rows.append_entry(db, transcript_id, "tool_result", result, turn_id, step)
         db.execute("UPDATE tool_call SET state='cut' WHERE turn_id=? AND call_id=?", (turn_id, call_id))

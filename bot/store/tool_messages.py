@@ -2,8 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from agent.tools.base import Delivered
 
@@ -17,36 +16,32 @@ _NUMBER = re.compile(r"\d+(?=(\.\d+)?$)")
 """What follows a call's name in the source of a message: its number, and that of a piece, if it is one of several."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallMessage:
-    """A message of a call. reason: why it was not sent, or why nobody knows."""
-
-    number: int
-    fate: Delivered
-    reason: str
-
-
 def source(turn_id: str, call_id: str, number: int) -> str:
     """Under which name a message of a call stands in the ledger; number: from 0."""
     return f"tool:{turn_id}:{call_id}:{number}"
 
 
-def of_call(db: sqlite3.Connection, turn_id: str, call_id: str) -> Sequence[CallMessage]:
-    """The messages of a call, in order."""
-    name = f"tool:{turn_id}:{call_id}:"
+def of_call(db: sqlite3.Connection, turn_id: str, call_id: str) -> tuple[str, bool] | None:
+    """What the model is told of an interrupted call's messages, and whether it is an error; None when it sent none."""
+    name = f"tool:{turn_id}:{call_id}"
     found = db.execute(
         "SELECT source, state, error FROM delivery WHERE source >= ?1 || ':' AND source < ?1 || ';'"  # ';' follows ':'
         " ORDER BY delivery_id",
-        (name[:-1],),
+        (name,),
     ).fetchall()
     pieces: dict[int, list[tuple[str, str | None]]] = {}
     for row_source, state, error in found:
-        if number := _NUMBER.match(row_source[len(name) :]):  # else of a call whose id only begins like this one's
-            pieces.setdefault(int(number[0]), []).append((state, error))
-    return [
-        CallMessage(number, _fate(state for state, _ in states), next((error for _, error in states if error), ""))
-        for number, states in sorted(pieces.items())
-    ]
+        if match := _NUMBER.match(row_source[len(name) + 1 :]):  # else of a call whose id only begins like this one's
+            pieces.setdefault(int(match[0]), []).append((state, error))
+    if not pieces:
+        return None
+    said, failed = [], False
+    for number, states in sorted(pieces.items()):
+        became = _fate(state for state, _ in states)
+        reason = next((f" ({error})" for _, error in states if error), "")
+        said.append(f"message {number + 1} {_WORDS[became]}{reason}")
+        failed = failed or became in ("not sent", "unknown")
+    return f"Interrupted: this call was cut off and was not repeated. Of what it sent, {'; '.join(said)}.", failed
 
 
 def fate(db: sqlite3.Connection, name: str) -> Delivered:
@@ -57,18 +52,6 @@ def fate(db: sqlite3.Connection, name: str) -> Delivered:
     ).fetchall()
     # whoever can ask is alive to see a call to its end
     return _fate("planned" if state == "sending" else state for (state,) in found) if found else "not sent"
-
-
-def result(messages: Sequence[CallMessage]) -> tuple[str, bool] | None:
-    """What the model is told of an interrupted call that sent these, and whether it is an error; None: it sent none."""
-    if not messages:
-        return None
-    said = [
-        f"message {message.number + 1} {_WORDS[message.fate]}" + (f" ({message.reason})" if message.reason else "")
-        for message in messages
-    ]
-    failed = any(message.fate in ("not sent", "unknown") for message in messages)
-    return f"Interrupted: this call was cut off and was not repeated. Of what it sent, {'; '.join(said)}.", failed
 
 
 def _fate(states: Iterable[str]) -> Delivered:

@@ -141,7 +141,7 @@ FAULTS = (
     Fault(
         "tools/messages-not-asked-about",
         "bot/store/repair.py",
-        "tool_messages.result(tool_messages.of_call(db, turn_id, call_id)) or (INTERRUPTED, True)",
+        "tool_messages.of_call(db, turn_id, call_id) or (INTERRUPTED, True)",
         "(INTERRUPTED, True)",
         (f"{_MESSAGES}a_cut_call_is_told_what_became_of_its_messages", f"{_EXPLORER}[sends]"),
     ),
