@@ -1,6 +1,8 @@
 """A turn that waits for a person: it holds nothing meanwhile, and goes on with exactly one decision."""
 
 import asyncio
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -350,3 +352,22 @@ async def test_a_text_for_a_parked_turn_is_read_behind_its_results(tmp_path: Pat
         roles = [message.role for message in hark.model.requests[-1].messages]
         assert roles == ["user", "assistant", "tool", "user"]
         assert hark.model.requests[-1].messages[-1].text.endswith("and be quick")
+
+
+async def test_an_approval_that_was_lost_is_asked_for_anew(tmp_path: Path) -> None:
+    """A damaged store may give back the turn and not what it waits for."""
+    async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        await hark.write("do it")
+        lost = await approval(hark)
+        await hark.delivered()
+    with contextlib.closing(sqlite3.connect(tmp_path / "state" / "hark.db")) as db, db:
+        db.execute("DELETE FROM approval")
+    tool = AskingTool()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        ident = await approval(hark)
+        assert ident != lost
+        hark.model.add("done")
+        assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
+        await over(hark)
+        assert tool.begun == ["it"]
