@@ -1,7 +1,8 @@
 """What a run tells the world: one closed union, read by every surface (channels, HTTP, console) and nothing else.
 
 Rules (design.md, "Agent events"): `agent_start` and `agent_end` come exactly once per run, whatever retries happen
-inside. All but the updates carry an id made from turn, step and ordinal and are stored; updates are not.
+inside; a run that is parked ends so, and begins again when it goes on. All but the updates carry an id made from turn,
+step and ordinal and are stored; updates are not.
 """
 
 from dataclasses import dataclass
@@ -67,13 +68,13 @@ class _KeptEvent(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStart(_KeptEvent):
-    """A run began."""
+    """A run began, or goes on after it was parked: then with an id of its own, by its attempt."""
 
     model: str
     type: Literal["agent_start"] = "agent_start"
 
     def _ordinal(self) -> str:
-        return "start"
+        return "start" if self.run.attempt == 1 else f"start.{self.run.attempt}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +194,10 @@ class Notice(_KeptEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentEnd(_KeptEvent):
-    """A run ended. duration: seconds of running time. error_kind and error_message: only when it failed."""
+    """A run ended, or is parked: that is no end of its turn, and has an id of its own, by the attempt.
+
+    duration: seconds of running time. error_kind and error_message: only when it failed.
+    """
 
     outcome: Outcome
     model: str
@@ -203,12 +207,17 @@ class AgentEnd(_KeptEvent):
     error_message: str | None = None
     type: Literal["agent_end"] = "agent_end"
 
+    @property
+    def is_last(self) -> bool:
+        """Nothing more comes of the turn."""
+        return self.outcome is not Outcome.PARKED
+
     def _ordinal(self) -> str:
-        return "end"
+        return "end" if self.is_last else f"end.{self.run.attempt}"
 
 
 def first_and_last(turn_id: str) -> tuple[str, str]:
-    """The ids of a run's agent_start and agent_end."""
+    """The ids of a run's first agent_start and last agent_end."""
     return f"{turn_id}/start", f"{turn_id}/end"
 
 

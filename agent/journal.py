@@ -21,6 +21,7 @@ from agent.events import (
     ToolExecutionUpdate,
 )
 from agent.message import Entry, Message, ToolResult, ToolSend, Usage
+from agent.tools.base import Ask, Delivered
 
 CallState = Literal["done", "failed", "denied", "cut"]
 
@@ -86,7 +87,16 @@ class Journal(Protocol):
         """Add a line of the service for the model to read."""
 
     async def start_calls(self, starts: Sequence[ToolExecutionStart]) -> None:
-        """asked → running, directly before execution."""
+        """asked → running, directly before execution; from waiting, which uses the decision up."""
+
+    async def park(self, call_id: str, ask: Ask) -> AgentEnd:
+        """asked → waiting, and the turn is parked until a person has decided: this run ends here."""
+
+    async def deliver(self, call_id: str, number: int, text: str) -> str:
+        """Plan a message of a running call; number: from 0. Returns its name."""
+
+    async def delivered(self, name: str) -> Delivered:
+        """What has become of a message of a call."""
 
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
         """Remember a call's process before it may do anything."""

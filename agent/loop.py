@@ -60,11 +60,13 @@ class Loop:
         self.said = context.said(spec.ref.turn_id)
 
     async def run(self) -> AgentEnd:
-        """Work until the turn is finished. Raises ModelError, RunLost, or what the store raises."""
+        """Work until the turn is finished, or parked. Raises ModelError, RunLost, or what the store raises."""
         while True:
             calls = self._context.open_calls()
             if calls:
-                await run_batch(self._spec, calls, self._context, self._journal, self.step)
+                parked = await run_batch(self._spec, calls, self._context, self._journal, self.step)
+                if parked is not None:
+                    return parked
             last = self.step >= self._spec.limits.max_steps
             if last and not self._limit_said():
                 self._context.append([await self._journal.note(Message("user", (Text(LIMIT_NOTE),)))])

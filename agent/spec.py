@@ -1,13 +1,13 @@
 """What a run is made of: fixed before it starts, the same after a crash."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.events import RunRef
 from agent.message import Usage
 from agent.models.base import ModelClient, ToolSpec
-from agent.tools.base import Tool
+from agent.tools.base import Decision, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class RunSpec:
     """One run, made from its turn. model: of the first step. ran: seconds of the turn's earlier attempts.
 
     step: answers of the model that the turn has already; usage: tokens it has cost already. now: milliseconds since the
-    epoch; sleep: seconds.
+    epoch; sleep: seconds. decisions: about calls that the turn was parked on, by their ids.
     """
 
     ref: RunRef
@@ -41,3 +41,4 @@ class RunSpec:
     ran: float
     now: Callable[[], int]
     sleep: Callable[[float], Awaitable[None]]
+    decisions: Mapping[str, Decision] = field(default_factory=dict)

@@ -1,45 +1,72 @@
 """Executes the calls of one step: validated, marked as running before they begin, results stored in call order.
 
 Neighbouring calls that declare themselves safe in parallel run side by side, all others alone. Whatever a tool does
-wrong becomes an error result the model can read; nothing of it ends the run.
+wrong becomes an error result the model can read; nothing of it ends the run. At a call about which a person must
+decide the run parks: those before it have their results, those behind it are checked anew when the turn goes on.
 """
 
 import asyncio
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent.context import Context
 from agent.errors import AgentError
-from agent.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from agent.events import AgentEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from agent.journal import CallResult, Journal
 from agent.message import ToolCall, ToolOutput, ToolResult
 from agent.spec import RunSpec
 from agent.text import well_formed
-from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.base import Ask, CallContext, Decision, Tool
 from agent.tools.schema import ArgumentsError, parse_arguments
 
+_Ready = tuple[Tool[Any], Any, CallContext]
+"""A call that may run: tool, parameters, context."""
 
-async def run_batch(spec: RunSpec, calls: Sequence[ToolCall], context: Context, journal: Journal, step: int) -> None:
-    """Run all calls and append their results, and steering texts that came meanwhile, to the context."""
+
+async def run_batch(
+    spec: RunSpec, calls: Sequence[ToolCall], context: Context, journal: Journal, step: int
+) -> AgentEnd | None:
+    """Run all calls and append their results, and steering texts that came meanwhile, to the context.
+
+    Returns the end of the run when it parks at one of them.
+    """
     groups = list(_groups(spec, calls))
     for number, group in enumerate(groups, 1):
-        prepared = [_prepare(spec, call) for call in group]
-        ready = [call for call, item in zip(group, prepared, strict=True) if not isinstance(item, CallResult)]
-        if ready:
-            await journal.start_calls([_start(spec, step, call) for call in ready])
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                running = [
-                    item
-                    if isinstance(item, CallResult)
-                    else tasks.create_task(_execute(spec, call, *item, journal, step))
-                    for call, item in zip(group, prepared, strict=True)
-                ]
-        except ExceptionGroup as errors:  # only a lost run gets here: it ends all calls of the step
-            raise errors.exceptions[0] from None
-        results = [item if isinstance(item, CallResult) else item.result() for item in running]
-        ends = [_end(spec, step, result) for result in results]
-        context.append(await journal.results(results, ends, batch_done=number == len(groups)))
+        prepared: list[_Ready | CallResult] = []
+        asked: tuple[str, Ask] | None = None
+        for call in group:
+            item = await _prepare(spec, call, journal, step)
+            if isinstance(item, Ask):
+                asked = call.call_id, item
+                break
+            prepared.append(item)
+        if prepared:
+            results = await _run_group(spec, group[: len(prepared)], prepared, journal, step)
+            ends = [_end(spec, step, result) for result in results]
+            done = asked is None and number == len(groups)
+            context.append(await journal.results(results, ends, batch_done=done))
+        if asked is not None:
+            return await journal.park(*asked)
+    return None
+
+
+async def _run_group(
+    spec: RunSpec, calls: Sequence[ToolCall], prepared: Sequence[_Ready | CallResult], journal: Journal, step: int
+) -> list[CallResult]:
+    """Run side by side what is ready; returns all results, in call order."""
+    ready = [call for call, item in zip(calls, prepared, strict=True) if not isinstance(item, CallResult)]
+    if ready:
+        await journal.start_calls([_start(spec, step, call) for call in ready])
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            running = [
+                item if isinstance(item, CallResult) else tasks.create_task(_execute(call, *item))
+                for call, item in zip(calls, prepared, strict=True)
+            ]
+    except ExceptionGroup as errors:  # only a lost run gets here: it ends all calls of the step
+        raise errors.exceptions[0] from None
+    return [item if isinstance(item, CallResult) else item.result() for item in running]
 
 
 def _groups(spec: RunSpec, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
@@ -59,33 +86,54 @@ def _groups(spec: RunSpec, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]
         yield group
 
 
-def _prepare(spec: RunSpec, call: ToolCall) -> tuple[Tool[Any], Parameters] | CallResult:
+async def _prepare(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> _Ready | CallResult | Ask:
+    """The steps before a call runs: it is ready, or has its result already, or a person must decide."""
+    decision = spec.decisions.get(call.call_id)
+    if decision is not None and not decision.allows:
+        return _denied(call, decision)
     tool = spec.tools.get(call.name)
     if tool is None:
         names = ", ".join(sorted(spec.tools)) or "none"
         return _failed(call, f"There is no tool named {call.name!r}. Tools: {names}.")
     try:
-        return tool, parse_arguments(tool, call.arguments)
+        parameters = parse_arguments(tool, call.arguments)
+        context = _context(spec, call, journal, step)
+        ask = await tool.asks(parameters, context)
     except ArgumentsError as error:
         return _failed(call, str(error))
+    except AgentError:
+        raise
+    except Exception as error:
+        return _failed(call, f"{type(error).__name__}: {error}")
+    if ask is None or (decision is not None and decision.digest == ask.digest):
+        return tool, parameters, context
+    return ask
 
 
-async def _execute(
-    spec: RunSpec, call: ToolCall, tool: Tool[Any], parameters: Parameters, journal: Journal, step: int
-) -> CallResult:
+def _context(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> CallContext:
+    numbers = itertools.count()
+
     def update(text: str) -> None:
         journal.tell(ToolExecutionUpdate(run=spec.ref, at=spec.now(), step=step, call_id=call.call_id, text=text))
 
     async def started(pid: int, since: str) -> None:
         await journal.process_started(call.call_id, pid, since)
 
-    context = CallContext(
+    async def deliver(text: str) -> str:
+        return await journal.deliver(call.call_id, next(numbers), well_formed(text))
+
+    return CallContext(
         turn_id=spec.ref.turn_id,
         session_key=spec.ref.session_key,
         call_id=call.call_id,
         update=update,
         started=started,
+        deliver=deliver,
+        delivered=journal.delivered,
     )
+
+
+async def _execute(call: ToolCall, tool: Tool[Any], parameters: Any, context: CallContext) -> CallResult:
     try:
         output: ToolOutput = await tool.run(parameters, context)
     except AgentError:
@@ -117,6 +165,13 @@ def _end(spec: RunSpec, step: int, call: CallResult) -> ToolExecutionEnd:
         text=call.result.text,
         sends=call.sends,
     )
+
+
+def _denied(call: ToolCall, decision: Decision) -> CallResult:
+    text = decision.reason
+    if decision.state == "denied":
+        text = "A person denied this call; it was not executed." + (f" They said: {text}" if text else "")
+    return CallResult(ToolResult(call.call_id, call.name, well_formed(text), is_error=True), "denied")
 
 
 def _failed(call: ToolCall, text: str) -> CallResult:

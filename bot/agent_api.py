@@ -8,6 +8,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from agent.tools.base import Verdict
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.inbound.access import PERSON
@@ -87,7 +88,7 @@ class AgentApi:
                 if view is None or view.state not in OPEN:
                     return view
                 async for event in subscription:
-                    if event.type == "agent_end":
+                    if event.type == "agent_end" and event.is_last:
                         break
         except TimeoutError:
             pass
@@ -106,6 +107,20 @@ class AgentApi:
             handle.stop()
         for event in events:
             self._bus.publish(event)
+        if view.state is TurnState.PARKED:  # what waited behind it
+            self._lanes.wake(view.session_key)
+        return True
+
+    async def decide(self, approval_id: str, state: Verdict, by: str, reason: str = "") -> bool:
+        """Let a parked turn go on; False when somebody else was first, it was too late, or there is no such approval.
+
+        by: "channel:id" of a person who may. reason: for the model.
+        """
+        found = await self._store.approvals.decide(approval_id, state, by, reason)
+        if found is None:
+            return False
+        session_key, background = found
+        self._lanes.wake(session_key, background=background)
         return True
 
     async def steer(self, turn_id: str, text: str, sender: str = PERSON) -> bool:

@@ -12,8 +12,8 @@ from agent.models import registry as models
 from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec
 from agent.spec import Limits
-from agent.tools.base import Tool
-from agent.tools.registry import Toolset, ToolSettings, tools_for
+from agent.tools.base import Tool, ToolFactory
+from agent.tools.registry import ToolSettings, same_for_all, tools_for
 from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import create as create_workspace
 from bot.accounts import Account, Accounts
@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 class Surroundings:
     """What a service takes from outside; tests bring their own.
 
-    model: instead of the one the configuration chooses. channels and tools: besides those of the configuration.
+    model: instead of the one the configuration chooses. channels, tools and tool_factories: besides those of the
+    configuration.
     only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all. on_warm: called
     once everything heavy has been imported. on_wait: see `bot/service.py`. commit_probe: see `bot/store/writer.py`.
     """
@@ -65,6 +66,7 @@ class Surroundings:
     model: ModelClient | None = None
     channels: Sequence[Channel] = ()
     tools: Sequence[Tool[Any]] = ()
+    tool_factories: Sequence[ToolFactory] = ()
     gateway: bool = True
     only_local: bool = False
     on_warm: Callable[[], None] = lambda: None
@@ -183,8 +185,7 @@ def _specs(config: Config, around: Surroundings, store: Store, model: ModelClien
         store=store,
         clock=around.clock,
         model=model,
-        tools=Toolset.of(tools),
-        untrusted_tools=Toolset.of([tool for tool in tools if not tool.trusted_only]),
+        tools=(same_for_all(tools), *around.tool_factories),
         limits=Limits(
             timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
         ),

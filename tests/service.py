@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome
 from agent.message import ToolOutput
 from agent.models.base import ModelClient
-from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.base import CallContext, Parameters, Tool, ToolFactory
 from bot.clock import Clock
 from bot.config.model import Config
 from bot.service import Service
@@ -272,6 +272,7 @@ async def running(
     model: ScriptedModel | None = None,
     client: ModelClient | None = None,
     tools: Callable[[Watch], Sequence[Tool[Any]]] = lambda watch: (),
+    factories: Sequence[ToolFactory] = (),
     channel: Mapping[str, Any] | None = None,
     probe: CommitProbe | None = None,
     environ: Mapping[str, str] | None = None,
@@ -304,6 +305,7 @@ async def running(
         model=None if chosen else client or model,
         channels=(recording,),
         tools=tools(watch),
+        tool_factories=factories,
         commit_probe=committed,
     )
     hark = Hark(service, recording, model, time, watch, home / "state")

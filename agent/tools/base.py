@@ -1,8 +1,9 @@
-"""What a tool is: a pydantic model for its parameters (schema, validation and documentation at once) and a call."""
+"""What a tool is: what it takes (a pydantic model, or a JSON schema), whether a person must be asked, and a call."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,7 +16,54 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-P = TypeVar("P", bound=Parameters)
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """Parameters of a tool that somebody else describes. text: a JSON schema of an object; see `schema.checked`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class JsonArguments:
+    """Arguments that a JSON schema has let pass. text: one JSON object."""
+
+    text: str
+
+
+P = TypeVar("P", bound=Parameters | JsonArguments)
+Verdict = Literal["once", "always", "denied", "expired"]
+Delivered = Literal["planned", "sent", "not sent", "unknown"]
+"""What has become of a message. planned: it will be sent, also after a crash, or is being sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What a person must decide before a call may run.
+
+    digest: of all that the decision is bound to (command, directory, …): it counts for a call that asks the same.
+    approvers: who may decide, "channel:id" of each. seconds: until nobody can any more. words: for people, Markdown;
+    empty: nothing is sent. otherwise: what the model is told when nobody decided.
+    """
+
+    digest: str
+    approvers: tuple[str, ...]
+    seconds: float
+    words: str = ""
+    otherwise: str = "Nobody decided in time whether this call may run. It was not executed."
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of an Ask. reason: given with it; of an expired one, its `otherwise`."""
+
+    state: Verdict
+    digest: str
+    reason: str
+
+    @property
+    def allows(self) -> bool:
+        """The call may run."""
+        return self.state in ("once", "always")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +72,8 @@ class CallContext:
 
     update: reports progress; events only, nothing is stored. started: to be awaited by a tool that starts a process,
     with its pid and the kernel's start time of it, BEFORE the process may do anything: it is stored, so that a
-    leftover can be ended after a crash.
+    leftover can be ended after a crash. deliver: plans a message of Markdown into the turn's conversation; it is
+    stored when this returns its name, and goes out in its order. delivered: what has become of one, by its name.
     """
 
     turn_id: str
@@ -32,22 +81,46 @@ class CallContext:
     call_id: str
     update: Callable[[str], None]
     started: Callable[[int, str], Awaitable[None]]
+    deliver: Callable[[str], Awaitable[str]]
+    delivered: Callable[[str], Awaitable[Delivered]]
 
 
 class Tool(Generic[P]):
     """Base class of tools. `parallel_safe` says that calls of one step may run beside others that say so too.
     `trusted_only`: runs for callers whom nobody vouches for are made without it.
 
-    An exception out of `run` becomes an error result that the model can read; cancellation ends the work at once and
-    leaves nothing running.
+    An exception out of `asks` or `run` becomes an error result that the model can read; cancellation ends the work at
+    once and leaves nothing running.
     """
 
     name: str
     description: str
-    parameters: type[P]
+    parameters: type[P] | JsonSchema
     parallel_safe: bool = False
     trusted_only: bool = False
+
+    async def asks(self, parameters: P, context: CallContext) -> Ask | None:
+        """What a person must decide before this call may run; None: nothing. Without effects: it is asked again when
+        the turn goes on."""
+        return None
 
     async def run(self, parameters: P, context: CallContext) -> ToolOutput:
         """Do it; returns what the model reads."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """For which run tools are made. trusted: somebody vouches for the caller."""
+
+    turn_id: str
+    session_key: str
+    trusted: bool
+
+
+ToolFactory = Callable[[RunContext], AbstractAsyncContextManager[Sequence[Tool[Any]]]]
+"""Makes tools for one run; what they hold is closed with the context, when the run ends or parks.
+
+What the model is told of them, and their order, is the same for every run of a session (promise 7 of the design): what
+differs is decided at the call. Opening has to bound its own time, and to offer tools that say so when it fails.
+"""

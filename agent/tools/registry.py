@@ -1,12 +1,13 @@
 """Which tools there are, less what the configuration does not allow: fixed when the service starts."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from agent.models.base import ToolSpec
-from agent.tools.base import Tool
+from agent.tools.base import Tool, ToolFactory
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
 from agent.tools.schema import spec
@@ -41,6 +42,11 @@ class Toolset:
     def of(cls, tools: Sequence[Tool[Any]]) -> "Toolset":
         """In the order that is given."""
         return cls({tool.name: tool for tool in tools}, tuple(spec(tool) for tool in tools))
+
+
+def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
+    """Tools that every run shares."""
+    return lambda run: nullcontext(tools)
 
 
 def tools_for(settings: ToolSettings, workspace: Workspace) -> tuple[Tool[Any], ...]:

@@ -6,15 +6,18 @@ a text that names the parameter, what was found and what is allowed.
 
 import difflib
 import json
+from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from agent.models.base import ToolSpec
-from agent.tools.base import Parameters, Tool
+from agent.tools import json_schema
+from agent.tools.base import JsonArguments, JsonSchema, Parameters, Tool
 
-P = TypeVar("P", bound=Parameters)
+P = TypeVar("P", bound=Parameters | JsonArguments)
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 _SHOWN = 80  # characters of a wrong value that an error repeats
@@ -26,9 +29,17 @@ class ArgumentsError(ValueError):
 
 def spec(tool: Tool[P]) -> ToolSpec:
     """The tool as the model sees it. Properties keep their order of declaration, all other keys are sorted."""
-    schema = cast(dict[str, Json], tool.parameters.model_json_schema())
+    return ToolSpec(tool.name, tool.description, _told(tool.parameters))  # type: ignore[arg-type]  # classes are hashable
+
+
+@lru_cache(maxsize=1024)
+def _told(parameters: type[Parameters | JsonArguments] | JsonSchema) -> str:
+    if isinstance(parameters, JsonSchema):
+        return _canonical(_ordered(json.loads(parameters.text)))
+    assert issubclass(parameters, Parameters), "JsonArguments are described by a JsonSchema"
+    schema = cast(dict[str, Json], parameters.model_json_schema())
     schema.pop("description", None)  # of the class, for readers of the code
-    return ToolSpec(tool.name, tool.description, _canonical(_cleaned(schema)))
+    return _canonical(_ordered(_cleaned(schema)))
 
 
 def parse_arguments(tool: Tool[P], json_text: str) -> P:
@@ -36,12 +47,21 @@ def parse_arguments(tool: Tool[P], json_text: str) -> P:
 
     Raises ArgumentsError.
     """
-    try:
-        return tool.parameters.model_validate_json(json_text.strip() or "{}")
-    except ValidationError as error:
-        names = tuple(tool.parameters.model_fields)
-        lines = [_mistake(details, names) for details in error.errors(include_url=False)]
-    required = {name for name, field in tool.parameters.model_fields.items() if field.is_required()}
+    text, parameters = json_text.strip() or "{}", tool.parameters
+    if isinstance(parameters, JsonSchema):
+        found = json_schema.parse(parameters, text)
+        if isinstance(found, JsonArguments):
+            return cast(P, found)
+        names, required = json_schema.names(parameters)
+    else:
+        assert issubclass(parameters, Parameters), "JsonArguments are described by a JsonSchema"
+        try:
+            return parameters.model_validate_json(text)
+        except ValidationError as error:
+            found = error.errors(include_url=False)
+        names = tuple(parameters.model_fields)
+        required = {name for name, field in parameters.model_fields.items() if field.is_required()}
+    lines = [_mistake(details, names) for details in found]
     takes = ", ".join(f"{name} (required)" if name in required else name for name in names) or "no parameters"
     raise ArgumentsError(
         "\n".join((f"Wrong arguments for {tool.name}; it was not called.", *lines, f"It takes: {takes}."))
@@ -80,14 +100,24 @@ def _cleaned(schema: Json) -> Json:
         case [dict() as only, {"type": "null"}]:
             del kept["anyOf"]
             kept = only | kept
-    return {key: _properties(value) if key == "properties" else _cleaned(value) for key, value in sorted(kept.items())}
+    return {key: _of_each(value, _cleaned) if key == "properties" else _cleaned(value) for key, value in kept.items()}
 
 
-def _properties(properties: Json) -> Json:
+def _ordered(schema: Json) -> Json:
+    """Keys sorted, but for the parameters themselves."""
+    if isinstance(schema, list):
+        return [_ordered(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    items = sorted(schema.items())
+    return {key: _of_each(value, _ordered) if key == "properties" else _ordered(value) for key, value in items}
+
+
+def _of_each(properties: Json, change: Callable[[Json], Json]) -> Json:
     """Here the keys are names of parameters, one of which may well be `title`."""
     if not isinstance(properties, dict):
         return properties
-    return {name: _cleaned(schema) for name, schema in properties.items()}
+    return {name: change(schema) for name, schema in properties.items()}
 
 
 def _canonical(schema: Json) -> str:

@@ -168,7 +168,7 @@ class _Words:
                     self._open = None
                 self._said.append(event.text.strip())
             case AgentEnd():
-                return True
+                return event.is_last
             case _:
                 pass
         return False

@@ -102,6 +102,8 @@ class CommandRunner:
         handle = self._lanes.handle(call.session_key)
         if handle is not None and handle.turn_id in ended:
             handle.stop()
+        if ended and handle is None:  # it was parked, and others may have come behind it
+            self._lanes.wake(call.session_key)
         for event in (*kept.stopped.events, *((kept.end,) if kept.end else ())):
             self._bus.publish(event)
         self._outbox.send(kept.deliveries)

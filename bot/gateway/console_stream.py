@@ -99,7 +99,8 @@ async def chunks(
                 terminal.taken(item)
             else:
                 for event in item:
-                    if isinstance(event, AgentStart) and (asked := await reads.exchange(event.run.turn_id)):
+                    first = isinstance(event, AgentStart) and event.run.attempt == 1
+                    if first and (asked := await reads.exchange(event.run.turn_id)):
                         yield _question(asked)
                 yield b"".join(_event(event) for event in item)
     finally:

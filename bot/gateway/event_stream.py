@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
-from agent.events import AgentEvent
+from agent.events import AgentEvent, first_and_last
 from bot import wording
 from bot.bus import EventBus, Subscription, Told, UpdateEvent
 from bot.gateway.closing import Closing
@@ -151,7 +151,7 @@ class _Stream:
     def _kept(self, event_id: str, kind: str, body: str) -> bytes:
         self.last_id = event_id
         if kind == "agent_end":
-            self.over = self._wanted.run_id is not None
+            self.over = event_id == first_and_last(self._wanted.run_id or "")[1]
             body = body if self._wanted.causes else _without_cause(body)
         return frame(kind, body, event_id)
 

@@ -1,13 +1,14 @@
 """What goes into the store and comes out of it: frozen values, no rows, no transactions."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from agent.events import AgentEnd, AgentStart, KeptEvent, RunRef
 from agent.message import Entry, Usage
+from agent.tools.base import Decision
 from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
 from channels.outgoing import Delivery, DeliveryState, Planned
 
@@ -75,8 +76,9 @@ class Turn:
     run: named by every write; its attempt is the epoch of the claim. message: what the turn answers, with its origin.
     entries: user lines written by this claim: the message, unless the turn is resumed, and steering texts that came
     before its next answer. step: answers of the model so far. ran: milliseconds of earlier attempts. prompt and
-    fingerprint: of the transcript, None before its first turn. start: the event of the turn's beginning, None when a
-    turn is resumed. more: something else of the session waits.
+    fingerprint: of the transcript, None before its first turn. start: the event of the turn's beginning, and of its
+    going on after it was parked; None when it is resumed otherwise. more: something else of the session waits.
+    decisions: about calls that it was parked on, by their ids.
     """
 
     run: RunRef
@@ -93,6 +95,7 @@ class Turn:
     fingerprint: str | None
     start: AgentStart | None
     more: bool
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
 
     @property
     def turn_id(self) -> str:

@@ -24,6 +24,7 @@ from agent.events import (
 )
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, Message, Usage
+from agent.tools.base import Ask, Delivered
 from bot import wording
 from bot.bus import EventBus
 from bot.clock import Clock
@@ -32,6 +33,7 @@ from bot.persistence.errors import StaleRun
 from bot.persistence.values import Turn
 from bot.replies import Replies
 from bot.runs.typing import Typing
+from bot.store import tool_messages
 from bot.store.store import Store
 from bot.to_the_end import to_the_end
 from channels.message import ChatKind, InboundMessage
@@ -80,6 +82,8 @@ class RunJournal:
         self._bus = dependencies.bus
         self._outbox = dependencies.outbox
         self._turns = dependencies.store.turns
+        self._approvals = dependencies.store.approvals
+        self._new_id = dependencies.clock.new_id
         self._is_owner = dependencies.is_owner
         self._replies = replies
         self.typing = typing
@@ -151,6 +155,28 @@ class RunJournal:
         await self._turns.process_started(self.turn.run, call_id, pid, started)
 
     @_followed_through
+    async def park(self, call_id: str, ask: Ask) -> AgentEnd:
+        approval_id = self._new_id()
+        blocks = self._sentence(f"ask:{approval_id}", ask.words) if ask.words else ()
+        with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
+            deliveries, end = await self._approvals.park(
+                self.turn.run, call_id, approval_id, ask, where=where, blocks=blocks, events=self._take_early()
+            )
+            self.blocks += len(blocks)
+            self.typing.stop()
+            self._outbox.send(deliveries)
+        self._publish([end])
+        return end
+
+    async def deliver(self, call_id: str, number: int, text: str) -> str:
+        name = tool_messages.source(self.turn.turn_id, call_id, number)
+        await self._plan(self._sentence(name, text))
+        return name
+
+    async def delivered(self, name: str) -> Delivered:
+        return await self._turns.delivered(name)
+
+    @_followed_through
     async def results(
         self, results: Sequence[CallResult], ends: Sequence[ToolExecutionEnd], *, batch_done: bool
     ) -> tuple[Entry, ...]:
@@ -196,7 +222,10 @@ class RunJournal:
             self._outbox.send(deliveries)
 
     def _notice(self, name: str, text: str) -> Sequence[Planned]:
-        return self._outbox.notice(f"turn:{self.turn.turn_id}:{name}", text, self.turn.place.channel)
+        return self._sentence(f"turn:{self.turn.turn_id}:{name}", text)
+
+    def _sentence(self, source: str, text: str) -> Sequence[Planned]:
+        return self._outbox.notice(source, text, self.turn.place.channel)
 
     def _publish(self, events: Sequence[KeptEvent]) -> None:
         for event in events:

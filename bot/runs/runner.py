@@ -76,9 +76,10 @@ class TurnRunner:
             if turn.start is not None:
                 self._bus.publish(turn.start)
             context = await self.contexts.take(turn)
-            runner = Runner(await self._specs.of(turn), context, journal)
-            with journal.typing:
-                end = await runner.run()
+            async with self._specs.of(turn) as spec:
+                runner = Runner(spec, context, journal)
+                with journal.typing:
+                    end = await runner.run()
         except (RunLost, StaleRun, StoreUnavailable):
             raise
         except Exception:

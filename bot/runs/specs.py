@@ -3,13 +3,15 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.models.base import ModelClient, ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.spec import Limits, RunSpec
+from agent.tools.base import RunContext, ToolFactory
 from agent.tools.registry import Toolset
 from agent.workspace_files import load as load_files
 from bot.accounts import Accounts
@@ -34,16 +36,12 @@ class PromptParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specs:
-    """Answers for each turn, by its kind, channel, chat and session, what its run is made of.
-
-    untrusted_tools: for callers whom nobody vouches for.
-    """
+    """Answers for each turn, by its kind, channel, chat and session, what its run is made of."""
 
     store: Store
     clock: Clock
     model: ModelClient
-    tools: Toolset
-    untrusted_tools: Toolset
+    tools: Sequence[ToolFactory]
     limits: Limits
     prompt: PromptParts
     accounts: Accounts
@@ -57,22 +55,33 @@ class Specs:
         account = self.accounts.like(turn.place)
         return account.section.cutting() if account else _WHOLE
 
-    async def of(self, turn: Turn) -> RunSpec:
-        """The whole of it. Raises StoreUnavailable, or OSError when the workspace cannot be read."""
-        tools = self.tools if is_trusted(turn.message) else self.untrusted_tools
-        return RunSpec(
-            ref=turn.run,
-            model=self.model_of(turn.session_key),
-            system=await self._system(turn, tools.specs),
-            tools=tools.tools,
-            tool_specs=tools.specs,
-            limits=self.limits,
-            step=turn.step,
-            usage=turn.usage,
-            ran=turn.ran / 1000,
-            now=self.clock.now,
-            sleep=self.clock.sleep,
-        )
+    @asynccontextmanager
+    async def of(self, turn: Turn) -> AsyncIterator[RunSpec]:
+        """The whole of it, for as long as the run works.
+
+        Raises StoreUnavailable, OSError when the workspace cannot be read, or what a factory of tools raises.
+        """
+        async with AsyncExitStack() as made:
+            tools = await self._tools(turn, made)
+            yield RunSpec(
+                ref=turn.run,
+                model=self.model_of(turn.session_key),
+                system=await self._system(turn, tools.specs),
+                tools=tools.tools,
+                tool_specs=tools.specs,
+                limits=self.limits,
+                step=turn.step,
+                usage=turn.usage,
+                ran=turn.ran / 1000,
+                now=self.clock.now,
+                sleep=self.clock.sleep,
+                decisions=turn.decisions,
+            )
+
+    async def _tools(self, turn: Turn, made: AsyncExitStack) -> Toolset:
+        run = RunContext(turn_id=turn.turn_id, session_key=turn.session_key, trusted=is_trusted(turn.message))
+        found = [tool for make in self.tools for tool in await made.enter_async_context(make(run))]
+        return Toolset.of([tool for tool in found if run.trusted or not tool.trusted_only])
 
     async def _system(self, turn: Turn, tools: tuple[ToolSpec, ...]) -> str:
         """The transcript's own prompt; made anew when there is none or the configuration has changed since.

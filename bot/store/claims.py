@@ -10,7 +10,7 @@ from agent.events import AgentStart, Outcome
 from agent.message import Entry, Message
 from bot.clock import Clock
 from bot.persistence.values import Turn, TurnKind
-from bot.store import codec, repair, rows
+from bot.store import approvals, codec, repair, rows
 from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
@@ -37,16 +37,17 @@ class Claims(Subject):
         """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
 
         model: which one will answer, for the event. background: take beats, jobs and children's results instead of what
-        people wrote. None when nothing waits, or one runs or is parked.
+        people wrote. None when nothing waits, or one runs or waits for a person.
         """
         turns = db.execute(
             f"SELECT turn_id, state, epoch, {IN_BACKGROUND} FROM turn"
             f" WHERE session_key=? AND {OPEN_TURN} ORDER BY created_at, turn_id",
             (session_key,),
         ).fetchall()
-        if any(state != "queued" for _, state, _, _ in turns):
-            return None
         now = self._now()
+        for turn_id, state, _, _ in turns:
+            if state == "running" or (state == "parked" and approvals.still_waits(db, turn_id, now)):
+                return None
         for turn_id in [turn for turn, _, epoch, kind in turns if epoch > 0 and bool(kind) == background]:
             if (message := _answered(db, turn_id, now)) is not None:
                 return self._take(db, turn_id, message, (), now, model)
@@ -96,9 +97,10 @@ class Claims(Subject):
         model: str,
     ) -> Turn:
         """Put a queued turn to running under a new epoch."""
-        epoch, kind, session_key, transcript_id, conv_id, step, usage, ran = db.execute(
+        epoch, kind, session_key, transcript_id, conv_id, step, usage, ran, outcome = db.execute(
             "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?1), resumed_at=?1"
-            " WHERE turn_id=?2 RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran",
+            " WHERE turn_id=?2"
+            " RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran, outcome",
             (now, turn_id),
         ).fetchone()
         if _before_an_answer(db, turn_id, transcript_id):
@@ -108,7 +110,9 @@ class Claims(Subject):
         ).fetchone()
         run = rows.run_ref(turn_id, session_key, epoch)
         start = None
-        if epoch == 1:
+        if outcome is not None:  # it was parked
+            db.execute("UPDATE turn SET outcome=NULL WHERE turn_id=?", (turn_id,))
+        if epoch == 1 or outcome is not None:
             start = AgentStart(run=run, at=now, model=model)
             rows.keep_events(db, (start,))
         more = db.execute(
@@ -129,6 +133,7 @@ class Claims(Subject):
             fingerprint=fingerprint,
             start=start,
             more=more is not None,
+            decisions=approvals.decisions(db, turn_id) if epoch > 1 else {},
         )
 
     def _take_steering(self, db: sqlite3.Connection, turn_id: str, transcript_id: str) -> tuple[Entry, ...]:
@@ -170,7 +175,9 @@ def _drop_unreadable(db: sqlite3.Connection, seq: int, turn_id: str | None, now:
 
 def _before_an_answer(db: sqlite3.Connection, turn_id: str, transcript_id: str) -> bool:
     """Whether a new answer comes next, and not the rest of a cut one or calls that were asked for."""
-    asked = db.execute("SELECT 1 FROM tool_call WHERE turn_id=? AND state='asked' LIMIT 1", (turn_id,)).fetchone()
+    asked = db.execute(
+        "SELECT 1 FROM tool_call WHERE turn_id=? AND state IN ('asked','waiting') LIMIT 1", (turn_id,)
+    ).fetchone()
     (last,) = db.execute(
         "SELECT kind FROM entry WHERE transcript_id=? ORDER BY seq DESC LIMIT 1", (transcript_id,)
     ).fetchone()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh
 from bot.store import codec, rows
+from bot.store.approvals import WAITS
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.subject import Subject, query, transaction
@@ -57,10 +58,10 @@ class Inbox(Subject):
             "SELECT session_key, background, min(seq) AS since FROM ("
             f" SELECT session_key, {IN_BACKGROUND} AS background,"
             " (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) AS seq FROM turn"
-            f" WHERE {OPEN_TURN} AND state='queued' AND epoch > 0"
+            f" WHERE {OPEN_TURN} AND (state='queued' AND epoch > 0 OR state='parked' AND NOT {WAITS})"
             f" UNION ALL SELECT session_key, {IN_BACKGROUND}, seq FROM inbox WHERE {WAITING} AND {FOR_A_RUN})"
-            " GROUP BY session_key, background ORDER BY since LIMIT ?",
-            (limit,),
+            " GROUP BY session_key, background ORDER BY since LIMIT ?2",
+            (self._now(), limit),
         ).fetchall()
         return [(row[0], bool(row[1])) for row in found]
 

@@ -10,7 +10,7 @@ from agent.cut import CUT_NOTE, INTERRUPTED, NOT_EXECUTED
 from agent.events import KeptEvent, MessageEnd, MessageStart, RunRef, ToolExecutionEnd, answer_starts
 from agent.journal import Cut
 from agent.message import Message, Text, ToolResult, Usage
-from bot.store import rows
+from bot.store import approvals, rows, tool_messages
 
 
 def close_cut_answer(
@@ -42,9 +42,9 @@ def close_calls(
 ) -> tuple[KeptEvent, ...]:
     """Give every running call the result "outcome unknown"; with `asked`, those not begun "not executed".
 
-    Returns the ends of the running ones, stored.
+    One that sent messages is told what became of each instead. Returns the ends of the running ones, stored.
     """
-    states = ("running", "asked") if asked else ("running",)
+    states = ("running", "asked", "waiting") if asked else ("running",)
     found = db.execute(
         f"SELECT call_id, name, step, state FROM tool_call WHERE turn_id=? AND state IN ({','.join('?' * len(states))})"
         " ORDER BY step, ordinal",
@@ -53,8 +53,10 @@ def close_calls(
     run = _run(db, turn_id)
     ends = []
     for call_id, name, step, state in found:
-        text = INTERRUPTED if state == "running" else NOT_EXECUTED
-        result = Message("tool", (ToolResult(call_id, name, text, is_error=True),))
+        text, is_error = NOT_EXECUTED, True
+        if state == "running":
+            text, is_error = tool_messages.of_call(db, turn_id, call_id) or (INTERRUPTED, True)
+        result = Message("tool", (ToolResult(call_id, name, text, is_error=is_error),))
         rows.append_entry(db, transcript_id, "tool_result", result, turn_id, step)
         db.execute("UPDATE tool_call SET state='cut' WHERE turn_id=? AND call_id=?", (turn_id, call_id))
         if state == "running":
@@ -74,6 +76,7 @@ def close_run(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: in
     """Everything of the above for a run that ends for good. Returns the events that were stored."""
     answer = close_cut_answer(db, turn_id, transcript_id, step, now, go_on=False)
     ends = close_calls(db, turn_id, transcript_id, now, asked=True)
+    approvals.give_up(db, turn_id, now)
     release_messages(db, turn_id)
     return (*answer.events, *ends)
 

@@ -32,8 +32,8 @@ STATE_OF: dict[Outcome, TurnState] = {
     Outcome.ABORTED: TurnState.STOPPED,
     Outcome.TIMEOUT: TurnState.FAILED,
     Outcome.FAILED: TurnState.FAILED,
-    Outcome.PARKED: TurnState.PARKED,
 }
+"""Of turns that have ended."""
 
 
 def conversation(db: sqlite3.Connection, place: Place) -> int:
@@ -232,12 +232,26 @@ def end_turn(
     error_message: str | None = None,
 ) -> AgentEnd:
     """Put a turn into its last state, its messages to done, and keep the event of it (once, whoever ends it)."""
-    epoch, session_key, model, usage, ran = db.execute(
-        f"UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=?, {STOP_CLOCK} WHERE turn_id=?"
-        " RETURNING epoch, session_key, model, usage, ran",
+    db.execute(
+        f"UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=?, {STOP_CLOCK} WHERE turn_id=?",
         (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, now, turn_id),
-    ).fetchone()
+    )
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
+    return keep_end(db, turn_id, outcome, now, error_kind, error_message)
+
+
+def keep_end(
+    db: sqlite3.Connection,
+    turn_id: str,
+    outcome: Outcome,
+    now: int,
+    error_kind: str | None = None,
+    error_message: str | None = None,
+) -> AgentEnd:
+    """Keep the event of a run's end, or of its parking, behind what has become of its turn."""
+    epoch, session_key, model, usage, ran = db.execute(
+        "SELECT epoch, session_key, model, usage, ran FROM turn WHERE turn_id=?", (turn_id,)
+    ).fetchone()
     end = AgentEnd(
         run=run_ref(turn_id, session_key, epoch),
         at=now,

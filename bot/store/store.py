@@ -8,6 +8,7 @@ from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import Salvage
 from bot.store import rows
+from bot.store.approvals import Approvals
 from bot.store.claims import Compose
 from bot.store.commands import Commands
 from bot.store.database import Database, take_mark
@@ -39,6 +40,7 @@ class Store:
         """What the start-up check found and recovered, if anything."""
         self.inbox = Inbox(self.database, self.writer, clock)
         self.turns = Turns(self.database, self.writer, clock, compose)
+        self.approvals = Approvals(self.database, self.writer, clock)
         self.deliveries = Deliveries(self.database, self.writer, clock)
         self.commands = Commands(self.database, self.writer, clock)
         self.recovery = Recovery(self.database, self.writer, clock)

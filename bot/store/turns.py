@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, EntryKind, Message, ToolCall, Usage
+from agent.tools.base import Delivered
 from bot.persistence.errors import StaleRun
 from bot.persistence.values import PlanIn
-from bot.store import codec, repair, rows
+from bot.store import codec, repair, rows, tool_messages
 from bot.store.claims import Claims
-from bot.store.subject import transaction
+from bot.store.subject import query, transaction
 from channels.outgoing import Delivery, Planned
 
 
@@ -96,11 +97,13 @@ class Turns(Claims):
     def start_calls(
         self, db: sqlite3.Connection, run: RunRef, call_ids: Sequence[str], events: Sequence[KeptEvent]
     ) -> None:
-        """Mark calls as running, directly before they are executed."""
+        """Mark calls as running, directly before they are executed: a decision about one is used up by that."""
+        now = self._now()
         rows.check_epoch(db, run)
         db.executemany(
-            "UPDATE tool_call SET state='running' WHERE turn_id=? AND call_id=? AND state='asked'",
-            [(run.turn_id, call_id) for call_id in call_ids],
+            "UPDATE tool_call SET state='running', used_at=iif(state='waiting', ?, NULL)"
+            " WHERE turn_id=? AND call_id=? AND state IN ('asked','waiting')",
+            [(now, run.turn_id, call_id) for call_id in call_ids],
         )
         rows.keep_events(db, events)
 
@@ -112,6 +115,11 @@ class Turns(Claims):
             "UPDATE tool_call SET pid=?, pid_started=? WHERE turn_id=? AND call_id=?",
             (pid, started, run.turn_id, call_id),
         )
+
+    @query
+    def delivered(self, db: sqlite3.Connection, name: str) -> Delivered:
+        """What has become of a message that a call has planned, by its source."""
+        return tool_messages.fate(db, name)
 
     @transaction
     def results(

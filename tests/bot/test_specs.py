@@ -7,13 +7,16 @@ import pytest
 
 from agent.events import AgentStart, ToolExecutionEnd
 from agent.runner import Runner
+from agent.tools.base import RunContext
+from bot import wording
 from bot.persistence.values import Turn, TurnKind
 from bot.runs import runner
 from bot.runs.specs import Specs
 from channels.message import InboundKind
+from tests.asking import AskingTool, SendingTool, Workbench
 from tests.scripted_model import ScriptedModel
 from tests.service import ScriptedTool, running, session_of
-from tests.standins.script import Call
+from tests.standins.script import Call, Fail
 
 
 class OtherModel(ScriptedModel):
@@ -73,3 +76,48 @@ async def test_a_turn_knows_its_kind(
         await hark.write("hello", kind=kind)
         await hark.until_texts(1)
     assert [turn.kind for turn in asked] == [turn_kind]
+
+
+async def test_tools_are_made_for_each_run_and_closed_with_it(tmp_path: Path) -> None:
+    made: list[SendingTool] = []
+
+    def make(run: RunContext) -> list[SendingTool]:
+        made.append(SendingTool(seen))
+        return made[-1:]
+
+    async def seen() -> None:
+        assert bench.open == 1
+
+    bench = Workbench(make)
+    async with running(tmp_path, factories=[bench.factory]) as hark:
+        hark.model.add(Call("send", {"label": "hello"}))
+        hark.model.add("first")
+        assert (await hark.say("send it")).texts == ["hello", "first"]
+        hark.model.add("second")
+        reply = await hark.say("and again")
+        await hark.service.parts.lanes.wait_idle()
+    assert (len(made), bench.open) == (2, 0)
+    assert made[0].fates in (["planned"], ["sent"])
+    assert bench.runs[1] == RunContext(turn_id=reply.end.run.turn_id, session_key=session_of("1"), trusted=True)
+    offered = {request.tools for request in hark.model.requests}
+    assert len(offered) == 1, "the same to the byte in all requests of a transcript"
+    assert "send" in [tool.name for tool in next(iter(offered))]
+
+
+@pytest.mark.parametrize("end", ["parked", "failed"])
+async def test_tools_are_closed_however_the_run_ends(tmp_path: Path, end: str) -> None:
+    bench = Workbench(lambda run: [AskingTool()])
+    async with running(tmp_path, factories=[bench.factory]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}) if end == "parked" else Fail(400))
+        await hark.write("do it")
+        await hark.until(lambda: hark.ends(session_of("1")), "the end of the run")
+        await hark.service.parts.lanes.wait_idle()
+        assert (len(bench.runs), bench.open) == (1, 0)
+
+
+async def test_a_factory_that_fails_is_told_as_a_fault_of_the_service(tmp_path: Path) -> None:
+    def fail(run: RunContext) -> list[SendingTool]:
+        raise RuntimeError("no workbench")
+
+    async with running(tmp_path, factories=[Workbench(fail).factory]) as hark:
+        assert (await hark.say("hello")).texts == [wording.INTERNAL_ERROR]

@@ -26,6 +26,8 @@ def check(world: World) -> list[str]:
         _answers,
         _commands,
         _calls,
+        _decisions,
+        _sends,
         _transcripts,
         _events,
         _typing,
@@ -41,7 +43,8 @@ def _nothing_open(world: World) -> list[str]:
         "turn": "SELECT turn_id, state FROM turn WHERE state NOT IN ('done','failed','stopped')",
         "delivery": "SELECT source, state FROM delivery WHERE state NOT IN ('sent','uncertain','failed','expired')"
         " AND source NOT LIKE 'refused:%'",
-        "tool_call": "SELECT call_id, state FROM tool_call WHERE state IN ('asked','running')",
+        "tool_call": "SELECT call_id, state FROM tool_call WHERE state IN ('asked','waiting','running')",
+        "approval": "SELECT approval_id, call_id FROM approval WHERE state='open'",
     }
     return [f"open at rest: {table} {rows}" for table, sql in queries.items() if (rows := world.ask(sql))]
 
@@ -235,6 +238,38 @@ def _calls(world: World) -> list[str]:
     return wrong
 
 
+def _decisions(world: World) -> list[str]:
+    """A call about which a person must decide runs if they allowed it, and else never; a decision is used once."""
+    wrong = []
+    asking = "tool_call.name IN ('ask','late')"
+    decided = dict(world.ask("SELECT call_id, state FROM approval"))
+    for call_id, state, used_at in world.ask(f"SELECT call_id, state, used_at FROM tool_call WHERE {asking}"):
+        verdict, ran = decided.get(call_id), world.executed[call_id]
+        allowed = verdict in ("once", "always")
+        if (ran and not used_at) or (used_at and not allowed) or (verdict == "denied" and state == "done"):
+            wrong.append(f"call {call_id} is {state}, decided as {verdict}, used at {used_at}, ran {ran} times")
+        if allowed and not used_at and state != "cut":
+            wrong.append(f"call {call_id} was allowed and is {state}")
+    return wrong
+
+
+def _sends(world: World) -> list[str]:
+    """A message of a call stands in the ledger once, and an interrupted call is told what became of it."""
+    wrong = []
+    told = {}
+    for (body,) in world.ask("SELECT body FROM entry WHERE kind='tool_result'"):
+        told |= {part["call_id"]: part["text"] for part in json.loads(body)["parts"]}
+    fates = {"was sent": ("sent",), "will be sent": ("sent", "uncertain"), "which nobody knows": ("sent", "uncertain")}
+    for (call_id,) in world.ask("SELECT call_id FROM tool_call WHERE name='send'"):
+        text = told[call_id]
+        rows = world.ask("SELECT state FROM delivery WHERE source LIKE ?", f"tool:%:{call_id}:0")
+        possible = next((states for words, states in fates.items() if f"{words}." in text), ("sent", "uncertain"))
+        silent = text in (INTERRUPTED, NOT_EXECUTED)
+        if len(rows) != (not silent) or any(state not in possible for (state,) in rows):
+            wrong.append(f"call {call_id} is told {text!r}, the ledger has {rows}")
+    return wrong
+
+
 def _transcripts(world: World) -> list[str]:
     """Lines without gaps; the words of a finished turn are the whole answer, to the character."""
     wrong = []
@@ -265,15 +300,18 @@ def _transcripts(world: World) -> list[str]:
 
 
 def _events(world: World) -> list[str]:
-    """agent_start and agent_end exactly once per run; a call begins and ends at most once."""
+    """agent_start and agent_end exactly once per run, and around each pause of one that is parked."""
     wrong = []
     kinds: dict[str, list[str]] = defaultdict(list)
     for turn_id, body in world.ask("SELECT turn_id, body FROM event ORDER BY seq"):
-        kinds[turn_id].append(json.loads(body)["type"])
+        event = json.loads(body)
+        kinds[turn_id].append("parked" if event.get("outcome") == "parked" else event["type"])
     for turn_id, epoch in world.ask("SELECT turn_id, epoch FROM turn"):
         found = kinds[turn_id]
-        starts, ends = found.count("agent_start"), found.count("agent_end")
-        if starts != min(epoch, 1) or ends != 1 or found[-1] != "agent_end" or (epoch and found[0] != "agent_start"):
+        borders = [kind for kind in found if kind in ("agent_start", "agent_end", "parked")]
+        # one that was parked may be stopped without going on
+        whole = re.fullmatch("(agent_start parked )*(agent_start )?agent_end", " ".join(borders))
+        if not whole or found[-1] != "agent_end" or (epoch and found[0] != "agent_start"):
             wrong.append(f"events of a turn claimed {epoch} times: {found}")
     return wrong
 
@@ -293,7 +331,8 @@ def _tries(world: World) -> list[str]:
     """Two crashes of a turn and it is given up, once; a drain is no crash."""
     wrong = []
     for token, lives in world.tries.items():
-        if len(lives) > 2 + world.drained:
+        pauses = len(world.ask("SELECT 1 FROM approval"))  # a turn that is parked does not die with its process
+        if len(lives) > 2 + world.drained + pauses:
             wrong.append(f"{token} was tried in {len(lives)} lives")
     unwritten = world.drained if world.failed_commits else 0  # runs that could not be given back
     for turn_id, state, crashes, kind in world.ask("SELECT turn_id, state, crashes, error_kind FROM turn"):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from agent.message import ToolOutput
-from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.base import Ask, CallContext, Parameters, Tool
 from bot.service import Service
 
 When = Literal["before", "after", "effect", "drain", "full"]
@@ -145,6 +145,27 @@ class Counting(Tool[_Key]):
         await self._process.effect()
         await asyncio.sleep(0)
         return ToolOutput(text=f"counted {parameters.key}")
+
+
+class Asking(Counting):
+    """Asks before it counts. seconds: how long."""
+
+    def __init__(self, world: Outside, process: Process, name: str, seconds: float) -> None:
+        super().__init__(world, process, name, parallel_safe=True)
+        self._seconds = seconds
+
+    async def asks(self, parameters: _Key, context: CallContext) -> Ask:
+        return Ask(
+            digest=parameters.key, approvers=("telegram:A",), seconds=self._seconds, words=f"May I {parameters.key}?"
+        )
+
+
+class Sending(Counting):
+    """Sends a message before it counts."""
+
+    async def run(self, parameters: _Key, context: CallContext) -> ToolOutput:
+        await context.deliver(f"sent {parameters.key}")
+        return await super().run(parameters, context)
 
 
 def watch_tasks() -> list[str]:

@@ -1,9 +1,11 @@
 """What people do, in a dozen scenarios. Each waits only for what can be seen from outside."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.tools.base import Verdict
 from channels.message import ChatKind, Place
 from tests.crash.world import World
 
@@ -135,6 +137,33 @@ async def _timed_out(world: World) -> None:
     world.platform.write("A", "A2 1p")
 
 
+def _decides(text: str, *verdicts: Verdict) -> Callable[[World], Awaitable[None]]:
+    """Everything that is asked is decided, by several people at once."""
+
+    async def person(world: World) -> None:
+        world.platform.write("A", text, "A2 1p")
+        while await _asked(world):
+            ((ident,),) = world.ask("SELECT approval_id FROM approval WHERE state='open'")
+            people = [asyncio.create_task(world.decide(ident, verdict), name="person") for verdict in verdicts]
+            won = await asyncio.gather(*people)
+            if won.count(True) > 1:
+                world.violations.append(f"several decisions about {ident}")
+
+    return person
+
+
+async def _stop_parked(world: World) -> None:
+    world.platform.write("A", "A1 1p+look+ask | 1p", "A2 1p")
+    await _asked(world)
+    world.platform.write("A", "/stop", "A3 1p")
+
+
+async def _asked(world: World) -> bool:
+    """Whether a person is asked something, once that is so or nothing happens any more."""
+    await world.until(lambda: bool(world.ask("SELECT 1 FROM approval WHERE state='open'")))
+    return bool(world.ask("SELECT 1 FROM approval WHERE state='open'"))
+
+
 def _said(world: World, text: str) -> bool:
     return any(text in shown.body for shown in world.platform.shown)
 
@@ -162,5 +191,10 @@ SCENARIOS = (
     Scenario("move", _move),
     Scenario("console", _console),
     Scenario("timed-out", _timed_out, timeout=0.05),
+    Scenario("allowed", _decides("A1 1p+look+ask+count | 2p", "once")),
+    Scenario("decided-at-once", _decides("A1 ask+ask | 1p", "once", "denied", "always")),
+    Scenario("nobody-decides", _writes("A1 1p+late+look | 2p", "A2 1p")),
+    Scenario("stop-parked", _stop_parked),
+    Scenario("sends", _writes("A1 1p+send+look | 1p+send | 1p")),
     Scenario("paced", _writes("A1 3p", "A2 1p"), pace=2.0),
 )

@@ -13,7 +13,7 @@ WORDS = 9
 """Of a paragraph."""
 _SCRIPT = re.compile(r"^([A-Z]\d+) (.+)$")
 _WORD = re.compile(r"([A-Z]\d+)\.(\d+)")
-TOOLS = ("count", "look", "nope")
+TOOLS = ("count", "look", "nope", "ask", "late", "send")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from agent.message import Message
+from agent.tools.base import Verdict
 from bot.agent_api import AgentApi, Submission
 from bot.clock import Clock
 from bot.config.channels import Channels
@@ -28,7 +29,7 @@ from channels.settings import Streaming
 from channels.telegram.settings import Telegram, TelegramMessages
 from tests.crash.model import FaithfulModel
 from tests.crash.platform import Platform, PlatformChannel, Update
-from tests.crash.process import Counting, End, Process, drop_tasks, let_go
+from tests.crash.process import Asking, Counting, End, Process, Sending, drop_tasks, let_go
 from tests.serving import assemble
 
 SPEED = 2000
@@ -130,6 +131,18 @@ class World:
                     self.violations.append(f"two turns for the key {key}")
                 self.changed()
                 return view
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def decide(self, approval_id: str, state: Verdict) -> bool:
+        """A person decides, again and again until they are answered; returns whether it was they who did."""
+        while True:
+            life = self.process
+            if self.api is not None and life is not None and not life.dead:
+                try:
+                    return await _answered(self.api.decide(approval_id, state, "telegram:A"), life)
+                except ConnectionError:
+                    continue
             self._moved.clear()
             await self._moved.wait()
 
@@ -241,7 +254,13 @@ class World:
             clock=clock,
             model=FaithfulModel(self, process, process.number),
             channels=[channel],
-            tools=[Counting(self, process, "count", False), Counting(self, process, "look", True)],
+            tools=[
+                Counting(self, process, "count", False),
+                Counting(self, process, "look", True),
+                Asking(self, process, "ask", seconds=1e9),
+                Asking(self, process, "late", seconds=60),
+                Sending(self, process, "send", False),
+            ],
             commit_probe=process.probe,
         )
         self.api = service.parts.api

@@ -120,8 +120,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/calls-not-marked-before-they-run",
         "agent/tool_batch.py",
-        "            await journal.start_calls([_start(spec, step, call) for call in ready])\n",
-        "            pass\n",
+        "        await journal.start_calls([_start(spec, step, call) for call in ready])\n",
+        "        pass\n",
         ("tests/agent/test_loop.py::test_a_call_is_stored_as_running_before_it_runs_and_never_both",),
     ),
     Fault(

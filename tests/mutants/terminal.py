@@ -107,9 +107,16 @@ FAULTS = (
     Fault(
         "terminal/questions-of-others-not-shown",
         "bot/gateway/console_stream.py",
-        "if isinstance(event, AgentStart) and (asked",
+        "if first and (asked",
         "if not event and (asked",
         (f"{_TERMINAL}a_second_terminal_sees_questions_and_answers",),
+    ),
+    Fault(
+        "terminal/question-shown-again-behind-a-pause",
+        "bot/gateway/console_stream.py",
+        "isinstance(event, AgentStart) and event.run.attempt == 1",
+        "isinstance(event, AgentStart)",
+        ("tests/bot/gateway/test_parked.py::test_a_terminal_is_shown_the_question_once",),
     ),
     Fault(
         "terminal/own-questions-shown-twice",

@@ -181,7 +181,7 @@ class Terminal:
             case ConsoleQuestion():
                 return [*self._view.question(item)]
             case _:
-                if item.type == "agent_end" and item.run.run_id == self._last_said:
+                if item.type == "agent_end" and item.is_last and item.run.run_id == self._last_said:
                     self._last_said = None
                 return [*self._view.event(item)]
 

@@ -3,18 +3,26 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from agent.tools.base import CallContext
+from agent.tools.base import CallContext, Delivered
 
 
 @dataclass
 class Notes:
-    """What the tool said. started: pid and start time of each process."""
+    """What the tool said, and sent. started: pid and start time of each process."""
 
     updates: list[str] = field(default_factory=list)
     started: list[tuple[int, str]] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     async def store(self, pid: int, pid_started: str) -> None:
         self.started.append((pid, pid_started))
+
+    async def send(self, text: str) -> str:
+        self.messages.append(text)
+        return str(len(self.messages) - 1)
+
+    async def sent(self, name: str) -> Delivered:
+        return "sent" if int(name) < len(self.messages) else "not sent"
 
     def context(
         self,
@@ -28,4 +36,6 @@ class Notes:
             call_id="call",
             update=update or self.updates.append,
             started=started or self.store,
+            deliver=self.send,
+            delivered=self.sent,
         )

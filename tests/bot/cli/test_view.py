@@ -270,3 +270,13 @@ def test_after_a_lost_connection_a_run_is_known_again_by_its_next_event() -> Non
     view.event(text(" more"))
     assert view.running == "r1"
     assert live_text(view) == ""
+
+
+def test_a_run_that_is_parked_is_neither_over_nor_failed() -> None:
+    view = View(0)
+    view.event(AgentStart(run=RUN, at=1_000, model="m"))
+    assert view.event(replace(end(Outcome.PARKED), id="")) == []
+    assert (view.running, view.live) == (None, None)
+    view.event(AgentStart(run=replace(RUN, attempt=2), at=2_000, model="m"))
+    assert view.running == RUN.run_id
+    assert view.event(end()) == []

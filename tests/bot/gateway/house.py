@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ import httpx2
 
 from agent.message import Message, Part, Text, ToolCall, Usage
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
+from agent.tools.base import Tool
 from bot.config.model import Agent, Config, Gateway, Tools
 from bot.gateway.server import Gateway as Server
 from bot.persistence.errors import StoreUnavailable
@@ -225,8 +226,9 @@ async def house(
     max_steps: int = 60,
     timeout_seconds: float = 600,
     tools: Mapping[str, Any] | None = None,
+    besides: Sequence[Tool[Any]] = (),
 ) -> AsyncIterator[House]:
-    """Start a service in a folder, and stop it."""
+    """Start a service in a folder, and stop it. besides: tools that no configuration brings."""
     config = Config(
         agent=Agent(drain_seconds=drain_seconds, max_steps=max_steps, timeout_seconds=timeout_seconds),
         gateway=Gateway.model_validate({"port": 0, "token": token}),
@@ -235,7 +237,7 @@ async def house(
         workspace=folder / "workspace",
     )
     model, disk = Puppet(reply), Disk()
-    service = await assemble(config, model=model, commit_probe=disk, gateway=True)
+    service = await assemble(config, model=model, tools=besides, commit_probe=disk, gateway=True)
     await service.start()
     found = House(service, model, disk, folder, token)
     try:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from bot.store.database import READERS
 from channels.message import ChatMoved
+from tests.asking import AskingTool, SendingTool, approval
 from tests.service import Hark, running
 from tests.standins.script import Call
 
-_GROWING = {f"SCAN {table}" for table in ("inbox", "turn", "delivery", "entry", "tool_call", "event")}
+_GROWING = {f"SCAN {table}" for table in ("inbox", "turn", "delivery", "entry", "tool_call", "event", "approval")}
 
 
 class Statements:
@@ -40,12 +41,17 @@ class Statements:
 
 
 async def test_no_statement_of_a_service_reads_through_a_table(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
+    async with running(tmp_path, tools=lambda watch: [AskingTool(), SendingTool()]) as hark:
         parts = hark.service.parts
         async with Statements(hark) as statements:
             hark.model.add(Call("read", {"path": "USER.md"}))
             hark.model.add("read")
             await hark.say("read it")
+            hark.model.add(Call("ask", {"label": "it"}), Call("send", {"label": "sent"}))
+            hark.model.add("done")
+            await hark.write("ask me")
+            assert await parts.api.decide(await approval(hark), "once", "telegram:1")
+            await hark.until(lambda: "done" in hark.channel.texts(), "the end of the parked turn")
             for command in ("/status", "/stop", "/new"):
                 sent = len(hark.channel.texts())
                 await hark.write(command)

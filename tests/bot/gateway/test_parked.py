@@ -1,0 +1,97 @@
+"""A parked run over HTTP: it has not ended, for whoever waits for it, follows it or stops it."""
+
+import asyncio
+import contextlib
+import sqlite3
+from pathlib import Path
+
+from agent.message import ToolCall
+from bot.persistence.values import TurnState
+from channels.session_key import console_key
+from tests.asking import ASKED, AskingTool
+from tests.bot.gateway.house import House, house
+
+CALL = ToolCall("c1", "ask", '{"label": "it"}')
+
+
+async def parked(at: House) -> str:
+    """A run that waits for a person."""
+    run = await at.submit("do it")
+    (await at.model.called()).finish("", CALL)
+    async with at.events(f"?run={run}") as stream:
+        await stream.until("agent_end")
+    return run
+
+
+async def decide(at: House, run: str) -> bool:
+    with contextlib.closing(sqlite3.connect(at.folder / "state" / "hark.db")) as db:
+        (ident,) = db.execute("SELECT approval_id FROM approval WHERE turn_id=?", (run,)).fetchone()
+    return await at.service.parts.api.decide(ident, "once", "owner")
+
+
+async def test_a_wait_goes_on_while_the_run_is_parked(tmp_path: Path) -> None:
+    async with house(tmp_path, besides=[AskingTool()]) as at:
+        run = await parked(at)
+        response = await at.http.get(f"/v1/agent/{run}?wait=0.05")
+        assert (response.status_code, response.json()["status"]) == (202, "waiting_approval")
+        assert response.json()["text"] == ASKED
+        await decide(at, run)
+        (await at.model.called()).answer("Done.")
+        found = await at.show(run, wait="20")
+        assert (found["status"], found["text"]) == ("ok", f"{ASKED}\n\nDone.")
+
+
+async def test_a_wait_that_began_before_the_run_was_parked(tmp_path: Path) -> None:
+    async with house(tmp_path, besides=[AskingTool()]) as at:
+        run = await at.submit("do it")
+        call = await at.model.called()
+        waiting = asyncio.create_task(at.service.parts.api.wait(run, 20))
+        async with at.events(f"?run={run}") as stream:
+            call.finish("", CALL)
+            await stream.until("agent_end")
+        await decide(at, run)
+        (await at.model.called()).answer("Done.")
+        found = await waiting
+        assert found is not None
+        assert found.state is TurnState.DONE
+
+
+async def test_a_stream_goes_on_behind_the_parking(tmp_path: Path) -> None:
+    async with house(tmp_path, besides=[AskingTool()]) as at:
+        run = await parked(at)
+        async with at.events(f"?run={run}") as stream:
+            seen = await stream.until("agent_end")
+            assert (seen[-1].id, seen[-1].data["outcome"]) == (f"{run}/end.1", "parked")
+            await decide(at, run)
+            (await at.model.called()).answer("Done.")
+            rest = await stream.rest()
+        assert [rest[0].id, rest[-1].id] == [f"{run}/start.2", f"{run}/end"]
+        async with at.events(f"?run={run}", f"{run}/end.1") as stream:
+            again = await stream.rest()
+        assert [sent.id for sent in again] == [sent.id for sent in rest if sent.id]
+
+
+async def test_a_parked_run_can_be_aborted(tmp_path: Path) -> None:
+    async with house(tmp_path, besides=[AskingTool()]) as at:
+        run = await parked(at)
+        response = await at.http.delete(f"/v1/agent/{run}")
+        assert (response.status_code, response.json()["status"]) == (200, "aborted")
+        assert (await at.show(run, wait="20"))["status"] == "aborted"
+        assert not await decide(at, run)
+
+
+async def test_a_terminal_is_shown_the_question_once(tmp_path: Path) -> None:
+    async with (
+        house(tmp_path, besides=[AskingTool(words="")]) as at,
+        at.unix() as unix,
+        at.events("/v1/console", client=unix) as terminal,
+    ):
+        response = await unix.post("/v1/agent", json={"message": "do it", "session": console_key()})
+        (await at.model.called()).finish("", CALL)
+        seen = await terminal.until("agent_end")
+        await decide(at, response.json()["run_id"])
+        (await at.model.called()).answer("Done.")
+        while seen[-1].data.get("outcome") != "completed":
+            seen += await terminal.until("agent_end")
+        told = [sent.event for sent in seen if sent.event in ("question", "agent_start", "agent_end")]
+        assert told == ["question", "agent_start", "agent_end", "agent_start", "agent_end"]

@@ -1,0 +1,373 @@
+"""A turn that waits for a person: it holds nothing meanwhile, and goes on with exactly one decision."""
+
+import asyncio
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agent.events import AgentEnd, AgentStart, Outcome, ToolExecutionEnd, ToolExecutionStart
+from agent.message import ToolResult
+from bot.persistence.values import AcceptedMessage
+from channels.message import InboundKind
+from tests.asking import ASKED, OTHERWISE, AskingTool, approval
+from tests.scripted_model import texts
+from tests.service import Hark, ScriptedTool, running, session_of, starts
+from tests.standins.script import Call
+from tests.watch import LoopTime
+
+KEY = session_of("1")
+STATES = "SELECT state FROM tool_call ORDER BY ordinal"
+
+
+def results(hark: Hark) -> list[str]:
+    """What the model was told of the calls, in the newest request."""
+    last = hark.model.requests[-1].messages[-1]
+    return [part.text for part in last.parts if isinstance(part, ToolResult)]
+
+
+async def over(hark: Hark) -> AgentEnd:
+    """The end of the one turn there is, everything delivered."""
+    await hark.until(lambda: [end for end in hark.ends(KEY) if end.is_last], "the end of the turn")
+    await hark.delivered()
+    return hark.ends(KEY)[-1]
+
+
+async def test_a_call_that_is_allowed_runs_once(tmp_path: Path) -> None:
+    tool = AskingTool()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        hark.model.add("done")
+        await hark.write("do it")
+        ident = await approval(hark)
+        await hark.delivered()
+        assert hark.channel.texts() == [ASKED]
+        assert hark.rows("SELECT source, state FROM delivery") == [(f"ask:{ident}", "sent")]
+        assert (tool.begun, hark.rows(STATES)) == ([], [("waiting",)])
+        assert hark.rows("SELECT state FROM inbox") == [("taken",)]
+        assert hark.service.parts.lanes.active == 0
+
+        assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
+        end = await over(hark)
+        assert (tool.begun, results(hark), hark.channel.texts()) == (["it"], ["did it"], [ASKED, "done"])
+        assert end.outcome is Outcome.COMPLETED
+        assert hark.rows("SELECT state, used_at IS NOT NULL FROM tool_call") == [("done", 1)]
+        assert hark.rows("SELECT state, decided_by FROM approval") == [("once", "telegram:1")]
+        assert hark.rows("SELECT state, outcome FROM turn") == [("done", "completed")]
+
+
+async def test_parking_is_told_and_is_no_end(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        hark.model.add("done")
+        await hark.write("do it")
+        await hark.service.parts.api.decide(await approval(hark), "once", "telegram:1")
+        await over(hark)
+        run = hark.events[0].run.run_id
+        told = [event for event in hark.events if isinstance(event, AgentStart | AgentEnd)]
+        assert [event.id for event in told] == [f"{run}/start", f"{run}/end.1", f"{run}/start.2", f"{run}/end"]
+        assert [end.outcome for end in hark.ends(KEY)] == [Outcome.PARKED, Outcome.COMPLETED]
+        stored = hark.rows(
+            "SELECT event_id FROM event WHERE event_id LIKE '%start%' OR event_id LIKE '%/end%' ORDER BY seq"
+        )
+        assert [one for (one,) in stored if "call" not in one] == [event.id for event in told]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "told"),
+    [
+        ("denied", "not on a Friday", "A person denied this call; it was not executed. They said: not on a Friday"),
+        ("denied", "", "A person denied this call; it was not executed."),
+        ("expired", "", OTHERWISE),
+        ("expired", "The house was empty.", "The house was empty."),
+    ],
+)
+async def test_a_call_that_is_not_allowed(tmp_path: Path, state: str, reason: str, told: str) -> None:
+    tool = AskingTool()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        hark.model.add("so be it")
+        await hark.write("do it")
+        ident = await approval(hark)
+        assert await hark.service.parts.api.decide(ident, state, "telegram:1", reason)  # type: ignore[arg-type]
+        await over(hark)
+        assert (tool.begun, results(hark), hark.rows(STATES)) == ([], [told], [("denied",)])
+        (ended,) = [event for event in hark.events if isinstance(event, ToolExecutionEnd)]
+        assert ended.state == "denied"
+        assert not [event for event in hark.events if isinstance(event, ToolExecutionStart)]
+
+
+async def test_of_two_decisions_at_once_one_wins(tmp_path: Path) -> None:
+    tool = AskingTool()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        hark.model.add("done")
+        await hark.write("do it")
+        ident = await approval(hark)
+        decide = hark.service.parts.api.decide
+        won = await asyncio.gather(
+            *(decide(ident, "once", f"telegram:{n}") for n in range(5)), decide(ident, "denied", "x")
+        )
+        assert won.count(True) == 1
+        await over(hark)
+        assert not await decide(ident, "denied", "telegram:1"), "too late"
+        assert not await decide("no such one", "once", "telegram:1")
+        assert len(tool.begun) == (hark.rows("SELECT state FROM approval") == [("once",)])
+        assert len(starts(hark.events)) == 2
+
+
+async def test_calls_beside_one_that_asks(tmp_path: Path) -> None:
+    """Those before it have their results when the turn parks; those behind it are looked at again."""
+    asking = AskingTool()
+
+    async def quick(label: str) -> str:
+        return f"quick {label}"
+
+    async with running(
+        tmp_path, tools=lambda watch: [asking, ScriptedTool("quick", quick, watch, parallel_safe=True)]
+    ) as hark:
+        labels = [("quick", "a"), ("ask", "free"), ("ask", "b"), ("quick", "c"), ("ask", "d"), ("nope", "e")]
+        hark.model.add(*[Call(name, {"label": label}) for name, label in labels])
+        hark.model.add("done")
+        await hark.write("do it")
+        first = await approval(hark)
+        assert [state for (state,) in hark.rows(STATES)] == ["done", "done", "waiting", "asked", "asked", "asked"]
+        assert await hark.service.parts.api.decide(first, "denied", "telegram:1")
+        second = await approval(hark, 2)
+        assert [state for (state,) in hark.rows(STATES)] == ["done", "done", "denied", "done", "waiting", "asked"]
+        assert await hark.service.parts.api.decide(second, "always", "telegram:1")
+        await over(hark)
+        assert asking.begun == ["free", "d"]
+        assert [text.split(";")[0] for text in results(hark)] == [
+            *("quick a", "did free", "A person denied this call", "quick c", "did d"),
+            "There is no tool named 'nope'. Tools: ask, exec, quick, read, write."
+            if "exec" in hark.model.requests[0].tools
+            else "There is no tool named 'nope'. Tools: ask, quick, read, write.",
+        ]
+        assert [end.outcome for end in hark.ends(KEY)] == [Outcome.PARKED, Outcome.PARKED, Outcome.COMPLETED]
+
+
+async def test_a_parked_turn_outlives_a_restart(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        await hark.write("do it")
+        ident = await approval(hark)
+        await hark.delivered()
+    tool = AskingTool()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.model.add("done")
+        await hark.service.parts.lanes.wait_idle()
+        assert hark.rows("SELECT state, crashes FROM turn") == [("parked", 0)]
+        assert hark.model.requests == []
+        assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
+        await over(hark)
+        assert (tool.begun, hark.channel.texts()) == (["it"], ["done"])
+        assert [event.id.partition("/")[2] for event in starts(hark.events)] == ["start.2"]
+
+
+async def test_what_was_decided_while_nobody_could_tell_the_lanes(tmp_path: Path) -> None:
+    """A decision is a row: it needs no signal, and a drain before the call began does not use it up."""
+    tool = AskingTool()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        await hark.write("do it")
+        ident = await approval(hark)
+        await hark.service.parts.lanes.wait_idle()
+        assert await hark.service.parts.store.approvals.decide(ident, "once", "telegram:1") == (KEY, False)
+        claimed = await hark.service.parts.store.turns.claim(KEY, "test/model")
+        assert claimed is not None
+        assert [decision.state for decision in claimed.decisions.values()] == ["once"]
+        await hark.service.parts.store.turns.release(claimed.run)
+        assert hark.rows(STATES) == [("waiting",)]
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.model.add("done")
+        await over(hark)
+        assert tool.begun == ["it"]
+        assert starts(hark.events) == [], "it was told when the turn was claimed, before the drain"
+
+
+async def test_a_decision_counts_for_what_was_shown(tmp_path: Path) -> None:
+    tool = AskingTool()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        hark.model.add("done")
+        await hark.write("do it")
+        first = await approval(hark)
+        tool.where = "elsewhere"
+        assert await hark.service.parts.api.decide(first, "once", "telegram:1")
+        second = await approval(hark, 2)
+        assert (second != first, tool.begun, hark.rows(STATES)) == (True, [], [("waiting",)])
+        assert await hark.service.parts.api.decide(second, "once", "telegram:1")
+        await over(hark)
+        assert tool.begun == ["it"]
+
+
+async def test_a_parked_turn_leaves_its_place_and_keeps_its_session(tmp_path: Path) -> None:
+    async with running(tmp_path, config={"agent": {"max_concurrent": 1}}, tools=lambda watch: [AskingTool()]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        await hark.write("do it")
+        ident = await approval(hark)
+        hark.model.add("for the other")
+        assert (await hark.say("hello", "2")).texts == ["for the other"]
+        await hark.write("and this")
+        await hark.service.parts.lanes.wait_idle()
+        assert len(hark.model.requests) == 2, "a message of the session waits"
+        hark.model.add("done")
+        hark.model.add("this, too")
+        assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
+        assert await hark.until_texts(3) == [ASKED, "done", "this, too"]
+
+
+@pytest.mark.parametrize("command", ["/stop", "/new", "abort"])
+async def test_stopping_a_parked_turn(tmp_path: Path, command: str) -> None:
+    tool = AskingTool()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}), Call("ask", {"label": "more"}))
+        await hark.write("do it")
+        ident = await approval(hark)
+        ((run,),) = hark.rows("SELECT turn_id FROM turn")
+        hark.model.add("hello again")
+        if command == "abort":
+            assert await hark.service.parts.api.abort(run)
+            await hark.write("next")
+        else:
+            await hark.write(command, "next")
+        await hark.until(lambda: "hello again" in hark.channel.texts(), "the next answer")
+        assert not await hark.service.parts.api.decide(ident, "once", "telegram:1")
+        assert (tool.begun, hark.rows(STATES)) == ([], [("cut",), ("cut",)])
+        assert hark.rows("SELECT state FROM approval") == [("expired",)]
+        assert hark.rows("SELECT state, outcome FROM turn WHERE turn_id=?", run) == [("stopped", "aborted")]
+        ended = [end.outcome for end in hark.ends(KEY) if end.run.turn_id == run]
+        assert ended == [Outcome.PARKED, Outcome.ABORTED]
+        if command != "/new":
+            assert "was stopped before this call" in texts(hark.model.requests[-1], "tool")[0]
+
+
+@pytest.mark.parametrize("command", ["/stop", "abort"])
+async def test_what_waited_behind_a_turn_that_was_parked_and_stopped(tmp_path: Path, command: str) -> None:
+    """It is answered at once: no sweep comes while the clock stands."""
+    async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
+        parts = hark.service.parts
+        hark.model.add(Call("ask", {"label": "it"}))
+        await hark.write("do it")
+        await approval(hark)
+        ((run,),) = hark.rows("SELECT turn_id FROM turn")
+        if command == "/stop":  # accepted, and not carried out yet
+            stop = hark.message(command, kind=InboundKind.COMMAND)
+            await parts.store.inbox.accept([AcceptedMessage(message=stop, session_key=KEY)])
+        await hark.write("next")
+        await parts.lanes.wait_idle()
+        hark.model.add("hello again")
+        if command == "/stop":
+            await parts.commands.recover()
+        else:
+            assert await parts.api.abort(run)
+        await hark.until(lambda: "hello again" in hark.channel.texts(), "the next answer")
+
+
+async def test_nobody_decides_in_time(tmp_path: Path) -> None:
+    tool = AskingTool(seconds=60, words="")
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        hark.model.add("then not")
+        await hark.write("do it")
+        ident = await approval(hark)
+        hark.time.advance(59)
+        await hark.service.parts.lanes.sweep()
+        await hark.service.parts.lanes.wait_idle()
+        assert hark.rows("SELECT state FROM turn") == [("parked",)]
+        hark.time.advance(1)
+        assert not await hark.service.parts.api.decide(ident, "once", "telegram:1"), "a second too late"
+        await hark.service.parts.lanes.sweep()
+        await over(hark)
+        assert (tool.begun, results(hark), hark.channel.texts()) == ([], [OTHERWISE], ["then not"])
+        assert hark.rows("SELECT state FROM approval") == [("expired",)]
+
+
+async def test_only_running_time_counts(tmp_path: Path) -> None:
+    """The turn may run for 100 seconds: 60 before a day of waiting, and 30 behind it."""
+    loop = LoopTime()
+
+    async def passes(label: str) -> str:
+        hark.time.advance(float(label))
+        await loop.advance(float(label))
+        return "passed"
+
+    async with running(
+        tmp_path,
+        config={"agent": {"timeout_seconds": 100}},
+        tools=lambda watch: [AskingTool(seconds=100_000), ScriptedTool("wait", passes, watch)],
+    ) as hark:
+        hark.model.add(Call("wait", {"label": "60"}), Call("ask", {"label": "it"}), Call("wait", {"label": "30"}))
+        hark.model.add("done")
+        await hark.write("do it")
+        ident = await approval(hark)
+        await hark.until(lambda: hark.ends(KEY), "the end of the run")
+        assert hark.ends(KEY)[0].duration == 60
+        hark.time.advance(80_000)
+        await loop.advance(80_000)
+        assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
+        end = await over(hark)
+        assert (end.outcome, end.duration) == (Outcome.COMPLETED, 90)
+
+
+async def test_the_sign_of_work_stops(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=lambda watch: [AskingTool()], channel={"typing_seconds": 5}) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        await hark.write("do it")
+        await approval(hark)
+        await hark.delivered()
+        shown = len(hark.channel.log)
+        assert hark.channel.log[-1] == ("send", ASKED)
+        await LoopTime().advance(30)
+        assert len(hark.channel.log) == shown
+
+
+async def test_a_tool_that_fails_to_ask_is_not_run(tmp_path: Path) -> None:
+    class Broken(AskingTool):
+        async def asks(self, parameters: object, context: object) -> None:  # type: ignore[override]
+            raise RuntimeError("no idea")
+
+    tool = Broken()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        hark.model.add("a pity")
+        assert (await hark.say("do it")).texts == ["a pity"]
+        assert (tool.begun, results(hark)) == ([], ["RuntimeError: no idea"])
+
+
+async def test_a_text_for_a_parked_turn_is_read_behind_its_results(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        hark.model.add("done")
+        await hark.write("do it")
+        ident = await approval(hark)
+        ((run,),) = hark.rows("SELECT turn_id FROM turn")
+        assert await hark.service.parts.api.steer(run, "and be quick")
+        await hark.service.parts.lanes.wait_idle()
+        assert hark.rows("SELECT state FROM turn") == [("parked",)]
+        assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
+        await over(hark)
+        roles = [message.role for message in hark.model.requests[-1].messages]
+        assert roles == ["user", "assistant", "tool", "user"]
+        assert hark.model.requests[-1].messages[-1].text.endswith("and be quick")
+
+
+async def test_an_approval_that_was_lost_is_asked_for_anew(tmp_path: Path) -> None:
+    """A damaged store may give back the turn and not what it waits for."""
+    async with running(tmp_path, tools=lambda watch: [AskingTool()]) as hark:
+        hark.model.add(Call("ask", {"label": "it"}))
+        await hark.write("do it")
+        lost = await approval(hark)
+        await hark.delivered()
+    with contextlib.closing(sqlite3.connect(tmp_path / "state" / "hark.db")) as db, db:
+        db.execute("DELETE FROM approval")
+    tool = AskingTool()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        ident = await approval(hark)
+        assert ident != lost
+        hark.model.add("done")
+        assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
+        await over(hark)
+        assert tool.begun == ["it"]

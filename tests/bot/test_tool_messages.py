@@ -1,0 +1,132 @@
+"""Messages that a tool sends: rows of the ledger, which know more than the tool does when that is cut off."""
+
+import asyncio
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agent.cut import INTERRUPTED
+from agent.message import ToolCall, ToolResult
+from bot.persistence.values import PlanIn, Planned
+from bot.store.store import Store
+from bot.store.tool_messages import source
+from channels.outgoing import Refused, SendResult, Sent
+from tests.asking import SendingTool
+from tests.bot.store.opened import accept, claim, opened
+from tests.bot.store.test_running_time import Time, answer
+from tests.service import Hark, running
+from tests.standins.script import Call
+
+
+def results(hark: Hark) -> list[ToolResult]:
+    """What the model was told of the calls, in the newest request."""
+    return [part for part in hark.model.requests[-1].messages[-1].parts if isinstance(part, ToolResult)]
+
+
+async def test_a_message_of_a_tool_is_a_delivery_in_its_order(tmp_path: Path) -> None:
+    settled = "SELECT count(*) FROM delivery WHERE state IN ('sent','failed')"
+
+    async def then() -> None:
+        await hark.until(lambda: hark.rows(settled) == [(3,)], "the sends")
+
+    tool = SendingTool(then)
+
+    async def refuses(outgoing: object) -> SendResult:
+        return Refused("no") if "two" in str(outgoing) else Sent("7")
+
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        hark.channel.on_send = refuses  # type: ignore[assignment]
+        hark.model.add("First.", Call("send", {"label": "one two"}))
+        hark.model.add("Done.")
+        await hark.say("send them")
+        assert hark.channel.texts() == ["First.", "one", "Done."]
+        assert tool.fates == ["sent", "not sent"]
+        ((turn, call),) = hark.rows("SELECT turn_id, call_id FROM tool_call")
+        assert [name for (name,) in hark.rows("SELECT source FROM delivery ORDER BY delivery_id")][1:3] == [
+            source(turn, call, 0),
+            source(turn, call, 1),
+        ]
+
+
+async def test_a_run_that_takes_too_long_tells_what_its_call_has_sent(tmp_path: Path) -> None:
+    async def forever() -> None:
+        await hark.delivered()
+        await asyncio.Event().wait()
+
+    async with running(
+        tmp_path, config={"agent": {"timeout_seconds": 0.2}}, tools=lambda watch: [SendingTool(forever)]
+    ) as hark:
+        hark.model.add(Call("send", {"label": "hello"}))
+        await hark.say("send it")
+        hark.model.add("yes")
+        await hark.say("was it sent?")
+        told = [part for message in hark.model.requests[-1].messages for part in message.parts]
+        (result,) = [part for part in told if isinstance(part, ToolResult)]
+        assert result.text.endswith("Of what it sent, message 1 was sent.")
+        assert not result.is_error
+        assert hark.channel.texts().count("hello") == 1
+
+
+async def test_what_is_not_sent_when_a_run_is_stopped(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=lambda watch: [SendingTool(asyncio.Event().wait)]) as hark:
+        hark.channel.wait = 100.0  # its rate limit
+        hark.model.add(Call("send", {"label": "hello"}))
+        await hark.write("send it")
+        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE source LIKE 'tool:%'"), "the plan")
+        await hark.write("/stop")
+        await hark.until(lambda: hark.rows("SELECT 1 FROM turn WHERE state='stopped'"), "the stop")
+        ((body,),) = hark.rows("SELECT json_extract(body, '$.parts[0].text') FROM entry WHERE kind='tool_result'")
+        assert body.endswith("Of what it sent, message 1 was not sent (stop).")
+
+
+def _number(name: str) -> str:
+    return name[1:].replace("_", ".")
+
+
+async def cut_call(home: Path, store: Store, call_id: str, **states: str) -> tuple[str, bool]:
+    """A process dies while a call runs that has sent these, by the end of their sources; what the model is told."""
+    await accept(store)
+    turn = await claim(store)
+    calls = [ToolCall(one, "send", "{}") for one in ("c", "c:1")]
+    await answer(store, turn, *calls)
+    await store.turns.start_calls(turn.run, ["c", "c:1"], ())
+    for name in states:
+        planned = Planned(source=f"tool:{turn.turn_id}:{call_id}:{_number(name)}", body="x", nonce=1)
+        await store.turns.plan(turn.run, PlanIn(turn.conv_id), [planned])
+
+    with contextlib.closing(sqlite3.connect(home / "hark.db")) as db, db:
+        for name, state in states.items():
+            db.execute("UPDATE delivery SET state=? WHERE source LIKE ?", (state, f"%:{_number(name)}"))
+    await store.recovery.recover(turn.turn_id, lambda turn_id: ())
+    entries = await store.reads.context(turn.transcript_id)
+    found = {p.call_id: p for entry in entries for p in entry.message.parts if isinstance(p, ToolResult)}
+    other = found["c:1" if call_id == "c" else "c"]
+    assert (other.text, other.is_error) == (INTERRUPTED, True), "the other call has sent nothing"
+    result = found[call_id]
+    return result.text.partition("Of what it sent, ")[2], result.is_error
+
+
+UNKNOWN = "may have been sent, which nobody knows"
+
+
+@pytest.mark.parametrize("call_id", ["c", "c:1"])
+@pytest.mark.parametrize(
+    ("states", "told", "is_error"),
+    [
+        ({"n0": "sent"}, "message 1 was sent.", False),
+        ({"n0": "planned"}, "message 1 will be sent.", False),
+        ({"n0": "sending"}, f"message 1 {UNKNOWN}.", True),
+        ({"n0": "unknown"}, f"message 1 {UNKNOWN}.", True),
+        ({"n0": "uncertain"}, f"message 1 {UNKNOWN}.", True),
+        ({"n0": "failed"}, "message 1 was not sent.", True),
+        ({"n0": "sent", "n0_1": "expired"}, "message 1 was not sent.", True),
+        ({"n0": "sent", "n1": "planned"}, "message 1 was sent; message 2 will be sent.", False),
+    ],
+)
+async def test_a_cut_call_is_told_what_became_of_its_messages(
+    tmp_path: Path, call_id: str, states: dict[str, str], told: str, is_error: bool
+) -> None:
+    async with opened(tmp_path, Time().clock()) as store:
+        assert await cut_call(tmp_path, store, call_id, **states) == (told, is_error)

@@ -1,0 +1,190 @@
+"""Turns that wait for a person, and what tools are made of."""
+
+from tests.mutants import Fault
+
+_PARKING = "tests/bot/test_parking.py::test_"
+_MESSAGES = "tests/bot/test_tool_messages.py::test_"
+_SCHEMA = "tests/agent/tools/test_json_schema.py::test_"
+_SPECS = "tests/bot/test_specs.py::test_"
+_EXPLORER = "tests/crash/test_explorer.py::test_every_commit"
+
+FAULTS = (
+    Fault(
+        "parking/decided-twice",
+        "bot/store/approvals.py",
+        "WHERE approval_id=? AND state='open' AND (expires_at > ? OR ?='expired')",
+        "WHERE approval_id=? AND (expires_at > ? OR ?='expired')",
+        (f"{_PARKING}of_two_decisions_at_once_one_wins",),
+    ),
+    Fault(
+        "parking/decided-too-late",
+        "bot/store/approvals.py",
+        "AND (expires_at > ? OR ?='expired')",
+        "AND (?+1 OR ?='expired')",
+        (f"{_PARKING}nobody_decides_in_time",),
+    ),
+    Fault(
+        "parking/never-expires",
+        "bot/store/approvals.py",
+        "if expires_at is not None and expires_at > now:",
+        "if expires_at is not None:",
+        (f"{_PARKING}nobody_decides_in_time",),
+    ),
+    Fault(
+        "parking/expired-not-found-by-the-lanes",
+        "bot/store/inbox.py",
+        "OR state='parked' AND NOT {WAITS})",
+        "AND ?1 > 0)",
+        (f"{_PARKING}nobody_decides_in_time",),
+    ),
+    Fault(
+        "parking/decision-not-used-up",
+        "bot/store/turns.py",
+        "used_at=iif(state='waiting', ?, NULL)",
+        "used_at=iif(state='nothing', ?, NULL)",
+        (f"{_PARKING}a_call_that_is_allowed_runs_once", f"{_EXPLORER}[allowed]"),
+    ),
+    Fault(
+        "parking/started-twice",
+        "bot/store/turns.py",
+        "AND state IN ('asked','waiting')\"",
+        "AND state='asked'\"",
+        (f"{_EXPLORER}[allowed]",),
+    ),
+    Fault(
+        "parking/counts-for-anything",
+        "agent/tool_batch.py",
+        "decision.digest == ask.digest",
+        "decision.allows",
+        (f"{_PARKING}a_decision_counts_for_what_was_shown",),
+    ),
+    Fault(
+        "parking/denied-runs",
+        "agent/tool_batch.py",
+        "if decision is not None and not decision.allows:",
+        "if False:",
+        (f"{_PARKING}a_call_that_is_not_allowed",),
+    ),
+    Fault(
+        "parking/taken-for-the-end",
+        "agent/events.py",
+        'return "end" if self.is_last else f"end.{self.run.attempt}"',
+        'return "end"',
+        (
+            f"{_PARKING}parking_is_told_and_is_no_end",
+            "tests/bot/gateway/test_parked.py::test_a_stream_goes_on_behind_the_parking",
+        ),
+    ),
+    Fault(
+        "parking/goes-on-without-a-start",
+        "bot/store/claims.py",
+        "if epoch == 1 or outcome is not None:",
+        "if epoch == 1:",
+        (f"{_PARKING}parking_is_told_and_is_no_end",),
+    ),
+    Fault(
+        "parking/started-anew-after-a-drain",
+        "bot/store/claims.py",
+        'db.execute("UPDATE turn SET outcome=NULL WHERE turn_id=?", (turn_id,))',
+        "pass",
+        (f"{_PARKING}what_was_decided_while_nobody_could_tell_the_lanes",),
+    ),
+    Fault(
+        "parking/wait-ends",
+        "bot/agent_api.py",
+        'if event.type == "agent_end" and event.is_last:',
+        'if event.type == "agent_end":',
+        ("tests/bot/gateway/test_parked.py::test_a_wait_that_began_before_the_run_was_parked",),
+    ),
+    Fault(
+        "parking/stream-ends",
+        "bot/gateway/event_stream.py",
+        'self.over = event_id == first_and_last(self._wanted.run_id or "")[1]',
+        "self.over = self._wanted.run_id is not None",
+        ("tests/bot/gateway/test_parked.py::test_a_stream_goes_on_behind_the_parking",),
+    ),
+    Fault(
+        "parking/clock-runs-on",
+        "bot/store/approvals.py",
+        "parked_on=?, {rows.STOP_CLOCK} WHERE turn_id=?",
+        "parked_on=?, started_at=coalesce(started_at, ?) WHERE turn_id=?",
+        (f"{_PARKING}only_running_time_counts",),
+    ),
+    Fault(
+        "parking/stopped-and-still-waiting",
+        "bot/store/repair.py",
+        '("running", "asked", "waiting") if asked',
+        '("running", "asked") if asked',
+        (f"{_PARKING}stopping_a_parked_turn",),
+    ),
+    Fault(
+        "parking/stopped-and-still-to-be-decided",
+        "bot/store/repair.py",
+        "    approvals.give_up(db, turn_id, now)\n",
+        "",
+        (f"{_PARKING}stopping_a_parked_turn",),
+    ),
+    Fault(
+        "parking/nobody-told-who-waited-behind-it",
+        "bot/commands/answers.py",
+        "if ended and handle is None:",
+        "if not ended and handle is None:",
+        (f"{_PARKING}what_waited_behind_a_turn_that_was_parked_and_stopped[/stop]",),
+    ),
+    Fault(
+        "parking/nobody-told-who-waited-behind-an-abort",
+        "bot/agent_api.py",
+        "if view.state is TurnState.PARKED:",
+        "if view.state is TurnState.QUEUED:",
+        (f"{_PARKING}what_waited_behind_a_turn_that_was_parked_and_stopped[abort]",),
+    ),
+    Fault(
+        "tools/messages-not-asked-about",
+        "bot/store/repair.py",
+        "tool_messages.of_call(db, turn_id, call_id) or (INTERRUPTED, True)",
+        "(INTERRUPTED, True)",
+        (f"{_MESSAGES}a_cut_call_is_told_what_became_of_its_messages", f"{_EXPLORER}[sends]"),
+    ),
+    Fault(
+        "tools/messages-of-others-counted",
+        "bot/store/tool_messages.py",
+        r'_NUMBER = re.compile(r"\d+(?=(\.\d+)?$)")',
+        r'_NUMBER = re.compile(r"\d+")',
+        (f"{_MESSAGES}a_cut_call_is_told_what_became_of_its_messages",),
+    ),
+    Fault(
+        "tools/messages-share-a-name",
+        "agent/tool_batch.py",
+        "next(numbers)",
+        "0",
+        (f"{_MESSAGES}a_message_of_a_tool_is_a_delivery_in_its_order",),
+    ),
+    Fault(
+        "tools/never-closed",
+        "bot/runs/specs.py",
+        "await made.enter_async_context(make(run))",
+        "await make(run).__aenter__()",
+        (f"{_SPECS}tools_are_closed_however_the_run_ends",),
+    ),
+    Fault(
+        "tools/references-fetched",
+        "agent/tools/json_schema.py",
+        "(value, registry=Registry())",
+        "(value)",
+        (f"{_SCHEMA}what_a_schema_refers_to_is_never_fetched",),
+    ),
+    Fault(
+        "tools/schema-in-the-order-of-its-author",
+        "agent/tools/schema.py",
+        "items = sorted(schema.items())",
+        "items = list(schema.items())",
+        (f"{_SCHEMA}the_schema_is_told_as_it_is_in_one_order",),
+    ),
+    Fault(
+        "tools/arguments-not-checked",
+        "agent/tools/json_schema.py",
+        "return found or JsonArguments(",
+        "return JsonArguments(",
+        (f"{_SCHEMA}mistakes_are_explained_as_for_tools_of_our_own",),
+    ),
+)
