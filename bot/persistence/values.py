@@ -72,9 +72,9 @@ class TurnKind(StrEnum):
 class Turn:
     """The work that a message causes, claimed by this worker: what everything about it is tied together by.
 
-    run: named by every write; its attempt is the epoch of the claim. message: what the turn answers, with its origin.
-    entries: user lines written by this claim: the message, unless the turn is resumed, and steering texts that came
-    before its next answer. step: answers of the model so far. ran: milliseconds of earlier attempts. prompt and
+    run: named by every write; its attempt is the epoch of the claim. messages: what the turn answers, oldest first,
+    with what steered it. entries: user lines written by this claim: one per message, unless the turn is resumed, and
+    steering texts that came before its next answer. step: answers of the model so far. ran: milliseconds of earlier attempts. prompt and
     fingerprint: of the transcript, None before its first turn. start: the event of the turn's beginning, None when a
     turn is resumed. more: something else of the session waits.
     """
@@ -82,7 +82,7 @@ class Turn:
     run: RunRef
     kind: TurnKind
     transcript_id: str
-    message: InboundMessage
+    messages: tuple[InboundMessage, ...]
     conv_id: int
     place: Place
     step: int
@@ -244,7 +244,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A message and what was delivered of its answer so far. event_key: of the message."""
+    """The messages of a turn and what was delivered of its answer so far. event_key: of the first."""
 
     event_key: str
     question: str

@@ -59,7 +59,7 @@ class Specs:
 
     async def of(self, turn: Turn) -> RunSpec:
         """The whole of it. Raises StoreUnavailable, or OSError when the workspace cannot be read."""
-        tools = self.tools if is_trusted(turn.message) else self.untrusted_tools
+        tools = self.tools if all(map(is_trusted, turn.messages)) else self.untrusted_tools
         return RunSpec(
             ref=turn.run,
             model=self.model_of(turn.session_key),
