@@ -15,7 +15,7 @@ from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh
+from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.base import Mark, NotAccepted
@@ -124,7 +124,11 @@ class Pipeline:
         if item.message.kind is InboundKind.COMMAND:
             self._commands.begin(answer.seq, item.session_key, item.message)
         elif item.message.kind in CLAIMED:
-            self._lanes.wake(item.session_key, background=item.message.kind in BACKGROUND)
+            background = item.message.kind in BACKGROUND
+            if item.delay:
+                self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, item.delay))
+            else:
+                self._lanes.wake(item.session_key, background=background)
 
     def _name_stranger(self, item: AcceptedMessage) -> None:
         """Once per person: whoever mistook an id in the configuration finds the right one in the log."""

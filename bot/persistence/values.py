@@ -28,7 +28,8 @@ class AcceptedMessage:
     """A message the inbound pipeline let in, or dropped by a stated rule.
 
     session_key: None for a dropped one. turn_id: set when somebody must be able to ask for the turn by its id from
-    the start (HTTP); the turn is made with it. digest: of the HTTP request's body.
+    the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for which no run
+    takes it.
     """
 
     message: InboundMessage
@@ -37,6 +38,7 @@ class AcceptedMessage:
     reason: str | None = None
     turn_id: str | None = None
     digest: str | None = None
+    delay: int = 0
 
 
 Accepted = AcceptedMessage | UnreadEvent | ChatMoved
@@ -44,9 +46,10 @@ Accepted = AcceptedMessage | UnreadEvent | ChatMoved
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Stored. seq: its place in the order of acceptance."""
+    """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once."""
 
     seq: int
+    ready_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,24 @@ class Duplicate:
     seq: int
     turn_id: str | None
     digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A message that a run takes from ready_at on. wait: how long that is from now, at most the delay it was given.
+
+    Both in milliseconds.
+    """
+
+    session_key: str
+    background: bool
+    ready_at: int
+    wait: int
+
+    @property
+    def key(self) -> tuple[str, bool, int]:
+        """What is waited for."""
+        return self.session_key, self.background, self.ready_at
 
 
 class TurnKind(StrEnum):
@@ -74,9 +95,9 @@ class Turn:
 
     run: named by every write; its attempt is the epoch of the claim. messages: what the turn answers, oldest first,
     with what steered it. entries: user lines written by this claim: one per message, unless the turn is resumed, and
-    steering texts that came before its next answer. step: answers of the model so far. ran: milliseconds of earlier attempts. prompt and
-    fingerprint: of the transcript, None before its first turn. start: the event of the turn's beginning, None when a
-    turn is resumed. more: something else of the session waits.
+    steering texts that came before its next answer. step: answers of the model so far. ran: milliseconds of earlier
+    attempts. prompt and fingerprint: of the transcript, None before its first turn. start: the event of the turn's
+    beginning, None when a turn is resumed. more: something else of the session is ready.
     """
 
     run: RunRef

@@ -6,6 +6,7 @@ One that was cut and waits to go on comes before the oldest message of its sessi
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
+from typing import Any
 
 from agent.events import AgentStart, Outcome
 from agent.message import Entry, Message
@@ -25,12 +26,6 @@ Compose = Callable[[InboundMessage, int], Message]
 _Row = tuple[int, InboundMessage, int]
 """What was accepted: seq, message, and when."""
 
-_COMMANDS_BEFORE = (
-    "SELECT count(*) FROM inbox AS command WHERE command.session_key=inbox.session_key AND command.state='waiting'"
-    " AND command.kind='command' AND command.seq < inbox.seq"
-)
-"""Of a message: those that are not carried out. Nothing is taken across them, because one may end the turn."""
-
 _TURN_OF = {"wake": "beat", "job": "job", "child": "child", "api": "api"}
 """Kinds of turns by those of their messages; what people write is a reply."""
 
@@ -44,13 +39,21 @@ class Claims(Subject):
 
     @transaction
     def claim(
-        self, db: sqlite3.Connection, session_key: str, model: str, *, background: bool = False, most: int = 1
+        self,
+        db: sqlite3.Connection,
+        session_key: str,
+        model: str,
+        *,
+        background: bool = False,
+        most: int = 1,
+        until: int = 0,
     ) -> Turn | None:
         """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
 
         model: which one will answer, for the event. background: take beats, jobs and children's results instead of what
         people wrote. most: messages that one new turn answers, if they came one after the other into one conversation.
-        None when nothing waits, or one runs or is parked.
+        until: messages that are ready by then count as ready, also when the clock says less (milliseconds).
+        None when nothing is ready, or one runs or is parked.
         """
         turns = db.execute(
             f"SELECT turn_id, state, epoch, {IN_BACKGROUND} FROM turn"
@@ -60,28 +63,28 @@ class Claims(Subject):
         if any(state != "queued" for _, state, _, _ in turns):
             return None
         now = self._now()
+        ready = max(now, until)
         for turn_id in [turn for turn, _, epoch, kind in turns if epoch > 0 and bool(kind) == background]:
             if messages := _answered(db, turn_id, now):
-                return self._take(db, turn_id, messages, (), now, model)
-        begun = self._begin(db, session_key, now, background, most)
-        return None if begun is None else self._take(db, *begun, now, model)
+                return self._take(db, turn_id, messages, (), now, ready, model)
+        begun = self._begin(db, session_key, now, ready, background, most)
+        return None if begun is None else self._take(db, *begun, now, ready, model)
 
     def _begin(
-        self, db: sqlite3.Connection, session_key: str, now: int, background: bool, most: int
+        self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool, most: int
     ) -> tuple[str, list[InboundMessage], tuple[Entry, ...]] | None:
         """Make the oldest waiting messages a turn (or take the one made with the oldest) and write their user lines."""
         while True:
             found = db.execute(
-                f"SELECT seq, payload, accepted_at, turn_id, conv_id, kind, ({_COMMANDS_BEFORE}) FROM inbox"
-                f" WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ({IN_BACKGROUND}) = ?"
+                f"SELECT seq, payload, accepted_at, turn_id, conv_id, kind, ({rows.COMMANDS_BEFORE}) FROM inbox"
+                f" WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ({IN_BACKGROUND}) = ? AND ready_at <= ?"
                 " ORDER BY seq LIMIT ?",
-                (session_key, background, most),
+                (session_key, background, ready, most),
             ).fetchall()
             if not found:
                 return None
             turn_id, conv_id, kind, _ = found[0][3:]
-            together = list(takewhile(lambda row: row[3:] == found[0][3:], found))
-            taken = _readable(db, [row[:3] for row in together], turn_id, now)
+            taken = _readable(db, [row[:3] for row in _together(found)], turn_id, now)
             if taken:
                 break
         transcript_id = rows.transcript_of(db, session_key, None, now, self._new_id())
@@ -105,6 +108,7 @@ class Claims(Subject):
         messages: list[InboundMessage],
         entries: tuple[Entry, ...],
         now: int,
+        ready: int,
         model: str,
     ) -> Turn:
         """Put a queued turn to running under a new epoch."""
@@ -126,7 +130,8 @@ class Claims(Subject):
             start = AgentStart(run=run, at=now, model=model)
             rows.keep_events(db, (start,))
         more = db.execute(
-            f"SELECT 1 FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} LIMIT 1", (session_key,)
+            f"SELECT 1 FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ready_at <= ? LIMIT 1",
+            (session_key, ready),
         ).fetchone()
         return Turn(
             run=run,
@@ -159,6 +164,11 @@ class Claims(Subject):
             line = self._compose(message, accepted_at)
             lines.append(rows.append_entry(db, transcript_id, "user", line, turn_id, 0))
         return tuple(lines)
+
+
+def _together(found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The first row, and those directly behind it with no turn of their own, of its place and kind, up to a command."""
+    return list(takewhile(lambda row: row[3:] == found[0][3:], found))
 
 
 def _readable(
