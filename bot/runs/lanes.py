@@ -85,6 +85,15 @@ class Lanes:
         self._line_up(session_key, background)
         self._pump()
 
+    def begin(self, session_key: str) -> bool:
+        """Start a session at once, just before its message is accepted: the claim stands behind the acceptance in the
+        store's writer, and shares its commit. False when it has to wait, so that it is to be woken afterwards."""
+        others = self._overflow or self._refilling
+        if not self._open or others or session_key in self._tasks or len(self._tasks) >= self._places:
+            return False
+        self._start(session_key, False, 0)
+        return True
+
     def wake_later(self, later: Later) -> None:
         """As `wake`, once a message is ready. More than fit into memory are found in the store again."""
         if self._open and later.key not in self._timers and len(self._timers) < READY:
