@@ -96,23 +96,23 @@ class Pipeline:
         """Store a batch, then begin what it asks for. Raises StoreUnavailable."""
         commands = sum(isinstance(item, AcceptedMessage) and item.message.kind is InboundKind.COMMAND for item in items)
         self._commands_coming += commands
-        begun = set() if self._commands_coming else self._begin(items)
+        woken = set() if self._commands_coming else self._wake_early(items)
         try:
             answers = await self._store.inbox.accept(items, mark)
         finally:
             self._commands_coming -= commands
         for item, answer in zip(items, answers, strict=True):
-            self._tell(item, answer, begun)
+            self._tell(item, answer, woken)
         return answers
 
-    def _begin(self, items: Sequence[Accepted]) -> set[str]:
-        """Start idle sessions that somebody writes in; returns which. Not while commands come: they act before."""
+    def _wake_early(self, items: Sequence[Accepted]) -> set[str]:
+        """Wake the sessions in which people write; returns which. Not while commands come: those act first."""
         written = [
             item.session_key
             for item in items
             if isinstance(item, AcceptedMessage) and item.message.kind in CLAIMED - BACKGROUND and not item.delay
         ]
-        return {session_key for session_key in written if session_key and self._lanes.begin(session_key)}
+        return {session_key for session_key in written if session_key and self._lanes.wake_early(session_key)}
 
     def _decide(self, item: Incoming) -> Accepted:
         if isinstance(item, UnreadEvent):
@@ -128,7 +128,7 @@ class Pipeline:
             item = replace(item, kind=InboundKind.COMMAND)
         return AcceptedMessage(message=item, session_key=session_key)
 
-    def _tell(self, item: Accepted, answer: Fresh | Duplicate, begun: Collection[str]) -> None:
+    def _tell(self, item: Accepted, answer: Fresh | Duplicate, woken: Collection[str]) -> None:
         if isinstance(item, UnreadEvent):
             if isinstance(answer, Fresh):
                 log.warning("event not readable; kept and passed over", channel=item.channel, error=item.error)
@@ -147,7 +147,7 @@ class Pipeline:
             background = item.message.kind in BACKGROUND
             if item.delay:
                 self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, item.delay))
-            elif background or item.session_key not in begun:
+            elif background or item.session_key not in woken:
                 self._lanes.wake(item.session_key, background=background)
 
     def _name_stranger(self, item: AcceptedMessage) -> None:

@@ -85,13 +85,13 @@ class Lanes:
         self._line_up(session_key, background)
         self._pump()
 
-    def begin(self, session_key: str) -> bool:
-        """Start a session at once, just before its message is accepted: the claim stands behind the acceptance in the
-        store's writer, and shares its commit. False when it has to wait, so that it is to be woken afterwards."""
-        others = self._overflow or self._refilling
-        if not self._open or others or session_key in self._tasks or len(self._tasks) >= self._places:
+    def wake_early(self, session_key: str) -> bool:
+        """As `wake`, just before a message is accepted: its claim stands behind the acceptance in the store's writer
+        and, where a place is free, shares its commit. False when it has to be woken afterwards instead, because names
+        are read from the store, where this one might be missing yet."""
+        if not self._open or self._overflow or self._refilling or len(self._ready[False]) >= READY:
             return False
-        self._start(session_key, False, 0)
+        self.wake(session_key)
         return True
 
     def wake_later(self, later: Later) -> None:
