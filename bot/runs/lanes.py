@@ -179,9 +179,9 @@ class Lanes:
         """Take the names of those who wait longest from the store. Who is woken meanwhile may not be among them."""
         missing, self._overflow = self._overflow, set()
         try:
-            found = await self._store.inbox.waiting_sessions(READY)
-            for later in await self._store.inbox.later(READY):
+            for later in await self._store.inbox.later(READY):  # first: what is ready meanwhile is found below
                 self.wake_later(later)
+            found = await self._store.inbox.waiting_sessions(READY)
         except BaseException:
             self._overflow |= missing
             raise
