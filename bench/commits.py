@@ -1,4 +1,7 @@
-"""The commit path with a disk that takes 10 ms: this machine's own answers in a tenth of a millisecond."""
+"""The commit path with a disk that takes 10 ms: this machine's own answers in a tenth of a millisecond.
+
+One session reads each answer before it asks again; many at once do not, and their commits are made together.
+"""
 
 import contextlib
 import time
@@ -7,12 +10,14 @@ from statistics import median
 from typing import Literal
 
 from bench.figures import Row, Scale
-from bench.load import after, at_once, before
+from bench.load import after, at_once, before, one_by_one
 from bench.model import Ask, Model, raw_sdk
 from bench.service import folder, hark
 
 TITLE = "Commits, with a simulated fsync of 10 ms (anthropic)"
 FSYNC = 0.010
+READING = 0.05
+"""Seconds from an answer to the next question of one session: the disk has everything by then."""
 
 
 _NAMES = {"before": "in → model p50", "after": "last token → send p50", "whole": "whole turn p50", "rate": "turns"}
@@ -64,6 +69,8 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
             what = "1 session" if sessions == 1 else f"{sessions} sessions at once"
             rows.append(Row(what=f"{what}: commits per turn", unit="", hark=median(commits)))
             for name, unit in _UNITS.items():
+                if name == "rate" and sessions == 1:
+                    continue
                 hark_, raw_ = (median(getattr(one, name) for one in found) for found in (samples, beside))
                 rows.append(Row(what=f"{what}: {_NAMES[name]}", unit=unit, hark=hark_, raw=raw_))
         disk.seconds = 0.0
@@ -73,7 +80,7 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
 async def _sample(model: Model, ask: Ask, sessions: int, turns: int) -> Sample:
     await model.take()
     begun = time.monotonic()
-    asked = await at_once(ask, sessions, turns)
+    asked = await (one_by_one(ask, turns, READING) if sessions == 1 else at_once(ask, sessions, turns))
     rate = len(asked) / (time.monotonic() - begun)
     taken = await model.take()
     whole = median(1000 * (one.done - one.sent) for one in asked)

@@ -20,6 +20,15 @@ async def at_once(ask: Ask, sessions: int, turns: int) -> list[Asked]:
     return [asked for row in found for asked in row]
 
 
+async def one_by_one(ask: Ask, turns: int, pause: float) -> list[Asked]:
+    """One session that asks again so many seconds after it was answered, as a person does who reads first."""
+    asked = []
+    for _ in range(turns):
+        asked.append(await ask(0))
+        await asyncio.sleep(pause)
+    return asked
+
+
 async def paced(ask: Ask, sessions: int, turns: int, rate: float) -> list[Asked]:
     """Questions at so many per second, at random moments as of many people, each in another session, in turn."""
     chance = random.Random(SEED)

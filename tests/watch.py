@@ -37,17 +37,21 @@ class Watch:
 
 
 class ManualTime:
-    """Time that stands still until `advance`; `now` in milliseconds, everything else in seconds."""
+    """Time that stands still until `advance`; `now` in milliseconds, everything else in seconds.
+
+    skew: milliseconds by which the machine's clock is set wrong; pauses do not go by it.
+    """
 
     def __init__(self, watch: Watch, now: int = 1_784_000_000_000) -> None:
         self._watch = watch
         self._now = now
+        self.skew = 0
         self._sleeping: dict[asyncio.Event, int] = {}
         self.asked: list[float] = []
         """Every pause that was asked for, in order."""
 
     def now(self) -> int:
-        return self._now
+        return self._now + self.skew
 
     def monotonic(self) -> float:
         return self._now / 1000

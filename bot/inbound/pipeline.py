@@ -1,11 +1,11 @@
-"""The way of a message from an adapter into the store, on one screen: access, command, session key, accept, wake.
+"""The way of a message from an adapter into the store, on one screen: access, command, session key, accept, lane.
 
 Nothing is awaited before the store call, so the order in which adapters call is the order of acceptance. The platform
 is told that a message was received only after `accept` has returned.
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -15,7 +15,7 @@ from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh
+from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.base import Mark, NotAccepted
@@ -57,6 +57,7 @@ class Pipeline:
         self._commands = commands
         self._outbox = outbox
         self._closed = False
+        self._commands_coming = 0
         self._strangers: set[tuple[str, str]] = set()
 
     def close(self) -> None:
@@ -68,11 +69,9 @@ class Pipeline:
             raise NotAccepted(_STOPPING)
         items = [self._decide(item) for item in batch]
         try:
-            answers = await self._store.inbox.accept(items, mark)
+            await self._store_and_tell(items, mark)
         except StoreUnavailable as error:
             raise NotAccepted(str(error)) from None
-        for item, answer in zip(items, answers, strict=True):
-            self._tell(item, answer)
         if any(isinstance(item, ChatMoved) for item in items):
             with contextlib.suppress(StoreUnavailable):  # it is stored; the sweep finds it
                 await self._outbox.serve_open()
@@ -84,8 +83,7 @@ class Pipeline:
         item = replace(item, message=_well_formed(item.message))
         if self._registry.find(item.message.text) is not None:
             item = replace(item, message=replace(item.message, kind=InboundKind.COMMAND))
-        (answer,) = await self._store.inbox.accept([item])
-        self._tell(item, answer)
+        (answer,) = await self._store_and_tell([item], None)
         return answer
 
     async def mark(self, scope: str) -> str | None:
@@ -93,6 +91,28 @@ class Pipeline:
 
     def can_send(self, channel: str, account: str) -> None:
         self._outbox.can_send(channel, account)
+
+    async def _store_and_tell(self, items: Sequence[Accepted], mark: Mark | None) -> Sequence[Fresh | Duplicate]:
+        """Store a batch, then begin what it asks for. Raises StoreUnavailable."""
+        commands = sum(isinstance(item, AcceptedMessage) and item.message.kind is InboundKind.COMMAND for item in items)
+        self._commands_coming += commands
+        woken = set() if self._commands_coming else self._wake_early(items)
+        try:
+            answers = await self._store.inbox.accept(items, mark)
+        finally:
+            self._commands_coming -= commands
+        for item, answer in zip(items, answers, strict=True):
+            self._tell(item, answer, woken)
+        return answers
+
+    def _wake_early(self, items: Sequence[Accepted]) -> set[str]:
+        """Wake the sessions in which people write; returns which. Not while commands come: those act first."""
+        written = [
+            item.session_key
+            for item in items
+            if isinstance(item, AcceptedMessage) and item.message.kind in CLAIMED - BACKGROUND and not item.delay
+        ]
+        return {session_key for session_key in written if session_key and self._lanes.wake_early(session_key)}
 
     def _decide(self, item: Incoming) -> Accepted:
         if isinstance(item, UnreadEvent):
@@ -108,7 +128,7 @@ class Pipeline:
             item = replace(item, kind=InboundKind.COMMAND)
         return AcceptedMessage(message=item, session_key=session_key)
 
-    def _tell(self, item: Accepted, answer: Fresh | Duplicate) -> None:
+    def _tell(self, item: Accepted, answer: Fresh | Duplicate, woken: Collection[str]) -> None:
         if isinstance(item, UnreadEvent):
             if isinstance(answer, Fresh):
                 log.warning("event not readable; kept and passed over", channel=item.channel, error=item.error)
@@ -124,7 +144,11 @@ class Pipeline:
         if item.message.kind is InboundKind.COMMAND:
             self._commands.begin(answer.seq, item.session_key, item.message)
         elif item.message.kind in CLAIMED:
-            self._lanes.wake(item.session_key, background=item.message.kind in BACKGROUND)
+            background = item.message.kind in BACKGROUND
+            if item.delay:
+                self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, item.delay))
+            elif background or item.session_key not in woken:
+                self._lanes.wake(item.session_key, background=background)
 
     def _name_stranger(self, item: AcceptedMessage) -> None:
         """Once per person: whoever mistook an id in the configuration finds the right one in the log."""

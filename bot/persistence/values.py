@@ -29,7 +29,8 @@ class AcceptedMessage:
     """A message the inbound pipeline let in, or dropped by a stated rule.
 
     session_key: None for a dropped one. turn_id: set when somebody must be able to ask for the turn by its id from
-    the start (HTTP); the turn is made with it. digest: of the HTTP request's body.
+    the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for which no run
+    takes it.
     """
 
     message: InboundMessage
@@ -38,6 +39,7 @@ class AcceptedMessage:
     reason: str | None = None
     turn_id: str | None = None
     digest: str | None = None
+    delay: int = 0
 
 
 Accepted = AcceptedMessage | UnreadEvent | ChatMoved
@@ -45,9 +47,10 @@ Accepted = AcceptedMessage | UnreadEvent | ChatMoved
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Stored. seq: its place in the order of acceptance."""
+    """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once."""
 
     seq: int
+    ready_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,24 @@ class Duplicate:
     seq: int
     turn_id: str | None
     digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A message that a run takes from ready_at on. wait: how long that is from now, at most the delay it was given.
+
+    Both in milliseconds.
+    """
+
+    session_key: str
+    background: bool
+    ready_at: int
+    wait: int
+
+    @property
+    def key(self) -> tuple[str, bool, int]:
+        """What is waited for."""
+        return self.session_key, self.background, self.ready_at
 
 
 class TurnKind(StrEnum):
@@ -73,18 +94,18 @@ class TurnKind(StrEnum):
 class Turn:
     """The work that a message causes, claimed by this worker: what everything about it is tied together by.
 
-    run: named by every write; its attempt is the epoch of the claim. message: what the turn answers, with its origin.
-    entries: user lines written by this claim: the message, unless the turn is resumed, and steering texts that came
-    before its next answer. step: answers of the model so far. ran: milliseconds of earlier attempts. prompt and
-    fingerprint: of the transcript, None before its first turn. start: the event of the turn's beginning, and of its
-    going on after it was parked; None when it is resumed otherwise. more: something else of the session waits.
-    decisions: about calls that it was parked on, by their ids.
+    run: named by every write; its attempt is the epoch of the claim. messages: what the turn answers, oldest first,
+    with what steered it. entries: user lines written by this claim: one per message, unless the turn is resumed, and
+    steering texts that came before its next answer. step: answers of the model so far. ran: milliseconds of earlier
+    attempts. prompt and fingerprint: of the transcript, None before its first turn. start: the event of the turn's
+    beginning, and of its going on after it was parked; None when it is resumed otherwise. more: something else of the
+    session is ready. decisions: about calls that it was parked on, by their ids.
     """
 
     run: RunRef
     kind: TurnKind
     transcript_id: str
-    message: InboundMessage
+    messages: tuple[InboundMessage, ...]
     conv_id: int
     place: Place
     step: int
@@ -199,7 +220,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A message and what was delivered of its answer so far. event_key: of the message."""
+    """The messages of a turn and what was delivered of its answer so far. event_key: of the first."""
 
     event_key: str
     question: str

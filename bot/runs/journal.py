@@ -195,7 +195,7 @@ class RunJournal:
     @_followed_through
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
         self.answering = False
-        to_owner = self.turn.place.kind in _PRIVATE and self._is_owner(self.turn.message)
+        to_owner = self.turn.place.kind in _PRIVATE and all(map(self._is_owner, self.turn.messages))
         cause = error_message if to_owner and outcome is Outcome.FAILED else None
         blocks = self._notice("error", wording.failure(error_kind, cause))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:

@@ -12,6 +12,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import Later
 from bot.runs.journal import RunJournal
 from bot.runs.runner import PAUSE, TurnRunner
 from bot.store.store import Store
@@ -28,6 +29,7 @@ class RunHandle:
 
     journal: RunJournal
     task: "asyncio.Task[None]"
+    store: Store
 
     @property
     def turn_id(self) -> str:
@@ -38,6 +40,13 @@ class RunHandle:
     def is_streaming(self) -> bool:
         """A model call is under way."""
         return self.journal.answering
+
+    async def steer(self, seq: int) -> bool:
+        """Let the run read a message that waits in its session before its next answer.
+
+        False when it cannot, see the store: then the message goes on waiting. Raises StoreUnavailable.
+        """
+        return await self.store.inbox.steer(self.turn_id, seq)
 
     def stop(self) -> None:
         """End the run at once. The store is told first, by whoever stops it: this only hurries."""
@@ -54,7 +63,9 @@ class Lanes:
         self._runner = runner
         self._places = places
         self._background_places = max(1, places // 2)
-        self._ready: tuple[OrderedDict[str, None], OrderedDict[str, None]] = (OrderedDict(), OrderedDict())
+        self._ready: tuple[OrderedDict[str, int], OrderedDict[str, int]] = (OrderedDict(), OrderedDict())
+        """By session until when messages count as ready, whatever the clock says."""
+        self._timers: dict[tuple[str, bool, int], asyncio.Task[None]] = {}
         self._overflow: set[bool] = set()  # of which row (in the background?) not all names are held
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._in_background = 0
@@ -73,6 +84,22 @@ class Lanes:
         """Something may be there to run in this session. Cheap, and right to call too often."""
         self._line_up(session_key, background)
         self._pump()
+
+    def wake_early(self, session_key: str) -> bool:
+        """As `wake`, just before a message is accepted: its claim stands behind the acceptance in the store's writer
+        and, where a place is free, shares its commit. False when it has to be woken afterwards instead, because names
+        are read from the store, where this one might be missing yet."""
+        if not self._open or self._overflow or self._refilling or len(self._ready[False]) >= READY:
+            return False
+        self.wake(session_key)
+        return True
+
+    def wake_later(self, later: Later) -> None:
+        """As `wake`, once a message is ready. More than fit into memory are found in the store again."""
+        if self._open and later.key not in self._timers and len(self._timers) < READY:
+            timer = asyncio.create_task(self._wake_after(later), name=f"lane-later-{later.session_key}")
+            self._timers[later.key] = timer
+            timer.add_done_callback(lambda _: self._timers.pop(later.key))
 
     def handle(self, session_key: str) -> RunHandle | None:
         """The run of a session, if one is under way."""
@@ -94,11 +121,13 @@ class Lanes:
         self._open = False
         if self._refilling is not None:
             self._refilling.cancel()
+        for timer in self._timers.values():
+            timer.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
         for session_key in self._handles:  # what is only being claimed goes back by itself
             self._tasks[session_key].cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), *self._timers.values(), return_exceptions=True)
 
     async def wait_idle(self) -> None:
         """Return once nothing runs and nothing is known to wait."""
@@ -106,13 +135,13 @@ class Lanes:
             self._idle.clear()
             await self._idle.wait()
 
-    def _line_up(self, session_key: str, background: bool) -> None:
+    def _line_up(self, session_key: str, background: bool, until: int = 0) -> None:
         """Put a session at the end of its row, or leave it to the store when others stand there alone already."""
         ready = self._ready[background]
         if session_key in ready:
-            return
-        if self._refilling is None and background not in self._overflow and len(ready) < READY:
-            ready[session_key] = None
+            ready[session_key] = max(until, ready[session_key])
+        elif self._refilling is None and background not in self._overflow and len(ready) < READY:
+            ready[session_key] = until
         else:
             self._overflow.add(background)
 
@@ -126,16 +155,15 @@ class Lanes:
                     break
                 if session_key in self._tasks:
                     continue  # stays ready: looked at again when its run has ended
-                del ready[session_key]
-                self._start(session_key, background)
+                self._start(session_key, background, ready.pop(session_key))
         if self._refilling is None and any(not self._ready[row] for row in self._overflow):
             self._refilling = asyncio.create_task(self._refill(), name="lanes-refill")
             self._refilling.add_done_callback(self._refilled)
         if not self._tasks:
             self._idle.set()
 
-    def _start(self, session_key: str, background: bool) -> None:
-        task = asyncio.create_task(self._work(session_key, background), name=f"lane-{session_key}")
+    def _start(self, session_key: str, background: bool, until: int) -> None:
+        task = asyncio.create_task(self._work(session_key, background, until), name=f"lane-{session_key}")
         self._tasks[session_key] = task
         self._in_background += background
         task.add_done_callback(lambda done: self._left(session_key, background, done))
@@ -151,6 +179,8 @@ class Lanes:
         """Take the names of those who wait longest from the store. Who is woken meanwhile may not be among them."""
         missing, self._overflow = self._overflow, set()
         try:
+            for later in await self._store.inbox.later(READY):  # first: what is ready meanwhile is found below
+                self.wake_later(later)
             found = await self._store.inbox.waiting_sessions(READY)
         except BaseException:
             self._overflow |= missing
@@ -158,7 +188,7 @@ class Lanes:
         if len(found) >= READY:
             self._overflow |= {background for _, background in found}
         for session_key, background in found:
-            self._ready[background].setdefault(session_key)
+            self._ready[background].setdefault(session_key, 0)
 
     def _refilled(self, task: "asyncio.Task[None]") -> None:
         self._refilling = None
@@ -169,13 +199,19 @@ class Lanes:
             return
         self._pump()
 
-    async def _work(self, session_key: str, background: bool) -> None:
+    async def _wake_after(self, later: Later) -> None:
+        """The clock may be set back meanwhile: what was waited for is ready all the same."""
+        await self._clock.sleep(later.wait / 1000)
+        self._line_up(later.session_key, later.background, later.ready_at)
+        self._pump()
+
+    async def _work(self, session_key: str, background: bool, until: int) -> None:
         """One turn of a session; when there is another, the session goes to the end of the row."""
         try:
-            turn = await self._runner.claim(session_key, background=background)
+            turn = await self._runner.claim(session_key, background=background, until=until)
         except StoreUnavailable:
             await self._clock.sleep(PAUSE)
-            self._line_up(session_key, background)
+            self._line_up(session_key, background, until)
             return
         if turn is None:
             return
@@ -183,11 +219,11 @@ class Lanes:
             await self._runner.give_back(turn)
             return
         journal = self._runner.journal(turn)
-        self._handles[session_key] = RunHandle(journal, self._tasks[session_key])
+        self._handles[session_key] = RunHandle(journal, self._tasks[session_key], self._store)
         again = True
         try:
             again = await self._runner.run(journal) or turn.more
         finally:
             del self._handles[session_key]
             if again:
-                self._line_up(session_key, background)
+                self._line_up(session_key, background, until)

@@ -33,10 +33,10 @@ class TurnRunner:
         self._specs = specs
         self.contexts = Contexts(self._store)
 
-    async def claim(self, session_key: str, *, background: bool) -> Turn | None:
+    async def claim(self, session_key: str, *, background: bool, until: int) -> Turn | None:
         """Take a session's next turn, see the store. Raises StoreUnavailable."""
         model = self._specs.model_of(session_key).name
-        return await self._store.turns.claim(session_key, model, background=background)
+        return await self._store.turns.claim(session_key, model, background=background, until=until)
 
     def journal(self, turn: Turn) -> RunJournal:
         """The journal of a turn that is about to run."""

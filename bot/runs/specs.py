@@ -79,7 +79,9 @@ class Specs:
             )
 
     async def _tools(self, turn: Turn, made: AsyncExitStack) -> Toolset:
-        run = RunContext(turn_id=turn.turn_id, session_key=turn.session_key, trusted=is_trusted(turn.message))
+        run = RunContext(
+            turn_id=turn.turn_id, session_key=turn.session_key, trusted=all(map(is_trusted, turn.messages))
+        )
         found = [tool for make in self.tools for tool in await made.enter_async_context(make(run))]
         return Toolset.of([tool for tool in found if run.trusted or not tool.trusted_only])
 

@@ -1,10 +1,12 @@
-"""Taking a turn (T2): its message is the run's from here on, under a new epoch.
+"""Taking a turn (T2): its messages are the run's from here on, under a new epoch.
 
 One that was cut and waits to go on comes before the oldest message of its session.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
+from typing import Any
 
 from agent.events import AgentStart, Outcome
 from agent.message import Entry, Message
@@ -21,6 +23,9 @@ from channels.message import InboundMessage
 Compose = Callable[[InboundMessage, int], Message]
 """Makes the user message of a transcript from what was accepted, and when."""
 
+_Row = tuple[int, InboundMessage, int]
+"""What was accepted: seq, message, and when."""
+
 _TURN_OF = {"wake": "beat", "job": "job", "child": "child", "api": "api"}
 """Kinds of turns by those of their messages; what people write is a reply."""
 
@@ -33,11 +38,22 @@ class Claims(Subject):
         self._compose = compose
 
     @transaction
-    def claim(self, db: sqlite3.Connection, session_key: str, model: str, *, background: bool = False) -> Turn | None:
+    def claim(
+        self,
+        db: sqlite3.Connection,
+        session_key: str,
+        model: str,
+        *,
+        background: bool = False,
+        most: int = 1,
+        until: int = 0,
+    ) -> Turn | None:
         """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
 
         model: which one will answer, for the event. background: take beats, jobs and children's results instead of what
-        people wrote. None when nothing waits, or one runs or waits for a person.
+        people wrote. most: messages that one new turn answers, if they came one after the other into one conversation.
+        until: messages that are ready by then count as ready, also when the clock says less (milliseconds).
+        None when nothing is ready, or one runs or waits for a person.
         """
         turns = db.execute(
             f"SELECT turn_id, state, epoch, {IN_BACKGROUND} FROM turn"
@@ -45,55 +61,55 @@ class Claims(Subject):
             (session_key,),
         ).fetchall()
         now = self._now()
+        ready = max(now, until)
         for turn_id, state, _, _ in turns:
             if state == "running" or (state == "parked" and approvals.still_waits(db, turn_id, now)):
                 return None
         for turn_id in [turn for turn, _, epoch, kind in turns if epoch > 0 and bool(kind) == background]:
-            if (message := _answered(db, turn_id, now)) is not None:
-                return self._take(db, turn_id, message, (), now, model)
-        begun = self._begin(db, session_key, now, background)
-        return None if begun is None else self._take(db, *begun, now, model)
+            if messages := _answered(db, turn_id, now):
+                return self._take(db, turn_id, messages, (), now, ready, model)
+        begun = self._begin(db, session_key, now, ready, background, most)
+        return None if begun is None else self._take(db, *begun, now, ready, model)
 
     def _begin(
-        self, db: sqlite3.Connection, session_key: str, now: int, background: bool
-    ) -> tuple[str, InboundMessage, tuple[Entry, ...]] | None:
-        """Make the oldest waiting message a turn (or take the one made with it) and write its user line."""
+        self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool, most: int
+    ) -> tuple[str, list[InboundMessage], tuple[Entry, ...]] | None:
+        """Make the oldest waiting messages a turn (or take the one made with the oldest) and write their user lines."""
         while True:
             found = db.execute(
-                "SELECT seq, turn_id, conv_id, payload, accepted_at, kind FROM inbox"
-                f" WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ({IN_BACKGROUND}) = ?"
-                " ORDER BY seq LIMIT 1",
-                (session_key, background),
-            ).fetchone()
-            if found is None:
+                f"SELECT seq, payload, accepted_at, turn_id, conv_id, kind, ({rows.COMMANDS_BEFORE}) FROM inbox"
+                f" WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ({IN_BACKGROUND}) = ? AND ready_at <= ?"
+                " ORDER BY seq LIMIT ?",
+                (session_key, background, ready, most),
+            ).fetchall()
+            if not found:
                 return None
-            seq, turn_id, conv_id, payload, accepted_at, kind = found
-            inbound = codec.read_inbound(payload, seq)
-            if inbound is not None:
+            turn_id, conv_id, kind, _ = found[0][3:]
+            taken = _readable(db, [row[:3] for row in _together(found)], turn_id, now)
+            if taken:
                 break
-            _drop_unreadable(db, seq, turn_id, now)
         transcript_id = rows.transcript_of(db, session_key, None, now, self._new_id())
         if turn_id is None:
             turn_id = self._new_id()
             db.execute(
                 "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
                 " VALUES (?,?,?,?,'queued',?,?)",
-                (turn_id, session_key, transcript_id, _TURN_OF.get(kind, "reply"), conv_id, accepted_at),
+                (turn_id, session_key, transcript_id, _TURN_OF.get(kind, "reply"), conv_id, taken[0][2]),
             )
         else:
             # a /new between acceptance and claim began another transcript: the turn belongs to the present one
             db.execute("UPDATE turn SET transcript_id=? WHERE turn_id=?", (transcript_id, turn_id))
-        db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
-        line = rows.append_entry(db, transcript_id, "user", self._compose(inbound, accepted_at), turn_id, 0)
-        return turn_id, inbound, (line,)
+        lines = self._show(db, taken, turn_id, transcript_id)
+        return turn_id, [message for _, message, _ in taken], lines
 
     def _take(
         self,
         db: sqlite3.Connection,
         turn_id: str,
-        message: InboundMessage,
+        messages: list[InboundMessage],
         entries: tuple[Entry, ...],
         now: int,
+        ready: int,
         model: str,
     ) -> Turn:
         """Put a queued turn to running under a new epoch."""
@@ -104,7 +120,9 @@ class Claims(Subject):
             (now, turn_id),
         ).fetchone()
         if _before_an_answer(db, turn_id, transcript_id):
-            entries += self._take_steering(db, turn_id, transcript_id)
+            steering = _unseen(db, turn_id)
+            messages += [message for _, message, _ in steering]
+            entries += self._show(db, steering, turn_id, transcript_id)
         prompt, fingerprint = db.execute(
             "SELECT prompt, fingerprint FROM transcript WHERE transcript_id=?", (transcript_id,)
         ).fetchone()
@@ -116,13 +134,14 @@ class Claims(Subject):
             start = AgentStart(run=run, at=now, model=model)
             rows.keep_events(db, (start,))
         more = db.execute(
-            f"SELECT 1 FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} LIMIT 1", (session_key,)
+            f"SELECT 1 FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ready_at <= ? LIMIT 1",
+            (session_key, ready),
         ).fetchone()
         return Turn(
             run=run,
             kind=TurnKind(kind),
             transcript_id=transcript_id,
-            message=message,
+            messages=tuple(messages),
             conv_id=conv_id,
             place=rows.place_of(db, conv_id),
             step=step,
@@ -138,39 +157,60 @@ class Claims(Subject):
 
     def _take_steering(self, db: sqlite3.Connection, turn_id: str, transcript_id: str) -> tuple[Entry, ...]:
         """Show the model what was written meanwhile: lines behind its last."""
-        found = db.execute(
-            "SELECT seq, payload, accepted_at FROM inbox WHERE turn_id=? AND state='steering' ORDER BY seq", (turn_id,)
-        ).fetchall()
+        return self._show(db, _unseen(db, turn_id), turn_id, transcript_id)
+
+    def _show(
+        self, db: sqlite3.Connection, taken: Iterable[_Row], turn_id: str, transcript_id: str
+    ) -> tuple[Entry, ...]:
+        """Make messages the turn's: each becomes a user line of its own."""
         lines = []
-        for seq, payload, accepted_at in found:
-            inbound = codec.read_inbound(payload, seq)
-            if inbound is None:
-                _drop_unreadable(db, seq, None, 0)
-                continue
-            message = self._compose(inbound, accepted_at)
-            lines.append(rows.append_entry(db, transcript_id, "user", message, turn_id, 0))
-            db.execute("UPDATE inbox SET state='taken' WHERE seq=?", (seq,))
+        for seq, message, accepted_at in taken:
+            db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
+            line = self._compose(message, accepted_at)
+            lines.append(rows.append_entry(db, transcript_id, "user", line, turn_id, 0))
         return tuple(lines)
 
 
-def _answered(db: sqlite3.Connection, turn_id: str, now: int) -> InboundMessage | None:
-    """The message that a turn answers; when that is damaged, the turn is ended."""
-    seq, payload = db.execute(
-        "SELECT seq, payload FROM inbox WHERE turn_id=? ORDER BY seq LIMIT 1", (turn_id,)
-    ).fetchone()
-    message = codec.read_inbound(payload, seq)
-    if message is None:
-        _drop_unreadable(db, seq, turn_id, now)
-    return message
+def _together(found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The first row, and those directly behind it with no turn of their own, of its place and kind, up to a command."""
+    return list(takewhile(lambda row: row[3:] == found[0][3:], found))
 
 
-def _drop_unreadable(db: sqlite3.Connection, seq: int, turn_id: str | None, now: int) -> None:
-    """A damaged message must not keep others waiting. A turn of it that was begun, or is asked for, ends."""
-    db.execute("UPDATE inbox SET state='dropped', reason='unreadable' WHERE seq=?", (seq,))
-    if turn_id is not None:
-        transcript_id, step = db.execute("SELECT transcript_id, step FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
-        repair.close_run(db, turn_id, transcript_id, step, now)
-        rows.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
+def _readable(
+    db: sqlite3.Connection, found: Sequence[tuple[int, str, int]], turn_id: str | None, now: int
+) -> list[_Row]:
+    """Messages by seq, payload and acceptance; damaged ones are dropped, and a turn that has no other is ended."""
+    read = [(seq, codec.read_inbound(payload, seq), accepted_at) for seq, payload, accepted_at in found]
+    taken = [(seq, message, accepted_at) for seq, message, accepted_at in read if message is not None]
+    for seq, message, _ in read:
+        if message is None:
+            db.execute("UPDATE inbox SET state='dropped', reason='unreadable' WHERE seq=?", (seq,))
+    if not taken and turn_id is not None:
+        _end_unreadable(db, turn_id, now)
+    return taken
+
+
+def _answered(db: sqlite3.Connection, turn_id: str, now: int) -> list[InboundMessage]:
+    """The messages that a turn answers and was steered by; when all are damaged, the turn is ended."""
+    found = db.execute(
+        "SELECT seq, payload, accepted_at FROM inbox WHERE turn_id=? AND state='taken' ORDER BY seq", (turn_id,)
+    ).fetchall()
+    return [message for _, message, _ in _readable(db, found, turn_id, now)]
+
+
+def _unseen(db: sqlite3.Connection, turn_id: str) -> list[_Row]:
+    """What steers a turn and was not shown to the model yet."""
+    found = db.execute(
+        "SELECT seq, payload, accepted_at FROM inbox WHERE turn_id=? AND state='steering' ORDER BY seq", (turn_id,)
+    ).fetchall()
+    return _readable(db, found, None, 0)
+
+
+def _end_unreadable(db: sqlite3.Connection, turn_id: str, now: int) -> None:
+    """A damaged message must not keep others waiting: a turn of it that was begun, or is asked for, ends."""
+    transcript_id, step = db.execute("SELECT transcript_id, step FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
+    repair.close_run(db, turn_id, transcript_id, step, now)
+    rows.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
 
 
 def _before_an_answer(db: sqlite3.Connection, turn_id: str, transcript_id: str) -> bool:

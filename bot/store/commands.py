@@ -76,13 +76,16 @@ def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reaso
         (reason, session_key, before),
     ).fetchall()
     begun = db.execute(
-        f"SELECT turn_id FROM turn WHERE session_key=? AND {OPEN_TURN} AND epoch > 0"
+        "SELECT turn_id, (SELECT count(*) FROM inbox WHERE inbox.turn_id = turn.turn_id AND inbox.state='steering')"
+        f" FROM turn WHERE session_key=? AND {OPEN_TURN} AND epoch > 0"
         " AND (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) < ?",
         (session_key, before),
     ).fetchall()
-    made = [row for row in waiting if row[0] is not None]  # at acceptance, for HTTP
-    events = tuple(event for (turn_id,) in (*begun, *made) for event in _stop_turn(db, turn_id, now, reason))
-    return Stopped(running=bool(begun), dropped=len(waiting), events=events)
+    made = [turn_id for (turn_id,) in waiting if turn_id is not None]  # at acceptance, for HTTP
+    ended = (*(turn_id for turn_id, _ in begun), *made)
+    events = tuple(event for turn_id in ended for event in _stop_turn(db, turn_id, now, reason))
+    dropped = len(waiting) + sum(steering for _, steering in begun)
+    return Stopped(running=bool(begun), dropped=dropped, events=events)
 
 
 def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> tuple[KeptEvent, ...]:

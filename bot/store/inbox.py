@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh
+from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
 from bot.store import codec, rows
 from bot.store.approvals import WAITS
-from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
-from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
+from bot.store.indexes import DELAYED, OPEN_DELIVERY, OPEN_TURN, WAITING
+from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
 from bot.store.subject import Subject, query, transaction
 from channels.base import Mark
 from channels.message import ChatMoved, InboundKind, InboundMessage, UnreadEvent
@@ -35,15 +35,26 @@ class Inbox(Subject):
         return answers
 
     @transaction
-    def steer(self, db: sqlite3.Connection, turn_id: str, message: InboundMessage) -> bool:
-        """Store a text for a turn that is queued or running; False when the turn has ended and nothing was stored."""
+    def steer(self, db: sqlite3.Connection, turn_id: str, what: InboundMessage | int) -> bool:
+        """Let a turn that has not ended read a text before its next answer: a new one, or one that waits (its seq).
+
+        False, and nothing is stored or changed, when the turn has ended; and when the message does not wait any more,
+        came to another place than the turn answers, or stands behind a command that is not carried out.
+        """
         turn = db.execute(
             f"SELECT session_key, reply_conv FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)
         ).fetchone()
         if turn is None:
             return False
         session_key, conv_id = turn
-        return self._insert(db, message, session_key, conv_id, self._now(), "steering", turn_id) is not None
+        if isinstance(what, InboundMessage):
+            return self._insert(db, what, session_key, conv_id, self._now(), "steering", turn_id) is not None
+        taken = db.execute(
+            f"UPDATE inbox SET state='steering', turn_id=? WHERE seq=? AND {WAITING} AND {FOR_A_RUN}"
+            f" AND turn_id IS NULL AND session_key=? AND conv_id=? AND ({rows.COMMANDS_BEFORE}) = 0",
+            (turn_id, what, session_key, conv_id),
+        )
+        return taken.rowcount == 1
 
     @query
     def mark(self, db: sqlite3.Connection, scope: str) -> str | None:
@@ -59,11 +70,23 @@ class Inbox(Subject):
             f" SELECT session_key, {IN_BACKGROUND} AS background,"
             " (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) AS seq FROM turn"
             f" WHERE {OPEN_TURN} AND (state='queued' AND epoch > 0 OR state='parked' AND NOT {WAITS})"
-            f" UNION ALL SELECT session_key, {IN_BACKGROUND}, seq FROM inbox WHERE {WAITING} AND {FOR_A_RUN})"
-            " GROUP BY session_key, background ORDER BY since LIMIT ?2",
+            f" UNION ALL SELECT session_key, {IN_BACKGROUND}, seq FROM inbox WHERE {WAITING} AND {FOR_A_RUN}"
+            " AND ready_at <= ?1) GROUP BY session_key, background ORDER BY since LIMIT ?2",
             (self._now(), limit),
         ).fetchall()
         return [(row[0], bool(row[1])) for row in found]
+
+    @query
+    def later(self, db: sqlite3.Connection, limit: int) -> Sequence[Later]:
+        """Messages that are not ready yet, the next ones first."""
+        found = db.execute(
+            f"SELECT session_key, {IN_BACKGROUND}, ready_at, min(ready_at - ?1, ready_at - accepted_at) FROM inbox"
+            f" WHERE {DELAYED} AND {FOR_A_RUN} AND ready_at > ?1 ORDER BY ready_at LIMIT ?2",
+            (self._now(), limit),
+        ).fetchall()
+        return [
+            Later(session_key, bool(background), ready_at, wait) for session_key, background, ready_at, wait in found
+        ]
 
     @query
     def open_commands(self, db: sqlite3.Connection) -> Sequence[tuple[int, str, InboundMessage]]:
@@ -80,7 +103,7 @@ class Inbox(Subject):
 
     @query
     def count_waiting(self, db: sqlite3.Connection, session_key: str) -> int:
-        """How many messages wait in a session."""
+        """How many messages wait in a session, ready or not: those that a stop would drop."""
         found = db.execute(
             f"SELECT count(*) FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN}", (session_key,)
         ).fetchone()
@@ -122,8 +145,9 @@ class Inbox(Subject):
                     " VALUES (?,?,?,'api','queued',?,?)",
                     (item.turn_id, item.session_key, transcript, conv_id, now),
                 )
-        seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item)
-        return Fresh(seq or 0)
+        ready_at = now + item.delay if item.delay else 0
+        seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item, ready_at)
+        return Fresh(seq or 0, ready_at)
 
     def _insert(
         self,
@@ -135,26 +159,27 @@ class Inbox(Subject):
         state: str,
         turn_id: str | None,
         item: AcceptedMessage | None = None,
+        ready_at: int = 0,
     ) -> int | None:
         place, origin = message.origin.place, message.origin
         made = db.execute(
             "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, message_id, sender, sent_at,"
-            " accepted_at, payload, digest, state, reason, turn_id) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            " accepted_at, payload, digest, state, reason, turn_id, ready_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
             " ON CONFLICT DO NOTHING RETURNING seq",
             (
                 *(place.channel, place.account, message.event_key, conv_id, session_key, message.kind.value),
                 *(origin.message_id, origin.sender, message.sent_at, now, codec.dump_inbound(message)),
-                *(item.digest if item else None, state, item.reason if item else None, turn_id),
+                *(item.digest if item else None, state, item.reason if item else None, turn_id, ready_at),
             ),
         ).fetchone()
         return int(made[0]) if made else None
 
 
 def _edited(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> AcceptedMessage:
-    """An edit replaces the words of a message that still waits (durability.md part 6); else it is kept and dropped."""
+    """An edit replaces the words of a message that no model has seen (durability.md part 6); else it is dropped."""
     message = item.message
     found = db.execute(
-        f"SELECT seq, payload FROM inbox WHERE conv_id=? AND message_id=? AND {WAITING} AND kind='message'",
+        f"SELECT seq, payload FROM inbox WHERE conv_id=? AND message_id=? AND {UNSEEN} AND kind='message'",
         (conv_id, message.origin.message_id),
     ).fetchone()
     if found is None:
@@ -187,7 +212,7 @@ def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
         for moving in (
             f"UPDATE delivery SET conv_id=? WHERE conv_id=? AND {OPEN_DELIVERY}",
             f"UPDATE turn SET reply_conv=? WHERE reply_conv=? AND {OPEN_TURN}",
-            f"UPDATE inbox SET conv_id=? WHERE conv_id=? AND {WAITING}",
+            f"UPDATE inbox SET conv_id=? WHERE conv_id=? AND {UNSEEN}",
             "UPDATE session SET last_conv=? WHERE last_conv=?",
         ):
             db.execute(moving, (new, old))

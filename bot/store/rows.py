@@ -25,6 +25,13 @@ IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}
 """True of messages that nobody wrote and of their turns; the turn of a wake is called a beat."""
 FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
 """True of messages that a claim takes: a model answers them."""
+UNSEEN = "state IN ('waiting','steering')"
+"""True of messages that no model has seen."""
+COMMANDS_BEFORE = (
+    "SELECT count(*) FROM inbox AS command WHERE command.session_key=inbox.session_key AND command.state='waiting'"
+    " AND command.kind='command' AND command.seq < inbox.seq"
+)
+"""Of a message: those that are not carried out. Nothing is taken across them, because one may end the turn."""
 
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,

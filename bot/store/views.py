@@ -62,7 +62,7 @@ class Views(Subject):
 
     @query
     def exchange(self, db: sqlite3.Connection, turn_id: str) -> Exchange | None:
-        """The message that began a turn, and what was delivered of its answer; None when it is not kept any more."""
+        """What a turn answers, and what was delivered of that so far; None when it is not kept any more."""
         return _exchange(db, turn_id)
 
     @query
@@ -108,14 +108,20 @@ def _count(db: sqlite3.Connection) -> Totals:
 
 
 def _exchange(db: sqlite3.Connection, turn_id: str) -> Exchange | None:
-    asked = db.execute("SELECT payload, seq FROM inbox WHERE turn_id=? ORDER BY seq LIMIT 1", (turn_id,)).fetchone()
-    message = codec.read_inbound(*asked) if asked else None
-    if message is None:
+    asked = db.execute(
+        "SELECT payload, seq FROM inbox WHERE turn_id=? AND state IN ('taken','done') ORDER BY seq", (turn_id,)
+    ).fetchall()
+    messages = [message for row in asked if (message := codec.read_inbound(*row)) is not None]
+    if not messages:
         return None
     pieces = db.execute(
         "SELECT step, said FROM delivery WHERE turn_id=? AND state='sent' ORDER BY delivery_id", (turn_id,)
     ).fetchall()
-    return Exchange(event_key=message.event_key, question=message.text, answer=_said(pieces, _cut_steps(db, turn_id)))
+    return Exchange(
+        event_key=messages[0].event_key,
+        question="\n\n".join(message.text for message in messages),
+        answer=_said(pieces, _cut_steps(db, turn_id)),
+    )
 
 
 def _cut_steps(db: sqlite3.Connection, turn_id: str) -> set[int]:

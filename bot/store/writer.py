@@ -71,6 +71,7 @@ class Writer:
     async def _run(self) -> None:
         while self._units or not self._closing:
             await self._wake.wait()
+            await asyncio.sleep(0)  # who is about to write as well shares the commit: a claim that of the acceptance
             self._wake.clear()
             units, self._units = self._units, []
             if units:

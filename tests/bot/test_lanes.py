@@ -222,23 +222,23 @@ async def test_a_drain_lets_runs_finish_and_cuts_the_rest(tmp_path: Path) -> Non
 
 
 async def test_a_drain_during_a_claim_counts_no_crash(tmp_path: Path) -> None:
-    before_claim: list[str] = []
+    holding: list[str] = []
     reached, go_on = threading.Event(), threading.Event()
 
     def hold(at: str) -> None:
-        if at == "before" and before_claim:
-            before_claim.pop()
-            if not before_claim:
-                reached.set()
-                go_on.wait(5)
+        if at == "before" and holding:
+            holding.pop()
+            reached.set()
+            go_on.wait(5)
 
     async with running(tmp_path, probe=hold) as hark:
-        before_claim += ["accept", "claim"]
-        await hark.write("hello")
+        holding.append("the commit of acceptance and claim")
+        writing = asyncio.create_task(hark.write("hello"))
         assert await asyncio.to_thread(reached.wait, 5)
         draining = asyncio.create_task(hark.service.parts.lanes.drain(0))
         await asyncio.sleep(0)
         go_on.set()
+        await writing
         await draining
         assert hark.rows("SELECT state, crashes, epoch FROM turn") == [("queued", 0, 1)]
         assert hark.model.requests == []

@@ -9,11 +9,14 @@ from agent.events import AgentStart, ToolExecutionEnd
 from agent.runner import Runner
 from agent.tools.base import RunContext
 from bot import wording
-from bot.persistence.values import Turn, TurnKind
+from bot.inbound.access import OWNER, PERSON
+from bot.persistence.values import AcceptedMessage, Turn, TurnKind
 from bot.runs import runner
 from bot.runs.specs import Specs
-from channels.message import InboundKind
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.session_key import http_key
 from tests.asking import AskingTool, SendingTool, Workbench
+from tests.bot.store.opened import accept, claim, opened
 from tests.scripted_model import ScriptedModel
 from tests.service import ScriptedTool, running, session_of
 from tests.standins.script import Call, Fail
@@ -121,3 +124,43 @@ async def test_a_factory_that_fails_is_told_as_a_fault_of_the_service(tmp_path: 
 
     async with running(tmp_path, factories=[Workbench(fail).factory]) as hark:
         assert (await hark.say("hello")).texts == [wording.INTERNAL_ERROR]
+
+
+def program(text: str, sender: str) -> InboundMessage:
+    """A text of a program that the gateway let in as somebody."""
+    place = Place(channel="http", account="", chat="x", kind=ChatKind.API)
+    return InboundMessage(
+        origin=Origin(place=place, sender=sender), event_key=f"h:{text}", kind=InboundKind.API, text=text, sent_at=0
+    )
+
+
+@pytest.mark.parametrize(("second", "offered"), [(OWNER, True), (PERSON, False)])
+async def test_a_turn_has_the_tools_of_whom_it_trusts_least(tmp_path: Path, second: str, offered: bool) -> None:
+    async with opened(tmp_path / "state") as store:
+        asked = AcceptedMessage(message=program("one", OWNER), session_key=http_key("x"), turn_id="t1")
+        await store.inbox.accept([asked])
+        assert await store.inbox.steer("t1", program("two", second))
+
+    async def act(label: str) -> str:
+        return "done"
+
+    class Risky(ScriptedTool):
+        trusted_only = True
+
+    async with running(tmp_path, tools=lambda watch: [Risky("risk", act, watch)]) as hark:
+        request = await hark.model.until_requests(1)
+        assert ("risk" in [tool.name for tool in request.tools]) is offered
+        await hark.service.parts.lanes.wait_idle()
+
+
+@pytest.mark.parametrize(("second", "explained"), [(OWNER, True), (PERSON, False)])
+async def test_a_failure_is_explained_if_only_owners_asked(tmp_path: Path, second: str, explained: bool) -> None:
+    async with opened(tmp_path / "state") as store:
+        await accept(store, "one")
+        turn = await claim(store)
+        assert await store.inbox.steer(turn.turn_id, program("two", second))
+        await store.turns.release(turn.run)
+    async with running(tmp_path) as hark:
+        hark.model.add(Fail(400, message="no such thing"))
+        (told,) = await hark.until_texts(1)
+        assert ("no such thing" in told) is explained

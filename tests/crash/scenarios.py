@@ -81,6 +81,33 @@ async def _steer(world: World) -> None:
     world.open_gate("A1")
 
 
+async def _steer_waiting(world: World) -> None:
+    world.platform.write("A", "A1 2p+hold+count | 2p")
+    await world.until(lambda: world.held["A1"] > 0)
+    world.platform.write("A", "A2 also")
+    await world.until(lambda: world.stored(world.platform.updates[-1]))
+    await world.steer_waiting(world.platform.updates[-1])
+
+
+async def _steered(world: World) -> None:
+    await _steer_waiting(world)
+    world.open_gate("A1")
+
+
+async def _stop_steered(world: World) -> None:
+    await _steer_waiting(world)
+    world.platform.write("A", "/stop", "A3 1p")
+    await world.until(lambda: _said(world, "top") or _said(world, "Nothing"))
+    world.open_gate("A1")
+
+
+async def _later(world: World) -> None:
+    await world.later("x", "X1 2p", 40)
+    await world.later("x", "X2 1p", 20)
+    world.platform.write("A", "A1 1p")
+    await world.submit("x", "k1", "X3 1p")
+
+
 async def _http(world: World) -> None:
     await world.submit("x", "k1", "A1 2p+count | 2p")
     await world.submit("x", "k2", "A2 1p")
@@ -182,6 +209,9 @@ SCENARIOS = (
     Scenario("broken-before-text", _writes("A1 1p+break", "A2 1p")),
     Scenario("limit-of-output", _writes("A1 4p+limit+count | 1p")),
     Scenario("steer", _steer),
+    Scenario("steer-waiting", _steered),
+    Scenario("stop-steered", _stop_steered),
+    Scenario("later", _later),
     Scenario("http", _http),
     Scenario("limited", _limited),
     Scenario("doubtful", _doubtful),

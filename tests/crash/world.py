@@ -4,6 +4,7 @@ A life is one service on the state directory; `process.py` says how it ends.
 """
 
 import asyncio
+import contextlib
 import sqlite3
 import time
 from collections import Counter
@@ -19,11 +20,11 @@ from bot.agent_api import AgentApi, Submission
 from bot.clock import Clock
 from bot.config.channels import Channels
 from bot.config.model import Agent, Config
-from bot.persistence.values import TurnView
+from bot.persistence.values import AcceptedMessage, TurnView
 from bot.service import Service
 from channels.console.adapter import ConsoleBlock, ConsoleChannel
 from channels.console.settings import Console
-from channels.message import ChatKind, Place
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import console_key, http_key
 from channels.settings import Streaming
 from channels.telegram.settings import Telegram, TelegramMessages
@@ -116,23 +117,47 @@ class World:
         """A program posts a message, again and again until it is answered, always under the same key."""
         session_key = http_key(name) if place is None else console_key()
         place = place or Place(channel="http", account="", chat=name, kind=ChatKind.API)
+        ask = Submission(text=text, session_key=session_key, place=place, sender=place.channel, idempotency_key=key)
+        view = await self._insist(lambda service: service.parts.api.submit(ask))
+        known = self.submitted.setdefault(key, (view.turn_id, text))
+        if known[0] != view.turn_id:
+            self.violations.append(f"two turns for the key {key}")
+        self.changed()
+        return view
+
+    async def later(self, name: str, text: str, seconds: int) -> None:
+        """A message that is to be answered only in a while."""
+        place = Place(channel="http", account="", chat=name, kind=ChatKind.API)
+        message = InboundMessage(
+            origin=Origin(place=place), event_key=f"h:{text}", kind=InboundKind.API, text=text, sent_at=self.steady()
+        )
+        item = AcceptedMessage(message=message, session_key=http_key(name), delay=seconds * 1000)
+        await self._insist(lambda service: service.parts.pipeline.accept_one(item))
+
+    async def _insist(self, call: Callable[[Service], Awaitable[T]]) -> T:
+        """Ask whatever service lives, until one answers."""
         while True:
             life = self.process
-            if self.api is not None and life is not None and not life.dead:
-                ask = Submission(
-                    text=text, session_key=session_key, place=place, sender=place.channel, idempotency_key=key
-                )
-                try:
-                    view = await _answered(self.api.submit(ask), life)
-                except ConnectionError:
-                    continue
-                known = self.submitted.setdefault(key, (view.turn_id, text))
-                if known[0] != view.turn_id:
-                    self.violations.append(f"two turns for the key {key}")
-                self.changed()
-                return view
-            self._moved.clear()
-            await self._moved.wait()
+            if self.api is not None and self.service is not None and life is not None and not life.dead:
+                with contextlib.suppress(ConnectionError):
+                    return await _answered(call(self.service), life)
+            else:
+                self._moved.clear()
+                await self._moved.wait()
+
+    async def steer_waiting(self, update: Update) -> bool:
+        """A message that waits is to steer the run of its session; False when it does not, or the service dies."""
+        life = self.process
+        ((seq, session_key),) = self.ask("SELECT seq, session_key FROM inbox WHERE event_key=?", update.event_key)
+        if self.service is None or life is None or life.dead:
+            return False
+        handle = self.service.parts.lanes.handle(session_key)
+        if handle is None:
+            return False
+        try:
+            return await _answered(handle.steer(seq), life)
+        except ConnectionError:
+            return False
 
     async def decide(self, approval_id: str, state: Verdict) -> bool:
         """A person decides, again and again until they are answered; returns whether it was they who did."""

@@ -2,6 +2,9 @@
 
 from tests.mutants import Fault
 
+_SEVERAL = "tests/bot/store/test_several.py"
+_AT_ONCE = "tests/bot/test_beginning_at_once.py"
+
 FAULTS = (
     Fault(
         "runs/one-model-for-all-steps",
@@ -179,9 +182,139 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/the-background-is-woken-as-people",
         "bot/inbound/pipeline.py",
-        "background=item.message.kind in BACKGROUND",
-        "background=False",
+        "background = item.message.kind in BACKGROUND",
+        "background = False",
         ("tests/bot/test_lanes.py::test_what_nobody_wrote_runs_as_soon_as_it_is_accepted[wake]",),
+    ),
+    Fault(
+        "runs/messages-of-several-places-taken-together",
+        "bot/store/claims.py",
+        "list(takewhile(lambda row: row[3:] == found[0][3:], found))",
+        "list(takewhile(bool, found))",
+        (
+            f"{_SEVERAL}::test_what_came_from_another_place_is_another_turn",
+            f"{_SEVERAL}::test_what_can_be_asked_for_by_itself_is_a_turn_of_its_own",
+            f"{_SEVERAL}::test_a_stop_ends_only_what_was_written_before_it",
+        ),
+    ),
+    Fault(
+        "runs/one-damaged-message-ends-the-turn",
+        "bot/store/claims.py",
+        "if not taken and turn_id is not None:",
+        "if len(taken) < len(read) and turn_id is not None:",
+        (f"{_SEVERAL}::test_one_damaged_message_costs_only_itself",),
+    ),
+    Fault(
+        "runs/the-first-message-is-trusted-for-all",
+        "bot/runs/specs.py",
+        "all(map(is_trusted, turn.messages))",
+        "is_trusted(turn.messages[0])",
+        ("tests/bot/test_specs.py::test_a_turn_has_the_tools_of_whom_it_trusts_least",),
+    ),
+    Fault(
+        "runs/one-owner-among-those-who-asked",
+        "bot/runs/journal.py",
+        "all(map(self._is_owner, self.turn.messages))",
+        "any(map(self._is_owner, self.turn.messages))",
+        ("tests/bot/test_specs.py::test_a_failure_is_explained_if_only_owners_asked",),
+    ),
+    Fault(
+        "runs/steering-goes-past-commands",
+        "bot/store/inbox.py",
+        "AND conv_id=? AND ({rows.COMMANDS_BEFORE}) = 0",
+        "AND conv_id=?",
+        ("tests/bot/store/test_steering.py::test_nothing_steers_from_elsewhere",),
+    ),
+    Fault(
+        "runs/steering-comes-from-any-place",
+        "bot/store/inbox.py",
+        "AND session_key=? AND conv_id=?",
+        "AND session_key=? AND conv_id<>-?",
+        ("tests/bot/store/test_steering.py::test_nothing_steers_from_elsewhere",),
+    ),
+    Fault(
+        "runs/a-stop-does-not-count-what-steered",
+        "bot/store/commands.py",
+        "sum(steering for _, steering in begun)",
+        "0",
+        ("tests/bot/test_steering.py::test_a_stop_drops_what_steered_and_counts_it",),
+    ),
+    Fault(
+        "runs/what-steers-is-not-edited",
+        "bot/store/inbox.py",
+        "AND message_id=? AND {UNSEEN}",
+        "AND message_id=? AND {WAITING}",
+        ("tests/bot/store/test_steering.py::test_what_steers_can_be_edited_and_follows_its_chat",),
+    ),
+    Fault(
+        "runs/what-steers-stays-in-the-old-chat",
+        "bot/store/inbox.py",
+        "WHERE conv_id=? AND {UNSEEN}",
+        "WHERE conv_id=? AND {WAITING}",
+        ("tests/bot/store/test_steering.py::test_what_steers_can_be_edited_and_follows_its_chat",),
+    ),
+    Fault(
+        "runs/later-is-now",
+        "bot/store/claims.py",
+        "ready = max(now, until)",
+        "ready = max(now, until) + 10**9",
+        ("tests/bot/test_later.py::test_it_is_answered_when_it_is_ready_and_holds_up_nobody",),
+    ),
+    Fault(
+        "runs/later-by-a-clock-that-is-set-back",
+        "bot/store/claims.py",
+        "ready = max(now, until)",
+        "ready = now",
+        ("tests/bot/test_later.py::test_a_clock_that_is_set_back_makes_nobody_wait_longer",),
+    ),
+    Fault(
+        "runs/later-is-when-the-sweep-comes",
+        "bot/runs/lanes.py",
+        "self._line_up(later.session_key, later.background, later.ready_at)",
+        "pass",
+        ("tests/bot/test_later.py::test_each_of_several_has_its_own_moment",),
+    ),
+    Fault(
+        "runs/later-is-forgotten-by-a-restart",
+        "bot/runs/lanes.py",
+        "                self.wake_later(later)\n",
+        "                pass\n",
+        ("tests/bot/test_later.py::test_it_survives_a_restart_and_waits_no_longer_than_asked",),
+    ),
+    Fault(
+        "runs/later-than-asked-after-a-restart",
+        "bot/store/inbox.py",
+        "min(ready_at - ?1, ready_at - accepted_at)",
+        "ready_at - ?1",
+        ("tests/bot/test_later.py::test_it_survives_a_restart_and_waits_no_longer_than_asked[3600-20]",),
+    ),
+    Fault(
+        "runs/a-claim-has-a-commit-of-its-own",
+        "bot/runs/lanes.py",
+        "        self.wake(session_key)\n        return True\n",
+        "        return False\n",
+        (f"{_AT_ONCE}::test_a_question_and_its_answer_wait_for_the_disk_twice",),
+    ),
+    Fault(
+        "runs/a-claim-misses-the-commit-of-the-acceptance",
+        "bot/store/writer.py",
+        "            await asyncio.sleep(0)  # who",
+        "            # who",
+        (f"{_AT_ONCE}::test_a_question_and_its_answer_wait_for_the_disk_twice",),
+    ),
+    Fault(
+        "runs/a-message-is-claimed-before-the-command-it-follows",
+        "bot/inbound/pipeline.py",
+        "set() if self._commands_coming else self._wake_early(items)",
+        "self._wake_early(items)",
+        (f"{_AT_ONCE}::test_what_a_command_decides_is_true_for_the_message_behind_it",),
+    ),
+    Fault(
+        "runs/the-background-is-forgotten-beside-a-person",
+        "bot/inbound/pipeline.py",
+        "elif background or item.session_key not in woken:",
+        "elif item.session_key not in woken:",
+        (f"{_AT_ONCE}::test_all_of_a_batch_is_answered",),
     ),
     Fault(
         "runs/edits-always-too-late",

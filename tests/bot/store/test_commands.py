@@ -51,7 +51,7 @@ async def test_what_is_written_after_a_stop_is_not_dropped_by_it(tmp_path: Path)
         stop = await accept(store, "/stop", InboundKind.COMMAND)
         await accept(store, "after")
         assert (await store.commands.stop(stop, KEY, lambda stopped: ())).stopped.dropped == 1
-        assert (await claim(store)).message.text == "after"
+        assert (await claim(store)).messages[0].text == "after"
 
 
 async def test_a_command_has_its_effect_once(tmp_path: Path) -> None:

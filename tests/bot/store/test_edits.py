@@ -15,7 +15,7 @@ async def test_an_edit_that_is_refused_changes_nothing(tmp_path: Path) -> None:
         edit = replace(asked, kind=InboundKind.EDIT, event_key="e:1", text="another")
         refused = AcceptedMessage(message=edit, session_key=None, state="dropped", reason="access")
         await store.inbox.accept([AcceptedMessage(message=asked, session_key=KEY), refused])
-        assert (await claim(store)).message.text == "a question"
+        assert (await claim(store)).messages[0].text == "a question"
         reasons = await store.database.read(lambda db: db.execute("SELECT reason FROM inbox ORDER BY seq").fetchall())
         assert reasons == [(None,), ("access",)]
 
@@ -26,4 +26,4 @@ async def test_an_edit_replaces_the_words_of_a_message_that_waits(tmp_path: Path
         edit = replace(asked, kind=InboundKind.EDIT, event_key="e:1", text="another")
         for item in (asked, edit):
             await store.inbox.accept([AcceptedMessage(message=item, session_key=KEY)])
-        assert (await claim(store)).message.text == "another"
+        assert (await claim(store)).messages[0].text == "another"

@@ -136,7 +136,7 @@ async def test_a_store_of_each_earlier_version_keeps_its_rows_and_goes_on(tmp_pa
         assert await store.recovery.recover("cut", lambda turn_id: ())
         assert [entry.kind for entry in await store.reads.context("t")] == ["user", "tool_result"]
         resumed = await claim(store)
-        assert (resumed.turn_id, resumed.run.attempt, resumed.message.text) == ("cut", 2, "one")
+        assert (resumed.turn_id, resumed.run.attempt, resumed.messages[0].text) == ("cut", 2, "one")
         assert await store.inbox.count_waiting(KEY) == 1
         following = await store.deliveries.next(1)
         assert following is not None

@@ -81,7 +81,7 @@ async def test_a_damaged_message_does_not_block_its_session(tmp_path: Path, valu
         await accept(store, "three")
     spoil(tmp_path, f"inbox.payload WHERE seq IN ({seq},{asked})", value)
     async with opened(tmp_path) as store:
-        assert (await claim(store)).message.text == "three"
+        assert (await claim(store)).messages[0].text == "three"
         found = await store.database.read(lambda db: db.execute("SELECT state, reason FROM inbox").fetchall())
         assert found == [("dropped", "unreadable"), ("dropped", "unreadable"), ("taken", None)]
         view = await store.reads.turn("t1")
@@ -97,7 +97,7 @@ async def test_a_turn_that_goes_on_is_ended_when_its_message_is_damaged(tmp_path
         await accept(store, "two")
     spoil(tmp_path, f"inbox.payload WHERE seq={seq}", SPOILT[0])
     async with opened(tmp_path) as store:
-        assert (await claim(store)).message.text == "two"
+        assert (await claim(store)).messages[0].text == "two"
         assert await store.turns.claim(KEY, "test/model") is None
 
 
@@ -127,5 +127,5 @@ async def test_an_edit_replaces_a_damaged_message(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         edit = replace(asked, kind=InboundKind.EDIT, event_key="e:1", text="another")
         await store.inbox.accept([AcceptedMessage(message=edit, session_key=KEY)])
-        claimed = (await claim(store)).message
+        claimed = (await claim(store)).messages[0]
         assert (claimed.text, claimed.kind) == ("another", InboundKind.MESSAGE)

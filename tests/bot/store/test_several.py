@@ -1,0 +1,138 @@
+"""One turn may answer several messages: of one place, in order, and none across a command."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from agent.events import Outcome
+from agent.message import Message, Text, Usage
+from bot.persistence.values import AcceptedMessage, PlanIn, Turn, TurnState
+from bot.store.store import Store
+from channels.message import InboundKind
+from tests.bot.store.opened import KEY, accept, claim, message, opened
+
+
+async def take(store: Store, most: int = 9) -> Turn:
+    """The session's next turn, with all that may be taken together."""
+    turn = await store.turns.claim(KEY, "test/model", most=most)
+    assert turn is not None
+    return turn
+
+
+async def answer(store: Store, turn: Turn) -> None:
+    """Say something and end the turn."""
+    await store.turns.step(
+        turn.run,
+        Message("assistant", (Text("answer"),)),
+        where=PlanIn(turn.conv_id),
+        blocks=(),
+        usage=Usage(),
+        context_start=1,
+        events=(),
+        outcome=Outcome.COMPLETED,
+    )
+
+
+async def texts_of_turns(store: Store) -> list[list[str]]:
+    """What each turn answers, until nothing waits."""
+    turns = []
+    while (turn := await store.turns.claim(KEY, "test/model", most=9)) is not None:
+        turns.append([message.text for message in turn.messages])
+        await answer(store, turn)
+    return turns
+
+
+async def test_messages_are_taken_together_and_keep_their_lines(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        for text in ("one", "two", "three"):
+            await accept(store, text)
+        turn = await take(store, 2)
+        assert [message.text for message in turn.messages] == ["one", "two"]
+        assert [line.message.text for line in turn.entries] == ["one", "two"]
+        assert turn.more
+        await answer(store, turn)
+        assert (await store.reads.exchange(turn.turn_id)).question == "one\n\ntwo"  # type: ignore[union-attr]
+        assert await texts_of_turns(store) == [["three"]]
+
+
+async def test_what_came_from_another_place_is_another_turn(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        for chat, text in (("1", "one"), ("1", "two"), ("2", "three"), ("1", "four")):
+            await store.inbox.accept([AcceptedMessage(message=message(text, chat=chat), session_key=KEY)])
+        assert await texts_of_turns(store) == [["one", "two"], ["three"], ["four"]]
+
+
+async def test_what_can_be_asked_for_by_itself_is_a_turn_of_its_own(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        for n, text in enumerate(("one", "two")):
+            await accept(store, text, InboundKind.API, turn_id=f"t{n}")
+        assert await texts_of_turns(store) == [["one"], ["two"]]
+
+
+async def test_a_stop_ends_only_what_was_written_before_it(tmp_path: Path) -> None:
+    """It may be carried out after a claim that was made behind it."""
+    async with opened(tmp_path) as store:
+        for text in ("one", "two"):
+            await accept(store, text)
+        stop = await accept(store, "/stop", InboundKind.COMMAND)
+        await accept(store, "three")
+        turn = await take(store)
+        assert [message.text for message in turn.messages] == ["one", "two"]
+        stopped = (await store.commands.stop(stop, KEY, lambda stopped: ())).stopped
+        assert (stopped.running, stopped.dropped) == (True, 0)
+        assert await texts_of_turns(store) == [["three"]]
+
+
+async def test_one_damaged_message_costs_only_itself(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        seqs = [await accept(store, text) for text in ("one", "two", "three")]
+    spoil(tmp_path, seqs[0])
+    async with opened(tmp_path) as store:
+        turn = await take(store)
+        assert [message.text for message in turn.messages] == ["two", "three"]
+        await store.turns.release(turn.run)
+    spoil(tmp_path, seqs[1])
+    async with opened(tmp_path) as store:
+        turn = await take(store)
+        assert ([message.text for message in turn.messages], turn.entries) == (["three"], ())
+        await store.turns.release(turn.run)
+    spoil(tmp_path, seqs[2])
+    async with opened(tmp_path) as store:
+        assert await texts_of_turns(store) == []
+        view = await store.reads.turn(turn.turn_id)
+        assert view is not None
+        assert (view.state, view.error_kind) == (TurnState.FAILED, "unreadable")
+
+
+def spoil(home: Path, seq: int) -> None:
+    with closing(sqlite3.connect(home / "hark.db", isolation_level=None)) as db:
+        assert db.execute("UPDATE inbox SET payload='{' WHERE seq=?", (seq,)).rowcount
+
+
+async def test_a_turn_that_goes_on_answers_what_steered_it_too(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await accept(store, "one", InboundKind.API, turn_id="t1")
+        for text in ("two", "three"):
+            assert await store.inbox.steer("t1", message(text, InboundKind.API))
+        turn = await claim(store)
+        assert [message.text for message in turn.messages] == ["one", "two", "three"]
+        await store.turns.release(turn.run)
+        assert (await claim(store)).messages == turn.messages
+
+
+async def test_what_steered_a_turn_in_vain_is_taken_together(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await accept(store, "one", InboundKind.API, turn_id="t1")
+        turn = await claim(store)
+        for text in ("two", "three"):
+            assert await store.inbox.steer("t1", message(text, InboundKind.API))
+        await store.turns.finish(
+            turn.run,
+            Outcome.FAILED,
+            error_kind="network",
+            error_message=None,
+            where=PlanIn(turn.conv_id),
+            blocks=(),
+            events=(),
+        )
+        assert await texts_of_turns(store) == [["two", "three"]]

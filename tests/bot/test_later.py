@@ -1,0 +1,92 @@
+"""Messages that a run takes only later: neither forgotten nor in anybody's way, whatever the clock does.
+
+Their delays are shorter than the time between two sweeps, which would find them as well.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from bot.persistence.values import AcceptedMessage
+from bot.runs import lanes
+from bot.service import SWEEP_EVERY
+from channels.message import InboundKind
+from tests.service import Hark, running, session_of
+
+
+async def delay(
+    hark: Hark, text: str, seconds: int, sender: str = "1", kind: InboundKind = InboundKind.MESSAGE
+) -> None:
+    """Accept a message that is ready after so many seconds."""
+    message = hark.message(text, sender, kind=kind)
+    item = AcceptedMessage(message=message, session_key=session_of(sender), delay=seconds * 1000)
+    await hark.service.parts.pipeline.accept_one(item)
+
+
+def asked(hark: Hark) -> list[str]:
+    """What the model was asked, in order."""
+    return [request.messages[-1].text.rpartition("\n")[2] for request in hark.model.requests]
+
+
+@pytest.mark.parametrize("kind", [InboundKind.MESSAGE, InboundKind.JOB])
+async def test_it_is_answered_when_it_is_ready_and_holds_up_nobody(tmp_path: Path, kind: InboundKind) -> None:
+    async with running(tmp_path) as hark:
+        await delay(hark, "later", 20, kind=kind)
+        await hark.say("now")
+        hark.time.advance(19)
+        await hark.say("in between")
+        await hark.service.parts.lanes.wait_idle()
+        assert asked(hark) == ["now", "in between"]
+        hark.time.advance(1)
+        await hark.until_texts(3)
+        assert asked(hark) == ["now", "in between", "later"]
+
+
+async def test_each_of_several_has_its_own_moment(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        for seconds in (25, 20, 20):
+            await delay(hark, f"after {seconds}", seconds)
+        hark.time.advance(20)
+        await hark.until_texts(2)
+        hark.time.advance(5)
+        await hark.until_texts(3)
+        assert asked(hark) == ["after 20", "after 20", "after 25"]
+
+
+@pytest.mark.parametrize(("ahead", "rest"), [(-5, 15), (0, 20), (3600, 20)])
+async def test_it_survives_a_restart_and_waits_no_longer_than_asked(tmp_path: Path, ahead: int, rest: int) -> None:
+    """ahead: by how much the clock was before the one of the next start, in seconds."""
+    async with running(tmp_path) as hark:
+        hark.time.skew = ahead * 1000
+        await delay(hark, "later", 20)
+    async with running(tmp_path) as hark:
+        await hark.time.until_pause(rest)
+        hark.time.advance(rest - 1)
+        await hark.say("now", "2")
+        assert asked(hark) == ["now"]
+        hark.time.advance(1)
+        await hark.until_texts(1)
+
+
+@pytest.mark.parametrize("back", [10, 3600])
+async def test_a_clock_that_is_set_back_makes_nobody_wait_longer(tmp_path: Path, back: int) -> None:
+    async with running(tmp_path) as hark:
+        await delay(hark, "one", 20)
+        await delay(hark, "two", 20)
+        hark.time.advance(19)
+        hark.time.skew = -back * 1000
+        await hark.say("now", "2")
+        hark.time.advance(1)
+        await hark.until_texts(2)
+        assert asked(hark) == ["now", "one", "two"]
+
+
+async def test_more_than_memory_holds_are_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "READY", 2)
+    async with running(tmp_path) as hark:
+        await hark.time.until_pause(SWEEP_EVERY)
+        for n in range(5):
+            await delay(hark, f"{n}", 60, f"p{n}")
+        hark.time.advance(60)
+        await hark.until(lambda: len(hark.model.requests) == 5)
+        assert sorted(asked(hark)) == ["0", "1", "2", "3", "4"]
