@@ -1,7 +1,8 @@
 """What a run tells the world: one closed union, read by every surface (channels, HTTP, console) and nothing else.
 
 Rules (design.md, "Agent events"): `agent_start` and `agent_end` come exactly once per run, whatever retries happen
-inside. All but the updates carry an id made from turn, step and ordinal and are stored; updates are not.
+inside. All but the updates carry an id made from turn, step and ordinal, and are stored before anybody is told of
+them; updates are not stored.
 """
 
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ class AgentStart(_KeptEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStart(_KeptEvent):
-    """The model begins to answer. A second one for a step without a message_end between means: the first is void.
+    """The model is asked for an answer. A second one for a step without a message_end between: the first is void.
 
     tries: of this attempt, from 1; each has an id of its own.
     """
@@ -94,11 +95,15 @@ class MessageStart(_KeptEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageUpdate(_Event):
-    """A piece of the answer. call_id: whose arguments, for part "arguments"."""
+    """A piece of the answer. call_id: whose arguments, for part "arguments".
+
+    offset: how many characters of the same part stand before it, so that a reader knows when it has missed some.
+    """
 
     step: int
     part: Literal["text", "thinking", "arguments"]
     delta: str
+    offset: int = 0
     call_id: str = ""
     type: Literal["message_update"] = "message_update"
 
@@ -210,11 +215,6 @@ class AgentEnd(_KeptEvent):
 def first_and_last(turn_id: str) -> tuple[str, str]:
     """The ids of a run's agent_start and agent_end."""
     return f"{turn_id}/start", f"{turn_id}/end"
-
-
-def answer_starts(turn_id: str, step: int) -> tuple[str, str]:
-    """Between which ids the message_starts of a step stand: from the first of these, before the second."""
-    return f"{turn_id}/{step}/0", f"{turn_id}/{step}/1"
 
 
 KeptEvent = (

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import structlog
 
 from bot import wording
-from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.registry import Call, Effect, Registry, Say
 from bot.outbox import Outbox
@@ -33,7 +32,6 @@ class CommandRunner:
         store: Store,
         outbox: Outbox,
         lanes: Lanes,
-        bus: EventBus,
         clock: Clock,
         registry: Registry,
         is_owner: Callable[[InboundMessage], bool],
@@ -41,7 +39,6 @@ class CommandRunner:
         self._store = store
         self._outbox = outbox
         self._lanes = lanes
-        self._bus = bus
         self._clock = clock
         self._registry = registry
         self._is_owner = is_owner
@@ -101,11 +98,8 @@ class CommandRunner:
         return notice(f"cmd:{call.seq}", text, channel, self._clock.nonce)
 
     def _follow(self, call: Call, kept: CommandKept) -> None:
-        """Stop what was stopped, tell what ended, then send the reply: in this order, so that it is the last word."""
-        ended = {event.run.turn_id for event in kept.stopped.events}
+        """Stop what was stopped, then send the reply: in this order, so that it is the last word."""
         handle = self._lanes.handle(call.session_key)
-        if handle is not None and handle.turn_id in ended:
+        if handle is not None and handle.turn_id in kept.stopped.turns:
             handle.stop()
-        for event in (*kept.stopped.events, *((kept.end,) if kept.end else ())):
-            self._bus.publish(event)
         self._outbox.send(call.message.origin.place, kept.deliveries)

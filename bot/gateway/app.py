@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent.events import first_and_last
 from bot.agent_api import AgentApi
 from bot.bus import EventBus
 from bot.gateway import console_stream
@@ -18,7 +17,7 @@ from bot.gateway.agent_routes import AgentRoutes, resolve_session, seen_by
 from bot.gateway.answers import HttpProblem, answer, moment, unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.event_stream import EventStreams, Filter
-from bot.gateway.sse import EventStreamResponse, read_id
+from bot.gateway.sse import EventStreamResponse, read_position
 from bot.gateway.views import ChannelView, ReadinessView, StatusView
 from bot.health import Report
 from bot.persistence.errors import StoreUnavailable
@@ -65,16 +64,17 @@ class Routes:
         """GET /v1/events."""
         query = request.query_params
         session, run_id = query.get("session") or None, query.get("run") or None
-        last_id = request.headers.get("last-event-id") or query.get("last_event_id") or None
+        sent = request.headers.get("last-event-id") or query.get("last_event_id")
+        last = read_position(sent) if sent else None
         key = resolve_session(session) if session else None
         if key is not None:
             caller(request).check_session(key)
         if run_id is not None:
             seen_by(caller(request), await self._served.api.turn(run_id))
-        if run_id is not None and last_id == first_and_last(run_id)[1]:
-            return Response(status_code=204)  # tells an EventSource that there is nothing to come back for
+            if last is not None and last == await self._served.reads.end_of(run_id):
+                return Response(status_code=204)  # tells an EventSource that there is nothing to come back for
         wanted = Filter(key, run_id, caller(request).sessions, caller(request) is not Caller.PERSON)
-        return EventStreamResponse(self._streams.chunks(wanted, read_id(last_id) if last_id else None))
+        return EventStreamResponse(self._streams.chunks(wanted, last))
 
     async def console(self, request: Request) -> EventStreamResponse:
         """GET /v1/console, on the Unix socket alone."""

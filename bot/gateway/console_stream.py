@@ -5,12 +5,12 @@ one is open.
 """
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Sequence
 
 from pydantic_core import to_json
 
-from agent.events import AgentEvent, AgentStart
-from bot.bus import EventBus, Subscription, UpdateEvent
+from bot.bus import EventBus, Subscription, Told
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
 from bot.persistence.values import Exchange
@@ -30,7 +30,7 @@ class _Terminal:
     """
 
     def __init__(self) -> None:
-        self.items: asyncio.Queue[ConsoleBlock | Sequence[AgentEvent] | None] = asyncio.Queue(maxsize=1)
+        self.items: asyncio.Queue[ConsoleBlock | Sequence[Told] | None] = asyncio.Queue(maxsize=1)
         self._shown: dict[int, asyncio.Future[bool]] = {}
         self._gone = False
 
@@ -98,10 +98,15 @@ async def chunks(
                 yield frame("block", to_json(item).decode())
                 terminal.taken(item)
             else:
-                for event in item:
-                    if isinstance(event, AgentStart) and (asked := await reads.exchange(event.run.turn_id)):
-                        yield _question(asked)
-                yield b"".join(_event(event) for event in item)
+                for told in item:
+                    if not isinstance(told, range):
+                        yield frame(told.type, codec.dump_event(told))
+                        continue
+                    for event in await reads.events_after(told.start - 1, told.stop - 1, console_key(), None, 1000):
+                        run = json.loads(event.body)["run"]["run_id"]
+                        if event.type == "agent_start" and (asked := await reads.exchange(run)):
+                            yield _question(asked)
+                        yield frame(event.type, event.body, event.seq)
     finally:
         detach()
         terminal.leave()
@@ -113,8 +118,3 @@ async def chunks(
 def _question(exchange: Exchange, answer: str | None = None) -> bytes:
     key = exchange.event_key.removeprefix("h:")
     return frame("question", to_json(ConsoleQuestion(key=key, text=exchange.question, answer=answer)).decode())
-
-
-def _event(event: AgentEvent) -> bytes:
-    event_id = None if isinstance(event, UpdateEvent) else event.id
-    return frame(event.type, codec.dump_event(event), event_id)

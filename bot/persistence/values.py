@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from agent.events import AgentEnd, AgentStart, KeptEvent, RunRef
+from agent.events import RunRef
 from agent.message import Entry, Usage
 from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
 from channels.outgoing import Action
@@ -75,8 +75,7 @@ class Turn:
     run: named by every write; its attempt is the epoch of the claim. message: what the turn answers, with its origin.
     entries: user lines written by this claim: the message, unless the turn is resumed, and steering texts that came
     before its next answer. step: answers of the model so far. ran: milliseconds of earlier attempts. prompt and
-    fingerprint: of the transcript, None before its first turn. start: the event of the turn's beginning, None when a
-    turn is resumed. more: something else of the session waits.
+    fingerprint: of the transcript, None before its first turn. more: something else of the session waits.
     """
 
     run: RunRef
@@ -91,7 +90,6 @@ class Turn:
     entries: tuple[Entry, ...]
     prompt: str | None
     fingerprint: str | None
-    start: AgentStart | None
     more: bool
 
     @property
@@ -190,14 +188,11 @@ class PlanIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """What a stop did. running: a run was cut; dropped: how many messages waited.
-
-    events: what is to be told of the turns that ended, the end of each last.
-    """
+    """What a stop did. running: a run was cut; dropped: how many messages waited; turns: those that ended."""
 
     running: bool = False
     dropped: int = 0
-    events: tuple[KeptEvent, ...] = ()
+    turns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,11 +228,24 @@ class Salvage:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredEvent:
-    """A kept agent event. seq: order of storing; body: its JSON."""
+class KeptAt:
+    """That an agent event was kept, and where. seq: its position, which is never given to another one."""
 
     seq: int
-    event_id: str
+    session_key: str
+    run_id: str
+    ended: bool
+
+
+Ring = Callable[[Sequence[KeptAt]], None]
+"""Told of the events that a commit has kept, in order, before those who wrote them are answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """A kept agent event. seq: its position; body: its JSON."""
+
+    seq: int
     type: str
     body: str
 
@@ -282,9 +290,8 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True)
 class CommandKept:
-    """What a command did, and what is to be delivered. end: of the command's own turn, where HTTP asked for one."""
+    """What a command did, and what is to be delivered."""
 
     stopped: Stopped
     conv_id: int
     deliveries: tuple[Delivery, ...]
-    end: AgentEnd | None = None

@@ -101,16 +101,17 @@ class Claims(Subject):
             " WHERE turn_id=?2 RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran",
             (now, turn_id),
         ).fetchone()
-        if _before_an_answer(db, turn_id, transcript_id):
+        asked = db.execute("SELECT 1 FROM tool_call WHERE turn_id=? AND state='asked' LIMIT 1", (turn_id,)).fetchone()
+        if asked is None and not _goes_on(db, transcript_id):
             entries += self._take_steering(db, turn_id, transcript_id)
         prompt, fingerprint = db.execute(
             "SELECT prompt, fingerprint FROM transcript WHERE transcript_id=?", (transcript_id,)
         ).fetchone()
         run = rows.run_ref(turn_id, session_key, epoch)
-        start = None
         if epoch == 1:
-            start = AgentStart(run=run, at=now, model=model)
-            rows.keep_events(db, (start,))
+            rows.keep_events(db, (AgentStart(run=run, at=now, model=model),))
+        if asked is None:
+            rows.begin_answer(db, run, step + 1, now)
         more = db.execute(
             f"SELECT 1 FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} LIMIT 1", (session_key,)
         ).fetchone()
@@ -127,7 +128,6 @@ class Claims(Subject):
             entries=entries,
             prompt=prompt,
             fingerprint=fingerprint,
-            start=start,
             more=more is not None,
         )
 
@@ -168,10 +168,9 @@ def _drop_unreadable(db: sqlite3.Connection, seq: int, turn_id: str | None, now:
         rows.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
 
 
-def _before_an_answer(db: sqlite3.Connection, turn_id: str, transcript_id: str) -> bool:
-    """Whether a new answer comes next, and not the rest of a cut one or calls that were asked for."""
-    asked = db.execute("SELECT 1 FROM tool_call WHERE turn_id=? AND state='asked' LIMIT 1", (turn_id,)).fetchone()
+def _goes_on(db: sqlite3.Connection, transcript_id: str) -> bool:
+    """Whether the next answer is the rest of a cut one."""
     (last,) = db.execute(
         "SELECT kind FROM entry WHERE transcript_id=? ORDER BY seq DESC LIMIT 1", (transcript_id,)
     ).fetchone()
-    return asked is None and last in ("user", "tool_result")
+    return last not in ("user", "tool_result")

@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
+from agent.events import AgentEnd, KeptEvent, MessageStart, Outcome, RunRef
 from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import Delivery, DeliveryState, OwnerNotice, PlanIn, Planned, TurnState
+from bot.persistence.values import Delivery, DeliveryState, KeptAt, OwnerNotice, PlanIn, Planned, TurnState
 from bot.store import codec
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
@@ -208,12 +208,35 @@ def set_value(db: sqlite3.Connection, scope: str, key: str, value: str) -> None:
     )
 
 
-def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> None:
-    """Store agent events; one that is there already (a step done anew after a crash) stays as it was."""
-    db.executemany(
+def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> int:
+    """Store agent events; one that is there already (a step done anew after a crash) stays as it was.
+
+    Returns how many were not there.
+    """
+    return db.executemany(
         "INSERT OR IGNORE INTO event (event_id, turn_id, session_key, at, body) VALUES (?,?,?,?,?)",
         [(e.id, e.run.turn_id, e.run.session_key, e.at, codec.dump_event(e)) for e in events],
-    )
+    ).rowcount
+
+
+def begin_answer(db: sqlite3.Connection, run: RunRef, step: int, now: int) -> None:
+    """Keep that the model is asked for an answer, with what comes before it; another try has an id of its own."""
+    tries = 1
+    while not keep_events(db, [MessageStart(run=run, at=now, step=step, tries=tries)]):
+        tries += 1
+
+
+def newest_event(db: sqlite3.Connection) -> int:
+    """The position of the newest kept event, 0 when there is none."""
+    return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
+
+
+def kept_after(db: sqlite3.Connection, seq: int) -> list[KeptAt]:
+    """Which events stand behind a position."""
+    found = db.execute(
+        "SELECT seq, session_key, turn_id, event_id = turn_id || '/end' FROM event WHERE seq > ? ORDER BY seq", (seq,)
+    ).fetchall()
+    return [KeptAt(seq, session_key, run_id, bool(ended)) for seq, session_key, run_id, ended in found]
 
 
 def end_turn(

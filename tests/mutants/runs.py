@@ -106,8 +106,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/steering-lost-with-a-failed-run",
         "bot/store/repair.py",
-        "    release_messages(db, turn_id)\n    return",
-        "    return",
+        "    close_calls(db, turn_id, transcript_id, now, asked=True)\n    release_messages(db, turn_id)",
+        "    close_calls(db, turn_id, transcript_id, now, asked=True)",
         ("tests/bot/test_crashed.py::test_what_steered_a_run_that_failed_before_reading_it_is_answered",),
     ),
     Fault(

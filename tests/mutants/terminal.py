@@ -107,8 +107,8 @@ FAULTS = (
     Fault(
         "terminal/questions-of-others-not-shown",
         "bot/gateway/console_stream.py",
-        "if isinstance(event, AgentStart) and (asked",
-        "if not event and (asked",
+        'if event.type == "agent_start" and (asked',
+        'if event.type == "" and (asked',
         (f"{_TERMINAL}a_second_terminal_sees_questions_and_answers",),
     ),
     Fault(

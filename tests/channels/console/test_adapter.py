@@ -113,7 +113,9 @@ async def test_health_is_that_of_its_life() -> None:
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    opened = Store(tmp_path / "state", Clock(), lambda message, at: Message("user", (Text(message.text),)))
+    opened = Store(
+        tmp_path / "state", Clock(), lambda message, at: Message("user", (Text(message.text),)), lambda kept: None
+    )
     await opened.open()
     yield opened
     await opened.close()
