@@ -51,8 +51,9 @@ class EventStreams:
         subscription = self._bus.subscribe(wanted.session_key, wanted.run_id, wanted.sessions)
         stream = _Stream(self._reads, wanted)
         try:
-            yield HELLO
-            async for chunk in stream.missed(last):
+            missed = await stream.begin(last)
+            yield HELLO  # whoever sees it misses nothing from then on
+            async for chunk in missed:
                 yield chunk
             while not stream.over and (told := await self._next(subscription)) is not None:
                 if not told:
@@ -80,18 +81,18 @@ class _Stream:
         self._position = 0
         self.over = False
 
-    async def missed(self, last: int | None) -> AsyncIterator[bytes]:
-        """Frames of what happened before the client came and is not known to it."""
+    async def begin(self, last: int | None) -> AsyncIterator[bytes]:
+        """Decide where to begin; returns the frames of what happened before this and is not known to the client."""
         wanted, reads = self._wanted, self._reads
+        if last is None and wanted.run_id is None:
+            newest, answers = await reads.under_way(wanted.session_key, wanted.sessions)
+            self._position = newest
+            return _just(self._kept(answers))
         newest = await reads.last_event()
-        if last is None and wanted.run_id is not None:
-            first = await reads.first_event(wanted.run_id)
+        if last is None:
+            first = await reads.first_event(wanted.run_id or "")
             last = first - 1 if first is not None else newest
-        elif last is None:
-            last = newest
-            yield self._kept(await reads.beginnings(newest, wanted.session_key, wanted.sessions))
-        async for chunk in self._stored(range((last if last <= newest else 0) + 1, newest + 1)):
-            yield chunk
+        return self._stored(range((last if last <= newest else 0) + 1, newest + 1))
 
     async def tell(self, told: Sequence[Told]) -> AsyncIterator[bytes]:
         """Frames of what the bus brought."""
@@ -126,6 +127,10 @@ class _Stream:
                 body = body if self._wanted.causes else _without_cause(body)
             frames.append(frame(event.type, body, event.seq))
         return b"".join(frames)
+
+
+async def _just(chunk: bytes) -> AsyncIterator[bytes]:
+    yield chunk
 
 
 def _without_cause(body: str) -> str:

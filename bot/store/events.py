@@ -35,19 +35,23 @@ class Events(Subject):
         return [StoredEvent(*row) for row in found]
 
     @query
-    def beginnings(
-        self, db: sqlite3.Connection, upto: int, session_key: str | None, sessions: str
-    ) -> Sequence[StoredEvent]:
-        """Up to a position, the beginnings of the answers that are being written, oldest first."""
-        found = db.execute(
-            f"{_EVENTS} WHERE seq IN (SELECT (SELECT max(seq) FROM event"  # '0' follows '/'
-            "   WHERE event_id >= turn.turn_id || '/' AND event_id < turn.turn_id || '0') FROM turn"
-            f"  WHERE {HELD_TURN} AND state='running')"
-            " AND iif(json_valid(body), json_extract(body, '$.type')='message_start', 0)"
-            " AND seq <= ?1 AND (?2 IS NULL OR session_key = ?2) AND instr(session_key, ?3) = 1 ORDER BY seq",
-            (upto, session_key, sessions),
-        ).fetchall()
-        return [StoredEvent(*row) for row in found]
+    def under_way(
+        self, db: sqlite3.Connection, session_key: str | None, sessions: str
+    ) -> tuple[int, Sequence[StoredEvent]]:
+        """The position of the newest kept event, and the beginnings of the answers that are being written at it."""
+        db.execute("BEGIN")  # both of one moment
+        try:
+            found = db.execute(
+                f"{_EVENTS} WHERE seq IN (SELECT (SELECT max(seq) FROM event"  # '0' follows '/'
+                "   WHERE event_id >= turn.turn_id || '/' AND event_id < turn.turn_id || '0') FROM turn"
+                f"  WHERE {HELD_TURN} AND state='running')"
+                " AND iif(json_valid(body), json_extract(body, '$.type')='message_start', 0)"
+                " AND (?1 IS NULL OR session_key = ?1) AND instr(session_key, ?2) = 1 ORDER BY seq",
+                (session_key, sessions),
+            ).fetchall()
+            return rows.newest_event(db), [StoredEvent(*row) for row in found]
+        finally:
+            db.execute("COMMIT")
 
     @query
     def first_event(self, db: sqlite3.Connection, run_id: str) -> int | None:
