@@ -17,6 +17,10 @@ _IdOnly = Annotated[int, Field(exclude=True)]
 """Told by the id alone."""
 
 
+SAID = "said"
+"""Kind of a notice that is a sentence of the service for people."""
+
+
 class Outcome(StrEnum):
     """How a run ended."""
 
@@ -68,9 +72,10 @@ class _KeptEvent(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStart(_KeptEvent):
-    """A run began."""
+    """A run began. message: the words that it answers, where those who read the session are to see them."""
 
     model: str
+    message: str = ""
     type: Literal["agent_start"] = "agent_start"
 
     def _ordinal(self) -> str:
@@ -183,6 +188,7 @@ class CompactionEnd(_KeptEvent):
 class Notice(_KeptEvent):
     """A decision of the runner. kind: retry, cut, limit, ... detail: one plain sentence, empty when it was said.
 
+    Of kind "said" it is Markdown for people: what the service says itself in a conversation that is read from events.
     number: of this attempt, from 1.
     """
 
@@ -210,6 +216,11 @@ class AgentEnd(_KeptEvent):
 
     def _ordinal(self) -> str:
         return "end"
+
+
+def answer_end(turn_id: str, step: int) -> str:
+    """The id of a step's message_end."""
+    return f"{turn_id}/{step}/1"
 
 
 def first_and_last(turn_id: str) -> tuple[str, str]:

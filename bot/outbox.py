@@ -284,7 +284,7 @@ class Outbox:
             return notice(source, text, self.channel(place.channel), self._clock.nonce)
 
         reachable = [owner for owner in self._owners if self.channel(owner[0])]
-        return OwnerNotice(reachable, CONSOLE if self.channel(CONSOLE.channel) else None, blocks)
+        return OwnerNotice(reachable, CONSOLE, blocks)
 
 
 def _outgoing(delivery: Delivery, place: Place) -> Outgoing:

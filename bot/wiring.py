@@ -41,7 +41,7 @@ from bot.store.sqlite_errors import passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.base import Channel, Times
-from channels.console.adapter import ConsoleChannel
+from channels.console.adapter import PLACE as CONSOLE
 from channels.message import InboundMessage
 from channels.session_key import DmScope, link_index, session_key
 from channels.settings import ChannelSection
@@ -116,7 +116,8 @@ def _assemble(
     accounts = _accounts(config, around)
     channels = [account.channel for account in accounts]
     for channel in channels:
-        outbox.add_channel(channel)
+        if channel.name != CONSOLE.channel:  # terminals read the store
+            outbox.add_channel(channel)
     runner = TurnRunner(
         Dependencies(store, outbox, bus, clock, partial(is_owner, config.owners)),
         _specs(config, around, store, model, accounts),
@@ -158,7 +159,7 @@ def _gateway(
     from bot.gateway.app import Served
     from bot.gateway.server import Gateway, GatewaySettings
 
-    console = next((channel for channel in parts.channels if isinstance(channel, ConsoleChannel)), None)
+    console = any(channel.name == CONSOLE.channel for channel in parts.channels)
     token = config.gateway.token
     settings = GatewaySettings(
         socket=config.state / SOCKET,

@@ -178,7 +178,7 @@ class PlanIn:
     """Into which conversation blocks are planned, how the first begins, and what was stored: `deliveries`.
 
     sending: the conversation is idle and its rate limit was passed, so the first may be sent as soon as it is stored.
-    In a conversation of kind `api` every block counts as sent: HTTP reads its text from the store.
+    In a conversation of kind `api` or `console` every block counts as sent: programs and terminals read the store.
     """
 
     conv_id: int
@@ -252,9 +252,8 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A message and what was delivered of its answer so far. event_key: of the message."""
+    """A message and what was said to it."""
 
-    event_key: str
     question: str
     answer: str
 

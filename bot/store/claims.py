@@ -17,6 +17,7 @@ from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.subject import Subject, transaction
 from bot.store.writer import Writer
 from channels.message import InboundMessage
+from channels.session_key import console_key
 
 Compose = Callable[[InboundMessage, int], Message]
 """Makes the user message of a transcript from what was accepted, and when."""
@@ -109,7 +110,8 @@ class Claims(Subject):
         ).fetchone()
         run = rows.run_ref(turn_id, session_key, epoch)
         if epoch == 1:
-            rows.keep_events(db, (AgentStart(run=run, at=now, model=model),))
+            words = message.text if session_key == console_key() else ""  # every terminal shows what was typed
+            rows.keep_events(db, (AgentStart(run=run, at=now, model=model, message=words),))
         if asked is None:
             rows.begin_answer(db, run, step + 1, now)
         more = db.execute(

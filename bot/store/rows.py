@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent.events import AgentEnd, KeptEvent, MessageStart, Outcome, RunRef
+from agent.events import SAID, AgentEnd, KeptEvent, MessageStart, Notice, Outcome, RunRef
 from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
@@ -13,6 +13,7 @@ from bot.store import codec
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
 from channels.outgoing import Action
+from channels.session_key import console_key
 
 DELIVERY_COLUMNS = (
     "delivery_id, conv_id, turn_id, source, action, body, said, nonce, attempts, not_before, planned_at, state,"
@@ -113,7 +114,7 @@ def plan(
     """
     kind, moved_to = db.execute("SELECT kind, moved_to FROM conversation WHERE conv_id=?", (where.conv_id,)).fetchone()
     conv_id = moved_to or where.conv_id
-    begin = "sent" if kind == ChatKind.API else "planned"
+    begin = "sent" if kind in (ChatKind.API, ChatKind.CONSOLE) else "planned"
     if where.sending and begin == "planned" and moved_to is None:
         older = f"SELECT 1 FROM delivery WHERE conv_id=? AND {OPEN_DELIVERY} LIMIT 1"
         begin = "planned" if db.execute(older, (conv_id,)).fetchone() else "sending"
@@ -131,9 +132,23 @@ def plan(
         ).fetchone()
         if inserted:
             made.append(delivery(inserted))
+            if kind == ChatKind.CONSOLE and block.step is None:
+                _tell(db, turn_id, block, now)
         if begin == "sending":
             begin = "planned"
     return tuple(made)
+
+
+def _tell(db: sqlite3.Connection, turn_id: str | None, block: Planned, now: int) -> None:
+    """Keep what the service itself says in the terminal: an event of its turn, or of nothing but the sentence."""
+    found = db.execute("SELECT session_key, epoch FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
+    run = run_ref(turn_id or block.source, *(found or (console_key(), 1)))
+    keep_events(db, [Notice(run=run, at=now, id=said_id(run.turn_id, block.source), kind=SAID, detail=block.body)])
+
+
+def said_id(turn_id: str, source: str) -> str:
+    """The id of the event that holds a sentence of the service."""
+    return f"{turn_id}/said/{source}"
 
 
 def delivery(row: tuple[Any, ...]) -> Delivery:

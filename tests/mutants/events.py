@@ -34,7 +34,7 @@ FAULTS = (
         "bot/bus.py",
         "if len(self._told) >= _UPDATES",
         "if len(self._told) >= 100_000",
-        (f"{_BUS}a_slow_reader_loses_updates_only_and_has_the_beginning_of_each_answer",),
+        (f"{_BUS}what_was_missed_once_is_told_again_with_the_next_answer",),
     ),
     Fault(
         "events/rings-without-bound",
