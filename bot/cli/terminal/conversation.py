@@ -81,7 +81,9 @@ class Conversation:
             try:
                 await self._hear()
                 lost = False
-            except Unreachable:
+            except (Unreachable, Rejected) as error:
+                if isinstance(error, Rejected) and (self._received is None or error.status < 500):
+                    raise  # later on it may be starting again
                 if not lost:
                     await self._heard.put(Link.LOST)
                 lost = True
