@@ -1,18 +1,18 @@
 """How far this machine's terminals have shown their conversation, in a small file that they share."""
 
 import contextlib
-import fcntl
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 _ROW = "%018d %018d\n"
+"""Always of one length, so that one write replaces another whole."""
 
 
 class Shown:
     """Position of the last event that was shown, and how many characters of the answer under way behind it.
 
-    file: None remembers nothing. A file that cannot be written costs the next terminal a repetition, and nothing else.
+    file: None remembers nothing. A file that cannot be written costs the next terminal a repetition, and nothing else;
+    so do two terminals that write at the same instant, for nobody waits for a lock here.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -27,21 +27,14 @@ class Shown:
 
     def note(self, position: int, characters: int, *, anew: bool = False) -> None:
         """More was shown. What another terminal has shown beyond it stays, unless the store is another one: anew."""
-        if self._file is None:
+        if self._file is None or (not anew and (position, characters) <= self.read()):
             return
-        with contextlib.suppress(OSError), _locked(self._file) as descriptor:
-            if anew or (position, characters) > _parse(os.pread(descriptor, 100, 0)):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(self._file, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            try:
                 os.pwrite(descriptor, (_ROW % (position, characters)).encode(), 0)
-
-
-@contextlib.contextmanager
-def _locked(file: Path) -> Iterator[int]:
-    descriptor = os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
-    finally:
-        os.close(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _parse(row: bytes) -> tuple[int, int]:
