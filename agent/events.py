@@ -2,7 +2,7 @@
 
 Rules (design.md, "Agent events"): `agent_start` and `agent_end` come exactly once per run, whatever retries happen
 inside; a run that is parked ends so, and begins again when it goes on. All but the updates carry an id made from turn,
-step and ordinal and are stored; updates are not.
+step and ordinal, and are stored before anybody is told of them; updates are not stored.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,10 @@ from agent.message import ToolSend, Usage
 
 _IdOnly = Annotated[int, Field(exclude=True)]
 """Told by the id alone."""
+
+
+SAID = "said"
+"""Kind of a notice that is a sentence of the service for people."""
 
 
 class Outcome(StrEnum):
@@ -68,9 +72,13 @@ class _KeptEvent(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStart(_KeptEvent):
-    """A run began, or goes on after it was parked: then with an id of its own, by its attempt."""
+    """A run began, or goes on after it was parked: then with an id of its own, by its attempt.
+
+    message: the words that it answers, where those who read the session are to see them; only as the turn begins.
+    """
 
     model: str
+    message: str = ""
     type: Literal["agent_start"] = "agent_start"
 
     def _ordinal(self) -> str:
@@ -79,7 +87,7 @@ class AgentStart(_KeptEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStart(_KeptEvent):
-    """The model begins to answer. A second one for a step without a message_end between means: the first is void.
+    """The model is asked for an answer. A second one for a step without a message_end between: the first is void.
 
     tries: of this attempt, from 1; each has an id of its own.
     """
@@ -95,11 +103,15 @@ class MessageStart(_KeptEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageUpdate(_Event):
-    """A piece of the answer. call_id: whose arguments, for part "arguments"."""
+    """A piece of the answer. call_id: whose arguments, for part "arguments".
+
+    offset: how many characters of the same part stand before it, so that a reader knows when it has missed some.
+    """
 
     step: int
     part: Literal["text", "thinking", "arguments"]
     delta: str
+    offset: int = 0
     call_id: str = ""
     type: Literal["message_update"] = "message_update"
 
@@ -179,6 +191,7 @@ class CompactionEnd(_KeptEvent):
 class Notice(_KeptEvent):
     """A decision of the runner. kind: retry, cut, limit, ... detail: one plain sentence, empty when it was said.
 
+    Of kind "said" it is Markdown for people: what the service says itself in a conversation that is read from events.
     number: of this attempt, from 1.
     """
 
@@ -216,14 +229,14 @@ class AgentEnd(_KeptEvent):
         return "end" if self.is_last else f"end.{self.run.attempt}"
 
 
+def answer_end(turn_id: str, step: int) -> str:
+    """The id of a step's message_end."""
+    return f"{turn_id}/{step}/1"
+
+
 def first_and_last(turn_id: str) -> tuple[str, str]:
     """The ids of a run's first agent_start and last agent_end."""
     return f"{turn_id}/start", f"{turn_id}/end"
-
-
-def answer_starts(turn_id: str, step: int) -> tuple[str, str]:
-    """Between which ids the message_starts of a step stand: from the first of these, before the second."""
-    return f"{turn_id}/{step}/0", f"{turn_id}/{step}/1"
 
 
 KeptEvent = (

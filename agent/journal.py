@@ -4,15 +4,13 @@ Those raise RunLost when the run was stopped or its turn belongs to another work
 it cannot write; both end the run at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from agent.events import (
     AgentEnd,
-    KeptEvent,
     MessageEnd,
-    MessageStart,
     MessageUpdate,
     Notice,
     Outcome,
@@ -47,22 +45,21 @@ class Kept:
 class Cut:
     """How an answer that broke off was closed. entries: what was kept of it, nothing if none of it was planned.
 
-    step: the turn's, then. events: stored with it, not told yet.
+    step: the turn's, then.
     """
 
     step: int
     entries: tuple[Entry, ...] = ()
-    events: tuple[KeptEvent, ...] = ()
 
 
 class Journal(Protocol):
-    """The durable side of one run."""
+    """The durable side of one run. What a model is asked for begins with the transaction before: its message_start."""
 
-    def tell(self, event: Notice | ToolExecutionUpdate) -> None:
-        """Tell the surfaces at once. A notice is stored with what the run writes next."""
+    def tell(self, event: ToolExecutionUpdate) -> None:
+        """Tell the surfaces at once."""
 
-    def begin(self, event: MessageStart, after: str) -> None:
-        """An answer begins: told as a notice is. after: the words of a cut answer that it continues, else empty."""
+    def begin(self, step: int, after: str) -> None:
+        """An answer begins. after: the words of a cut answer that it continues, else empty."""
 
     async def update(self, event: MessageUpdate) -> None:
         """A piece of the answer. A block that it completes is stored before this returns."""
@@ -80,7 +77,7 @@ class Journal(Protocol):
         """Store a whole answer; its calls become `asked`. Without calls and steering texts the turn ends as outcome.
 
         note: for an answer that was cut and goes on, what the model is told of it. usage: of the turn so far. ended:
-        told once the answer is stored.
+        stored with it.
         """
 
     async def note(self, message: Message) -> Entry:
@@ -106,8 +103,11 @@ class Journal(Protocol):
     ) -> tuple[Entry, ...]:
         """Store results in call order; with batch_done also returns the steering texts that came meanwhile."""
 
-    async def cut(self) -> Cut:
-        """The answer broke off: what was planned of it becomes the assistant's words, the rest never existed."""
+    async def cut(self, notice: Callable[[Cut], Notice]) -> Cut:
+        """The answer broke off: what was planned of it becomes the assistant's words, the rest never existed.
+
+        The run tries again. notice: makes, of what was kept, what people are told of that.
+        """
 
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
         """End the turn without an answer; the person is told in one plain sentence."""

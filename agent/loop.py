@@ -5,14 +5,16 @@ enters here like one that begins. Model errors leave it as ModelError; what to d
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Literal
 
 from agent.context import Context
 from agent.cut import CUT_NOTE, UNSAID_NOTE
 from agent.errors import ErrorKind, ModelError
-from agent.events import AgentEnd, MessageEnd, MessageStart, MessageUpdate, Outcome
+from agent.events import AgentEnd, MessageEnd, MessageUpdate, Outcome
 from agent.journal import Cut, Journal
 from agent.message import Message, Part, Text, Thinking, ToolCall
 from agent.models.base import (
@@ -55,7 +57,6 @@ class Loop:
         self._call_ids = context.call_ids()
         self.step = spec.step
         self.answers = 0
-        self._tries = 0
         self.usage = spec.usage
         self.said = context.said(spec.ref.turn_id)
 
@@ -76,8 +77,6 @@ class Loop:
 
     def go_on(self, cut: Cut) -> None:
         """Continue behind an answer that broke off."""
-        if cut.step != self.step:
-            self._tries = 0
         self.step = cut.step
         self.said = self.said or bool(cut.entries)
 
@@ -93,9 +92,7 @@ class Loop:
             thinking=model.thinking,
             allow_calls=allow_calls,
         )
-        self._tries += 1
-        start = MessageStart(run=spec.ref, at=spec.now(), step=step, tries=self._tries)
-        self._journal.begin(start, self._context.cut_text())
+        self._journal.begin(step, self._context.cut_text())
         answer = await self._stream(model, request, step)
         self.usage += answer.usage
         message = replace(self._checked(answer, allow_calls), model=model.name)
@@ -118,7 +115,6 @@ class Loop:
             message, note=note, usage=self.usage, context_start=self._context.start, outcome=outcome, ended=ended
         )
         self.step = step
-        self._tries = 0
         self.answers += 1
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
@@ -131,6 +127,7 @@ class Loop:
         """
         loop = asyncio.get_running_loop()
         pairs = PairJoiner()
+        told: Counter[tuple[str, str]] = Counter()
         idle = self._spec.limits.idle_timeout
         async with aclosing(model.stream(request)) as parts:
             try:
@@ -143,25 +140,30 @@ class Loop:
                             raise ModelError(ErrorKind.NETWORK, "the stream ended without an answer")
                         if isinstance(part, Answer):
                             return part
-                        await self._tell(part, step, pairs)
+                        await self._tell(part, step, pairs, told)
             except TimeoutError:
                 if not silence.expired():
                     raise
                 raise ModelError(ErrorKind.TIMEOUT, f"the model was silent for {idle:g} s") from None
 
-    async def _tell(self, part: StreamPart, step: int, pairs: PairJoiner) -> None:
-        ref, now = self._spec.ref, self._spec.now()
+    async def _tell(self, part: StreamPart, step: int, pairs: PairJoiner, told: Counter[tuple[str, str]]) -> None:
+        """told: how many characters of each part of the answer were told."""
+        kind: Literal["text", "thinking", "arguments"]
+        of = ""
         match part:
             case TextDelta(text=text):
-                event = MessageUpdate(run=ref, at=now, step=step, part="text", delta=pairs.feed(text))
+                kind, delta = "text", pairs.feed(text)
             case ThinkingDelta(text=text):
-                event = MessageUpdate(run=ref, at=now, step=step, part="thinking", delta=well_formed(text))
+                kind, delta = "thinking", well_formed(text)
             case ArgumentsDelta(call_id=call_id, text=text):
-                delta, of = well_formed(text), well_formed(call_id)
-                event = MessageUpdate(run=ref, at=now, step=step, part="arguments", delta=delta, call_id=of)
+                kind, delta, of = "arguments", well_formed(text), well_formed(call_id)
             case Alive() | Answer():
                 return
-        await self._journal.update(event)
+        ref, now, offset = self._spec.ref, self._spec.now(), told[kind, of]
+        told[kind, of] += len(delta)
+        await self._journal.update(
+            MessageUpdate(run=ref, at=now, step=step, part=kind, delta=delta, call_id=of, offset=offset)
+        )
 
     def _checked(self, answer: Answer, allow_calls: bool) -> Message:
         """The answer as it is stored: call ids unique, no calls where none are allowed, never silently empty.

@@ -5,13 +5,14 @@ answer that broke off after text goes on by the cut-answer rule. What remains is
 """
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
 from agent.context import Context
 from agent.errors import ErrorKind, ModelError
 from agent.events import AgentEnd, Notice, Outcome
-from agent.journal import Journal
+from agent.journal import Cut, Journal
 from agent.loop import Loop
 from agent.spec import RunSpec
 
@@ -71,10 +72,9 @@ class Runner:
                 if wait is None:
                     cause = f"{self.model.name}: {error.detail}"
                     return await self._journal.fail(Outcome.FAILED, error.kind.value, cause)
-                cut = await self._journal.cut()
+                cut = await self._journal.cut(self._notice(error.kind, wait))
                 self._context.append(cut.entries)
                 self._loop.go_on(cut)
-                self._notice("cut" if cut.entries else "retry", error.kind, wait)
                 if wait:
                     self._waited += wait
                     await self._spec.sleep(wait)
@@ -103,12 +103,17 @@ class Runner:
             said=error.detail,
         )
 
-    def _notice(self, kind: str, error: ErrorKind, wait: float) -> None:
-        """Tell of another try; in words, only once for each thing that happened."""
+    def _notice(self, error: ErrorKind, wait: float) -> Callable[[Cut], Notice]:
+        """Makes the notice of another try; in words, only once for each thing that happened."""
         self._notices += 1
+        ref, now, number = self._spec.ref, self._spec.now(), self._notices
         what = _WHAT_HAPPENED[error]
-        again = "going on from there" if kind == "cut" else "trying again"
-        detail = f"{what}; {again}{f' in {round(wait, 1):g} s' if wait else ''}." if what not in self._told else ""
+        again = {"cut": "going on from there", "retry": "trying again"} if what not in self._told else {}
         self._told.add(what)
-        ref, now, step = self._spec.ref, self._spec.now(), self._loop.step
-        self._journal.tell(Notice(run=ref, at=now, step=step, number=self._notices, kind=kind, detail=detail))
+
+        def made(cut: Cut) -> Notice:
+            kind = "cut" if cut.entries else "retry"
+            detail = f"{what}; {again[kind]}{f' in {round(wait, 1):g} s' if wait else ''}." if again else ""
+            return Notice(run=ref, at=now, step=cut.step, number=number, kind=kind, detail=detail)
+
+        return made

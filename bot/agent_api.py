@@ -81,15 +81,16 @@ class AgentApi:
 
     async def wait(self, turn_id: str, seconds: float) -> TurnView | None:
         """The turn once it has ended, or as it is after so many seconds; None when there is no such turn."""
-        subscription = self._bus.subscribe(run_id=turn_id)
+        subscription = self._bus.subscribe(run_id=turn_id, updates=False)
         try:
             async with asyncio.timeout(seconds):
                 view = await self._store.reads.turn(turn_id)
                 if view is None or view.state not in OPEN:
                     return view
-                async for event in subscription:
-                    if event.type == "agent_end" and event.is_last:
-                        break
+                async for _ in subscription:
+                    view = await self._store.reads.turn(turn_id)
+                    if view is None or view.state not in OPEN:
+                        return view
         except TimeoutError:
             pass
         finally:
@@ -99,14 +100,11 @@ class AgentApi:
     async def abort(self, turn_id: str) -> bool:
         """End a turn, queued or running; False when it had ended already or is not known."""
         view = await self._store.reads.turn(turn_id)
-        events = await self._store.commands.abort(turn_id) if view else ()
-        if view is None or not events:
+        if view is None or not await self._store.commands.abort(turn_id):
             return False
         handle = self._lanes.handle(view.session_key)
         if handle is not None and handle.turn_id == turn_id:
             handle.stop()
-        for event in events:
-            self._bus.publish(event)
         if view.state is TurnState.PARKED:  # what waited behind it
             self._lanes.wake(view.session_key)
         return True

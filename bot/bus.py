@@ -1,134 +1,120 @@
-"""Agent events to whoever listens: consoles, event streams, tests. An event to nobody costs nothing.
+"""What happens in runs, to whoever listens: updates as they come, and a ring for what was kept.
 
-A reader that is slow loses updates only: when its queue is full, updates are passed over; when even the kept events
-no longer fit, it is told to read them from the store instead.
+Kept events are not carried: a reader is told that some it wants stand in the store, and up to which position, and reads
+them there. So they can never be too many, and a reader that is slow loses updates only. Telling nobody costs nothing.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from agent.events import (
-    AgentEvent,
-    CompactionEnd,
-    CompactionStart,
-    MessageStart,
-    MessageUpdate,
-    Notice,
-    RunRef,
-    ToolExecutionUpdate,
-)
+from agent.events import UpdateEvent
+from bot.persistence.values import KeptAt
 
-EarlyEvent = MessageStart | Notice | CompactionStart | CompactionEnd
-"""Told before they are stored: they are written with the next event of their run that is not of these."""
-UpdateEvent = MessageUpdate | ToolExecutionUpdate
 _UPDATES = 256
-_KEPT = 1024
-_TOLD = 4096
+_ENDED = 256
+
+Told = UpdateEvent | range
+"""An update; or in which stretch of positions kept events stand that the reader wants, others among them."""
 
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """One reader. session_key, run_id: what it wants to see, None for all. overrun: kept events were passed over.
+    """One reader. session_key, run_id: what it wants to see, None for all.
 
-    sessions: how the keys of the sessions begin that it may see.
+    sessions: how the keys of the sessions begin that it may see. updates: whether it wants them.
     """
 
     session_key: str | None
     run_id: str | None
     sessions: str
-    overrun: bool = False
-    _events: deque[AgentEvent] = field(default_factory=deque)
+    updates: bool
+    _told: deque[Told] = field(default_factory=deque)
+    _lagging: set[str] = field(default_factory=set)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closed: bool = False
 
-    def wants(self, run: RunRef) -> bool:
-        """Whether events of this run are such that this reader wants to see."""
-        wanted = self.session_key in (None, run.session_key) and self.run_id in (None, run.run_id)
-        return wanted and run.session_key.startswith(self.sessions)
+    def offer(self, event: UpdateEvent) -> None:
+        """Queue an update if it is wanted and there is room: of what is answered, the beginning or all."""
+        run = event.run
+        if not self.updates or not self._wants(run.session_key, run.run_id):
+            return
+        if len(self._told) >= _UPDATES or run.run_id in self._lagging:
+            self._lagging.add(run.run_id)
+            return
+        self._told.append(event)
+        self._wake.set()
 
-    def offer(self, event: AgentEvent) -> None:
-        """Queue an event if it is wanted and there is room."""
-        if not self.wants(event.run):
+    def ring(self, kept: Sequence[KeptAt]) -> None:
+        """Queue that events were kept, if any of them is wanted."""
+        wanted = [one for one in kept if self._wants(one.session_key, one.run_id)]
+        if not wanted:
             return
-        if len(self._events) >= (_UPDATES if isinstance(event, UpdateEvent) else _KEPT):
-            self.overrun = self.overrun or not isinstance(event, UpdateEvent)
-            return
-        self._events.append(event)
+        self._lagging.difference_update(one.run_id for one in wanted)
+        first, last = wanted[0].seq, wanted[-1].seq
+        if self._told and isinstance(self._told[-1], range):
+            first = self._told.pop().start  # type: ignore[union-attr]
+        self._told.append(range(first, last + 1))
         self._wake.set()
 
     def close(self) -> None:
-        """End the stream of events after those that are queued."""
+        """End the stream after what is queued."""
         self._closed = True
         self._wake.set()
 
-    async def batch(self) -> Sequence[AgentEvent]:
-        """All events that wait, once there is one; none when the stream has ended (`overrun` tells a reader why).
+    async def batch(self) -> Sequence[Told]:
+        """All that waits, once there is something; nothing when the stream has ended.
 
         May be cancelled: nothing is taken then.
         """
-        while not self._events:
-            if self._closed or self.overrun:
+        while not self._told:
+            if self._closed:
                 return ()
             self._wake.clear()
             await self._wake.wait()
-        events, self._events = tuple(self._events), deque()
-        return events
+        told, self._told = tuple(self._told), deque()
+        return told
 
-    async def __aiter__(self) -> AsyncIterator[AgentEvent]:
-        while events := await self.batch():
-            for event in events:
-                yield event
+    async def __aiter__(self) -> AsyncIterator[Told]:
+        while batch := await self.batch():
+            for told in batch:
+                yield told
 
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """Kept events that a new reader has missed, as far as it wants them, in the order in which they were told.
-
-    ids: of the newest ones; known: the one that the reader has seen last is among all of them, and these are those
-    behind it. early: events that are not stored yet, by id.
-    """
-
-    ids: Sequence[str]
-    known: bool
-    early: Mapping[str, EarlyEvent]
+    def _wants(self, session_key: str, run_id: str) -> bool:
+        wanted = self.session_key in (None, session_key) and self.run_id in (None, run_id)
+        return wanted and session_key.startswith(self.sessions)
 
 
 class EventBus:
-    """Hands events on to subscriptions, in the order of publishing, and remembers that order."""
+    """Hands on to subscriptions what it is told, in that order."""
 
     def __init__(self) -> None:
         self._subscriptions: set[Subscription] = set()
-        self._told: deque[tuple[str, RunRef]] = deque(maxlen=_TOLD)
-        self._early: dict[str, list[EarlyEvent]] = {}
+        self._ended: dict[str, None] = {}  # the newest ones
 
-    def publish(self, event: AgentEvent) -> None:
-        """Tell all readers; never waits."""
-        if not isinstance(event, UpdateEvent):
-            self._told.append((event.id, event.run))
-            if isinstance(event, EarlyEvent):
-                self._early.setdefault(event.run.run_id, []).append(event)
-            else:
-                self._early.pop(event.run.run_id, None)
+    def publish(self, event: UpdateEvent) -> None:
+        """Tell all readers; never waits. What a run says that has just been ended is told to nobody."""
+        if event.run.run_id in self._ended:
+            return
         for subscription in self._subscriptions:
             subscription.offer(event)
 
-    def subscribe(self, session_key: str | None = None, run_id: str | None = None, sessions: str = "") -> Subscription:
+    def ring(self, kept: Sequence[KeptAt]) -> None:
+        """Events were kept, in the order of their positions."""
+        self._ended.update((one.run_id, None) for one in kept if one.ended)
+        while len(self._ended) > _ENDED:
+            del self._ended[next(iter(self._ended))]
+        for subscription in self._subscriptions:
+            subscription.ring(kept)
+
+    def subscribe(
+        self, session_key: str | None = None, run_id: str | None = None, sessions: str = "", *, updates: bool = True
+    ) -> Subscription:
         """A new reader; give it back with `unsubscribe`."""
-        subscription = Subscription(session_key, run_id, sessions)
+        subscription = Subscription(session_key, run_id, sessions, updates)
         self._subscriptions.add(subscription)
         return subscription
-
-    def told(self, subscription: Subscription, last_id: str | None) -> Told:
-        """What a reader that has just subscribed has missed. last_id: of the last event that it has seen."""
-        early = {event.id: event for told in self._early.values() for event in told if subscription.wants(event.run)}
-        all_told = list(self._told)
-        behind = next((n for n, (event_id, _) in enumerate(all_told, 1) if event_id == last_id), None)
-        ids = [event_id for event_id, run in all_told[behind or 0 :] if subscription.wants(run)]
-        if behind is None:  # one that was told long ago and is not stored yet
-            ids = [*(event_id for event_id in early if event_id not in ids), *ids]
-        return Told(ids, behind is not None, early)
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """Forget a reader."""

@@ -290,5 +290,4 @@ class Outbox:
 
     def _to_owner(self, source: str, text: str) -> OwnerNotice:
         reachable = [owner for owner in self._owners if self.channel(owner[0])]
-        otherwise = CONSOLE if self.channel(CONSOLE.channel) else None
-        return OwnerNotice(reachable, otherwise, lambda place: self.notice(source, text, place.channel))
+        return OwnerNotice(reachable, CONSOLE, lambda place: self.notice(source, text, place.channel))

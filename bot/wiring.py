@@ -41,7 +41,7 @@ from bot.store.sqlite_errors import passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.base import Channel, Times
-from channels.console.adapter import ConsoleChannel
+from channels.console.adapter import PLACE as CONSOLE
 from channels.message import InboundMessage
 from channels.session_key import DmScope, link_index, session_key
 from channels.settings import ChannelSection
@@ -84,9 +84,10 @@ async def build(config: Config, around: Surroundings) -> Service:
     model = around.model or models.build(chosen)
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
         await _create_workspace(config.workspace)
-    store = Store(config.state, clock, composer(clock.stamp), around.commit_probe)
+    bus = EventBus()
+    store = Store(config.state, clock, composer(clock.stamp), bus.ring, around.commit_probe)
     try:
-        return _assemble(config, around, chosen, model, store)
+        return _assemble(config, around, chosen, model, store, bus)
     except BaseException:
         await store.close()
         raise
@@ -108,15 +109,17 @@ async def _create_workspace(root: Path) -> None:
         ) from error
 
 
-def _assemble(config: Config, around: Surroundings, chosen: ModelSpec, model: ModelClient, store: Store) -> Service:
+def _assemble(
+    config: Config, around: Surroundings, chosen: ModelSpec, model: ModelClient, store: Store, bus: EventBus
+) -> Service:
     """Make the parts and tell them of each other."""
     clock = around.clock
     outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), config.owners)
     accounts = _accounts(config, around)
     channels = [account.channel for account in accounts]
     for channel in channels:
-        outbox.add_channel(channel)
-    bus = EventBus()
+        if channel.name != CONSOLE.channel:  # terminals read the store
+            outbox.add_channel(channel)
     runner = TurnRunner(
         Dependencies(store, outbox, bus, clock, partial(is_owner, config.owners)),
         _specs(config, around, store, model, accounts),
@@ -125,7 +128,7 @@ def _assemble(config: Config, around: Surroundings, chosen: ModelSpec, model: Mo
     why = chosen.why if around.model is None else "given"
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
     registry = builtin.build(status.text)
-    commands = CommandRunner(store, outbox, lanes, bus, clock, registry, partial(is_owner, config.owners))
+    commands = CommandRunner(store, outbox, lanes, clock, registry, partial(is_owner, config.owners))
     pipeline = Pipeline(store, _routing(config, accounts), registry, lanes, commands, outbox)
     api = AgentApi(store, pipeline, lanes, bus, clock)
     service = Service(
@@ -158,7 +161,7 @@ def _gateway(
     from bot.gateway.app import Served
     from bot.gateway.server import Gateway, GatewaySettings
 
-    console = next((channel for channel in parts.channels if isinstance(channel, ConsoleChannel)), None)
+    console = any(channel.name == CONSOLE.channel for channel in parts.channels)
     token = config.gateway.token
     settings = GatewaySettings(
         socket=config.state / SOCKET,

@@ -21,6 +21,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter
+
 from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome
 from agent.message import ToolOutput
 from agent.models.base import ModelClient
@@ -37,6 +39,7 @@ from tests.serving import PlainChannel, assemble
 from tests.watch import PATIENCE, ManualTime, Watch
 
 E = TypeVar("E")
+_EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 _seeds = itertools.count(20)
 _numbers = itertools.count()
 Json = dict[str, Any]
@@ -235,8 +238,14 @@ class Hark:
             return database.execute(sql, values).fetchall()
 
     async def listen(self) -> None:
-        async for event in self.service.parts.bus.subscribe():
-            self.events.append(event)
+        async for told in self.service.parts.bus.subscribe():
+            if isinstance(told, range):
+                kept = self.rows(
+                    "SELECT body FROM event WHERE seq >= ? AND seq < ? ORDER BY seq", told.start, told.stop
+                )
+                self.events.extend(_EVENT.validate_json(body) for (body,) in kept)
+            else:
+                self.events.append(told)
             self.watch.changed()
 
 

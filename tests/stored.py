@@ -19,6 +19,8 @@ _ORDER = {
     "tool_call": "turn_id, step, ordinal",
     "event": "seq",
     "entry": "transcript_id, seq",
+    "session": "used_at, session_key",
+    "approval": "asked_at, approval_id",
 }
 
 
@@ -63,7 +65,7 @@ class Stored:
 
     def _read(self, table: str, columns: Sequence[str], where: dict[str, object]) -> list[tuple[Any, ...]]:
         wanted = " AND ".join(f"{name} IS ?" for name in where) or "true"
-        order = _ORDER.get(table, "rowid")
+        order = _ORDER[table]
         sql = f"SELECT {', '.join(columns) or '*'} FROM {table} WHERE {wanted} ORDER BY {order}"
         return self._ask(sql, *where.values())
 

@@ -124,8 +124,8 @@ async def _one_turn(
 
 async def _follow(told: AsyncIterator[Received], run_id: str, words: "_Words | None") -> None:
     with contextlib.suppress(Unreachable, BrokenPipeError):  # the run goes on when nobody reads any more
-        async for event in told:
-            if words is None or (isinstance(event, AgentEvent) and event.run.run_id == run_id and words.hear(event)):
+        async for _, event in told:
+            if words is None or (event.run.run_id == run_id and words.hear(event)):
                 return
 
 

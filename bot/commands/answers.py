@@ -7,7 +7,6 @@ from functools import partial
 import structlog
 
 from bot import wording
-from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.registry import Call, Effect, Registry, Say
 from bot.outbox import Outbox
@@ -34,7 +33,6 @@ class CommandRunner:
         store: Store,
         outbox: Outbox,
         lanes: Lanes,
-        bus: EventBus,
         clock: Clock,
         registry: Registry,
         is_owner: Callable[[InboundMessage], bool],
@@ -42,7 +40,6 @@ class CommandRunner:
         self._store = store
         self._outbox = outbox
         self._lanes = lanes
-        self._bus = bus
         self._clock = clock
         self._registry = registry
         self._is_owner = is_owner
@@ -97,15 +94,12 @@ class CommandRunner:
         return self._outbox.notice(f"cmd:{call.seq}", text, call.message.origin.place.channel)
 
     def _follow(self, call: Call, kept: CommandKept) -> None:
-        """Stop what was stopped, tell what ended, then send the reply: in this order, so that it is the last word."""
-        ended = {event.run.turn_id for event in kept.stopped.events}
+        """Stop what was stopped, then send the reply: in this order, so that it is the last word."""
         handle = self._lanes.handle(call.session_key)
-        if handle is not None and handle.turn_id in ended:
+        if handle is not None and handle.turn_id in kept.stopped.turns:
             handle.stop()
-        if ended and handle is None:  # it was parked, and others may have come behind it
+        if kept.stopped.turns and handle is None:  # it was parked, and others may have come behind it
             self._lanes.wake(call.session_key)
-        for event in (*kept.stopped.events, *((kept.end,) if kept.end else ())):
-            self._bus.publish(event)
         self._outbox.send(kept.deliveries)
 
 

@@ -9,33 +9,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent.events import first_and_last
 from bot.agent_api import AgentApi
 from bot.bus import EventBus
-from bot.gateway import console_stream
 from bot.gateway.access import Caller, caller, not_open
 from bot.gateway.agent_routes import AgentRoutes, resolve_session, seen_by
 from bot.gateway.answers import HttpProblem, answer, moment, unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.event_stream import EventStreams, Filter
-from bot.gateway.sse import EventStreamResponse, read_id
-from bot.gateway.views import ChannelView, ReadinessView, StatusView
+from bot.gateway.sse import EventStreamResponse, read_position
+from bot.gateway.views import ChannelView, ConsoleView, ReadinessView, StatusView
 from bot.health import Report
 from bot.persistence.errors import StoreUnavailable
 from bot.store.reads import Reads
-from channels.console.adapter import ConsoleChannel
+from channels.session_key import console_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What the routes show and do. console: None when that channel is not enabled."""
+    """What the routes show and do. console: whether that channel is there."""
 
     api: AgentApi
     reads: Reads
     bus: EventBus
     health: Callable[[], Report]
     status: Callable[[], Awaitable[StatusView]]
-    console: ConsoleChannel | None
+    console: bool
 
 
 class Routes:
@@ -65,25 +63,30 @@ class Routes:
         """GET /v1/events."""
         query = request.query_params
         session, run_id = query.get("session") or None, query.get("run") or None
-        last_id = request.headers.get("last-event-id") or query.get("last_event_id") or None
+        sent = request.headers.get("last-event-id") or query.get("last_event_id")
+        last = read_position(sent) if sent else None
         key = resolve_session(session) if session else None
         if key is not None:
             caller(request).check_session(key)
         if run_id is not None:
             seen_by(caller(request), await self._served.api.turn(run_id))
-        if run_id is not None and last_id == first_and_last(run_id)[1]:
-            return Response(status_code=204)  # tells an EventSource that there is nothing to come back for
+            if last is not None and last == await self._served.reads.end_of(run_id):
+                return Response(status_code=204)  # tells an EventSource that there is nothing to come back for
         wanted = Filter(key, run_id, caller(request).sessions, caller(request) is not Caller.PERSON)
-        return EventStreamResponse(self._streams.chunks(wanted, read_id(last_id) if last_id else None))
+        return EventStreamResponse(self._streams.chunks(wanted, last))
 
-    async def console(self, request: Request) -> EventStreamResponse:
+    async def console(self, request: Request) -> Response:
         """GET /v1/console, on the Unix socket alone."""
         if caller(request) is not Caller.SOCKET:
             raise HTTPException(404)
-        if self._served.console is None:
+        if not self._served.console:
             raise HttpProblem(404, "console_disabled", "The console channel is not enabled.", "Set channels.console.")
-        served = self._served
-        return EventStreamResponse(console_stream.chunks(self._served.console, served.reads, served.bus, self._closing))
+        reads, query = self._served.reads, request.query_params
+        position = read_position(query.get("position", ""))
+        if position > await reads.last_event():  # of another store
+            position = 0
+        last = await reads.last_exchange(console_key(), position, read_position(query.get("shown", "")))
+        return answer(ConsoleView(position=position, last=last))
 
     async def later(self, request: Request) -> Response:
         """What a later version has: the name is taken."""
@@ -93,16 +96,16 @@ class Routes:
 def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
     """The application that both listeners serve. closing: begun when streams are to end."""
     routes = Routes(served, closing)
-    streams = [Route("/v1/events", routes.events), Route("/v1/console", routes.console)]
-    for stream in streams:
-        stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
+    stream = Route("/v1/events", routes.events)
+    stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
     app = Starlette(
         routes=[
             Route("/v1/agent", agent.submit, methods=["POST"]),
             Route("/v1/agent/{run_id}", agent.show, methods=["GET"]),
             Route("/v1/agent/{run_id}", agent.abort, methods=["DELETE"]),
             Route("/v1/agent/{run_id}/steer", agent.steer, methods=["POST"]),
-            *streams,
+            stream,
+            Route("/v1/console", routes.console, methods=["GET"]),
             Route("/v1/status", routes.status, methods=["GET"]),
             Route("/healthz", routes.healthz, methods=["GET"]),
             Route("/readyz", routes.readyz, methods=["GET"]),

@@ -4,14 +4,15 @@ The format is the HTML standard's (section "Server-sent events").
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from urllib.parse import quote, unquote
 
 from starlette.types import Receive, Scope, Send
 
 HELLO = b": hark\n\n"
 PING = b": ping\n\n"
+_POSITION = re.compile(r"[0-9]{1,18}")
 PING_SECONDS = 15.0
 """A comment at least so often, so that either side notices when the other is gone."""
 _HEADERS = [
@@ -21,15 +22,15 @@ _HEADERS = [
 ]
 
 
-def frame(event: str, data: str, event_id: str | None = None) -> bytes:
-    """One event. data: JSON on one line. event_id: of a kept event; what may not stand in a header is escaped."""
-    line = f"id: {quote(event_id, safe='/:')}\n" if event_id is not None else ""
+def frame(event: str, data: str, position: int | None = None) -> bytes:
+    """One event. data: JSON on one line. position: of a kept event."""
+    line = f"id: {position}\n" if position is not None else ""
     return f"{line}event: {event}\ndata: {data}\n\n".encode()
 
 
-def read_id(sent: str) -> str:
-    """The event's id from what a client sends back of it."""
-    return unquote(sent)
+def read_position(sent: str) -> int:
+    """The position that a client sends back; 0, before all events, when it is none."""
+    return int(sent) if _POSITION.fullmatch(sent) else 0
 
 
 class EventStreamResponse:

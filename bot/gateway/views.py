@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agent.message import Usage
-from bot.persistence.values import LostDelivery
+from bot.persistence.values import Exchange, LostDelivery
 
 OPEN = ("queued", "running", "waiting_approval")
 """States of a run that has not ended."""
@@ -31,6 +31,15 @@ class RunView:
     def ended(self) -> bool:
         """Nothing more comes of it."""
         return self.status not in OPEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleView:
+    """What a terminal begins with, `GET /v1/console`. position: of the last event it has shown. last: the last exchange
+    as far as it has been shown, None when there is none."""
+
+    position: int
+    last: Exchange | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from agent.events import AgentEnd, AgentStart, KeptEvent, RunRef
+from agent.events import RunRef
 from agent.message import Entry, Usage
 from agent.tools.base import Decision
 from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
@@ -97,8 +97,7 @@ class Turn:
     run: named by every write; its attempt is the epoch of the claim. messages: what the turn answers, oldest first,
     with what steered it. entries: user lines written by this claim: one per message, unless the turn is resumed, and
     steering texts that came before its next answer. step: answers of the model so far. ran: milliseconds of earlier
-    attempts. prompt and fingerprint: of the transcript, None before its first turn. start: the event of the turn's
-    beginning, and of its going on after it was parked; None when it is resumed otherwise. more: something else of the
+    attempts. prompt and fingerprint: of the transcript, None before its first turn. more: something else of the
     session is ready. decisions: about calls that it was parked on, by their ids.
     """
 
@@ -114,7 +113,6 @@ class Turn:
     entries: tuple[Entry, ...]
     prompt: str | None
     fingerprint: str | None
-    start: AgentStart | None
     more: bool
     decisions: Mapping[str, Decision] = field(default_factory=dict)
 
@@ -157,7 +155,7 @@ class PlanIn:
     """Into which conversation blocks are planned, and how the first begins.
 
     sending: the conversation is idle and its rate limit was passed, so the first may be sent as soon as it is stored.
-    In a conversation of kind `api` every block counts as sent: HTTP reads its text from the store.
+    In a conversation of kind `api` or `console` every block counts as sent: programs and terminals read the store.
     """
 
     conv_id: int
@@ -166,14 +164,11 @@ class PlanIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """What a stop did. running: a run was cut; dropped: how many messages waited.
-
-    events: what is to be told of the turns that ended, the end of each last.
-    """
+    """What a stop did. running: a run was cut; dropped: how many messages waited; turns: those that ended."""
 
     running: bool = False
     dropped: int = 0
-    events: tuple[KeptEvent, ...] = ()
+    turns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,20 +204,32 @@ class Salvage:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredEvent:
-    """A kept agent event. seq: order of storing; body: its JSON."""
+class KeptAt:
+    """That an agent event was kept, and where. seq: its position, which is never given to another one."""
 
     seq: int
-    event_id: str
+    session_key: str
+    run_id: str
+    ended: bool
+
+
+Ring = Callable[[Sequence[KeptAt]], None]
+"""Told of the events that a commit has kept, in order, before those who wrote them are answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """A kept agent event. seq: its position; body: its JSON."""
+
+    seq: int
     type: str
     body: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """The messages of a turn and what was delivered of its answer so far. event_key: of the first."""
+    """The messages of a turn and what was said to them."""
 
-    event_key: str
     question: str
     answer: str
 
@@ -258,9 +265,8 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True)
 class CommandKept:
-    """What a command did, and what is to be delivered. end: of the command's own turn, where HTTP asked for one."""
+    """What a command did, and what is to be delivered."""
 
     stopped: Stopped
     conv_id: int
     deliveries: tuple[Delivery, ...]
-    end: AgentEnd | None = None

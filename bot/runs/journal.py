@@ -1,6 +1,6 @@
 """What one run writes down and tells, from claim to end: the durable side of it, and blocks on their way to the outbox.
 
-A write that has begun is always followed through (told, delivered), even when the run is cancelled meanwhile:
+A write that has begun is always followed through (delivered), even when the run is cancelled meanwhile:
 otherwise a block could stand in the ledger with nobody sending it.
 """
 
@@ -12,9 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 from agent.errors import RunLost
 from agent.events import (
     AgentEnd,
-    KeptEvent,
     MessageEnd,
-    MessageStart,
     MessageUpdate,
     Notice,
     Outcome,
@@ -87,18 +85,13 @@ class RunJournal:
         self._is_owner = dependencies.is_owner
         self._replies = replies
         self.typing = typing
-        self._early: list[KeptEvent] = []
 
-    def tell(self, event: Notice | ToolExecutionUpdate) -> None:
-        if isinstance(event, Notice):
-            self._early.append(event)
+    def tell(self, event: ToolExecutionUpdate) -> None:
         self._bus.publish(event)
 
-    def begin(self, event: MessageStart, after: str) -> None:
+    def begin(self, step: int, after: str) -> None:
         self.answering = True
-        self._replies.begin(event.step, after)
-        self._early.append(event)
-        self._bus.publish(event)
+        self._replies.begin(step, after)
 
     async def update(self, event: MessageUpdate) -> None:
         blocks = self._replies.feed(event.delta) if event.part == "text" else ()
@@ -130,14 +123,13 @@ class RunJournal:
                 blocks=blocks,
                 usage=usage,
                 context_start=context_start,
-                events=(*self._take_early(), ended),
+                events=(ended,),
                 outcome=outcome,
             )
             self.blocks += len(blocks)
             if kept.end is not None:
                 self.typing.stop()
             self._outbox.send(deliveries)
-        self._publish([ended] if kept.end is None else [ended, kept.end])
         return kept
 
     @_followed_through
@@ -147,8 +139,7 @@ class RunJournal:
     @_followed_through
     async def start_calls(self, starts: Sequence[ToolExecutionStart]) -> None:
         calls = [start.call_id for start in starts]
-        await self._turns.start_calls(self.turn.run, calls, (*self._take_early(), *starts))
-        self._publish(starts)
+        await self._turns.start_calls(self.turn.run, calls, starts)
 
     @_followed_through
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
@@ -160,12 +151,11 @@ class RunJournal:
         blocks = self._sentence(f"ask:{approval_id}", ask.words) if ask.words else ()
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             deliveries, end = await self._approvals.park(
-                self.turn.run, call_id, approval_id, ask, where=where, blocks=blocks, events=self._take_early()
+                self.turn.run, call_id, approval_id, ask, where=where, blocks=blocks
             )
             self.blocks += len(blocks)
             self.typing.stop()
             self._outbox.send(deliveries)
-        self._publish([end])
         return end
 
     async def deliver(self, call_id: str, number: int, text: str) -> str:
@@ -180,17 +170,12 @@ class RunJournal:
     async def results(
         self, results: Sequence[CallResult], ends: Sequence[ToolExecutionEnd], *, batch_done: bool
     ) -> tuple[Entry, ...]:
-        events = (*self._take_early(), *ends)
-        lines = await self._turns.results(self.turn.run, results, batch_done=batch_done, events=events)
-        self._publish(ends)
-        return lines
+        return await self._turns.results(self.turn.run, results, batch_done=batch_done, events=ends)
 
     @_followed_through
-    async def cut(self) -> Cut:
+    async def cut(self, notice: Callable[[Cut], Notice]) -> Cut:
         self.answering = False
-        cut = await self._turns.cut(self.turn.run, self._take_early())
-        self._publish(cut.events)
-        return cut
+        return await self._turns.cut(self.turn.run, lambda cut: (notice(cut),))
 
     @_followed_through
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
@@ -199,19 +184,17 @@ class RunJournal:
         cause = error_message if to_owner and outcome is Outcome.FAILED else None
         blocks = self._notice("error", wording.failure(error_kind, cause))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
-            deliveries, closed, end = await self._turns.finish(
+            deliveries, end = await self._turns.finish(
                 self.turn.run,
                 outcome,
                 error_kind=error_kind,
                 error_message=error_message,
                 where=where,
                 blocks=blocks,
-                events=self._take_early(),
             )
             self.blocks += len(blocks)
             self.typing.stop()
             self._outbox.send(deliveries)
-        self._publish((*closed, end))
         return end
 
     @_followed_through
@@ -226,13 +209,3 @@ class RunJournal:
 
     def _sentence(self, source: str, text: str) -> Sequence[Planned]:
         return self._outbox.notice(source, text, self.turn.place.channel)
-
-    def _publish(self, events: Sequence[KeptEvent]) -> None:
-        for event in events:
-            self._bus.publish(event)
-
-    def _take_early(self) -> tuple[KeptEvent, ...]:
-        """Events that were told before they were stored: they go with the next write."""
-        events = tuple(self._early)
-        self._early.clear()
-        return events

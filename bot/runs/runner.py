@@ -29,7 +29,6 @@ class TurnRunner:
         self._dependencies = dependencies
         self._store = dependencies.store
         self._clock = dependencies.clock
-        self._bus = dependencies.bus
         self._specs = specs
         self.contexts = Contexts(self._store)
 
@@ -73,8 +72,6 @@ class TurnRunner:
     async def _execute(self, journal: RunJournal) -> bool:
         turn = journal.turn
         try:
-            if turn.start is not None:
-                self._bus.publish(turn.start)
             context = await self.contexts.take(turn)
             async with self._specs.of(turn) as spec:
                 runner = Runner(spec, context, journal)
@@ -112,5 +109,4 @@ class TurnRunner:
 
     async def _release(self, turn: Turn, until: int | None = None) -> None:
         """until: when the run ceased to work, if that is not now."""
-        for event in await self._store.turns.release(turn.run, until):
-            self._bus.publish(event)
+        await self._store.turns.release(turn.run, until)

@@ -8,7 +8,7 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
+from agent.events import AgentEnd, Outcome, RunRef
 from agent.tools.base import Ask, Decision, Verdict
 from bot.persistence.values import PlanIn
 from bot.store import rows
@@ -31,7 +31,6 @@ class Approvals(Subject):
         *,
         where: PlanIn,
         blocks: Sequence[Planned],
-        events: Sequence[KeptEvent],
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
         """A run ends at a call about which a person must decide. blocks: what people are told of it.
 
@@ -39,7 +38,6 @@ class Approvals(Subject):
         """
         now = self._now()
         rows.check_epoch(db, run)
-        rows.keep_events(db, events)
         db.execute("UPDATE tool_call SET state='waiting' WHERE turn_id=? AND call_id=?", (run.turn_id, call_id))
         db.execute(
             "INSERT INTO approval (approval_id, turn_id, call_id, digest, approvers, asked_at, expires_at, state,"

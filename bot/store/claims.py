@@ -19,6 +19,7 @@ from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.subject import Subject, transaction
 from bot.store.writer import Writer
 from channels.message import InboundMessage
+from channels.session_key import console_key
 
 Compose = Callable[[InboundMessage, int], Message]
 """Makes the user message of a transcript from what was accepted, and when."""
@@ -119,7 +120,10 @@ class Claims(Subject):
             " RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran, outcome",
             (now, turn_id),
         ).fetchone()
-        if _before_an_answer(db, turn_id, transcript_id):
+        asked = db.execute(
+            "SELECT 1 FROM tool_call WHERE turn_id=? AND state IN ('asked','waiting') LIMIT 1", (turn_id,)
+        ).fetchone()
+        if asked is None and not _goes_on(db, transcript_id):
             steering = _unseen(db, turn_id)
             messages += [message for _, message, _ in steering]
             entries += self._show(db, steering, turn_id, transcript_id)
@@ -127,12 +131,14 @@ class Claims(Subject):
             "SELECT prompt, fingerprint FROM transcript WHERE transcript_id=?", (transcript_id,)
         ).fetchone()
         run = rows.run_ref(turn_id, session_key, epoch)
-        start = None
         if outcome is not None:  # it was parked
             db.execute("UPDATE turn SET outcome=NULL WHERE turn_id=?", (turn_id,))
         if epoch == 1 or outcome is not None:
-            start = AgentStart(run=run, at=now, model=model)
-            rows.keep_events(db, (start,))
+            shown = epoch == 1 and session_key == console_key()  # every terminal shows what was typed
+            words = "\n\n".join(message.text for message in messages) if shown else ""
+            rows.keep_events(db, (AgentStart(run=run, at=now, model=model, message=words),))
+        if asked is None:
+            rows.begin_answer(db, run, step + 1, now)
         more = db.execute(
             f"SELECT 1 FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ready_at <= ? LIMIT 1",
             (session_key, ready),
@@ -150,7 +156,6 @@ class Claims(Subject):
             entries=entries,
             prompt=prompt,
             fingerprint=fingerprint,
-            start=start,
             more=more is not None,
             decisions=approvals.decisions(db, turn_id) if epoch > 1 else {},
         )
@@ -213,12 +218,9 @@ def _end_unreadable(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     rows.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
 
 
-def _before_an_answer(db: sqlite3.Connection, turn_id: str, transcript_id: str) -> bool:
-    """Whether a new answer comes next, and not the rest of a cut one or calls that were asked for."""
-    asked = db.execute(
-        "SELECT 1 FROM tool_call WHERE turn_id=? AND state IN ('asked','waiting') LIMIT 1", (turn_id,)
-    ).fetchone()
+def _goes_on(db: sqlite3.Connection, transcript_id: str) -> bool:
+    """Whether the next answer is the rest of a cut one."""
     (last,) = db.execute(
         "SELECT kind FROM entry WHERE transcript_id=? ORDER BY seq DESC LIMIT 1", (transcript_id,)
     ).fetchone()
-    return asked is None and last in ("user", "tool_result")
+    return last not in ("user", "tool_result")

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from agent.events import KeptEvent, Outcome
+from agent.events import Outcome
 from agent.message import Message, Text
 from bot.persistence.values import CommandKept, PlanIn, Stopped
 from bot.store import repair, rows
@@ -49,10 +49,12 @@ class Commands(Subject):
         return self._carry_out(db, seq, effect, reply)
 
     @transaction
-    def abort(self, db: sqlite3.Connection, turn_id: str) -> tuple[KeptEvent, ...]:
-        """End one turn, queued or running; returns its last events, none when it has ended already or is not known."""
+    def abort(self, db: sqlite3.Connection, turn_id: str) -> bool:
+        """End one turn, queued or running; False when it has ended already or is not known."""
         found = db.execute(f"SELECT 1 FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)).fetchone()
-        return _stop_turn(db, turn_id, self._now(), "abort") if found else ()
+        if found:
+            _stop_turn(db, turn_id, self._now(), "abort")
+        return found is not None
 
     def _carry_out(
         self, db: sqlite3.Connection, seq: int, effect: Callable[[int], Stopped], reply: Reply
@@ -64,8 +66,9 @@ class Commands(Subject):
         stopped = effect(now)
         deliveries = rows.plan(db, PlanIn(conv_id), reply(stopped), turn_id, now)
         db.execute("UPDATE inbox SET state='done' WHERE seq=?", (seq,))
-        end = rows.end_turn(db, turn_id, Outcome.COMPLETED, now) if turn_id is not None else None
-        return CommandKept(stopped, conv_id, deliveries, end)
+        if turn_id is not None:
+            rows.end_turn(db, turn_id, Outcome.COMPLETED, now)
+        return CommandKept(stopped, conv_id, deliveries)
 
 
 def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: str) -> Stopped:
@@ -82,13 +85,14 @@ def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reaso
         (session_key, before),
     ).fetchall()
     made = [turn_id for (turn_id,) in waiting if turn_id is not None]  # at acceptance, for HTTP
-    ended = (*(turn_id for turn_id, _ in begun), *made)
-    events = tuple(event for turn_id in ended for event in _stop_turn(db, turn_id, now, reason))
+    turns = (*(turn_id for turn_id, _ in begun), *made)
+    for turn_id in turns:
+        _stop_turn(db, turn_id, now, reason)
     dropped = len(waiting) + sum(steering for _, steering in begun)
-    return Stopped(running=bool(begun), dropped=dropped, events=events)
+    return Stopped(running=bool(begun), dropped=dropped, turns=turns)
 
 
-def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> tuple[KeptEvent, ...]:
+def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> None:
     """End a turn as stopped: what is planned and not begun is not said any more, what was said is kept."""
     transcript_id, step, epoch = db.execute(
         "SELECT transcript_id, step, epoch FROM turn WHERE turn_id=?", (turn_id,)
@@ -98,8 +102,7 @@ def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> t
         "UPDATE inbox SET state='dropped', reason=? WHERE turn_id=? AND state IN ('waiting','steering')",
         (reason, turn_id),
     )
-    closed: tuple[KeptEvent, ...] = ()
     if epoch:
-        closed = repair.close_run(db, turn_id, transcript_id, step, now)
+        repair.close_run(db, turn_id, transcript_id, step, now)
         rows.append_entry(db, transcript_id, "note", Message("user", (Text(STOP_NOTE),)), turn_id, step)
-    return (*closed, rows.end_turn(db, turn_id, Outcome.ABORTED, now))
+    rows.end_turn(db, turn_id, Outcome.ABORTED, now)

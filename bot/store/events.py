@@ -1,57 +1,57 @@
-"""Agent events that were kept, in the order of storing."""
+"""Agent events that were kept, by their positions: in the order of storing."""
 
 import sqlite3
 from collections.abc import Sequence
 
 from agent.events import first_and_last
 from bot.persistence.values import StoredEvent
+from bot.store import rows
+from bot.store.indexes import HELD_TURN
 from bot.store.subject import Subject, query
 
-_EVENTS = "SELECT seq, event_id, json_extract(body, '$.type'), body FROM event"
+_EVENTS = "SELECT seq, json_extract(body, '$.type'), body FROM event"
 
 
 class Events(Subject):
-    """Reads events by position or id."""
+    """Reads events by position."""
 
     @query
     def events_after(
         self,
         db: sqlite3.Connection,
         seq: int,
+        upto: int,
         session_key: str | None,
         run_id: str | None,
         limit: int,
         sessions: str = "",
     ) -> Sequence[StoredEvent]:
-        """Kept events after a position, oldest first; of sessions whose keys begin with `sessions`."""
+        """Kept events after a position up to another, oldest first; of sessions whose keys begin with `sessions`."""
         found = db.execute(
-            f"{_EVENTS} WHERE seq > ?1 AND json_valid(body) AND (?2 IS NULL OR session_key = ?2)"
-            " AND (?3 IS NULL OR turn_id = ?3) AND instr(session_key, ?5) = 1 ORDER BY seq LIMIT ?4",
-            (seq, session_key, run_id, limit, sessions),
+            f"{_EVENTS} WHERE seq > ?1 AND seq <= ?2 AND json_valid(body) AND (?3 IS NULL OR session_key = ?3)"
+            " AND (?4 IS NULL OR turn_id = ?4) AND instr(session_key, ?5) = 1 ORDER BY seq LIMIT ?6",
+            (seq, upto, session_key, run_id, sessions, limit),
         ).fetchall()
         return [StoredEvent(*row) for row in found]
 
     @query
-    def events(self, db: sqlite3.Connection, event_ids: Sequence[str]) -> Sequence[StoredEvent]:
-        """Those of these kept events that are stored, in any order."""
-        some = ",".join("?" * len(event_ids))
-        found = db.execute(f"{_EVENTS} WHERE event_id IN ({some})", event_ids).fetchall()
-        return [StoredEvent(*row) for row in found]
-
-    @query
-    def before_step(self, db: sqlite3.Connection, run_id: str, step: int) -> int | None:
-        """Where a run's last kept event before a step stands; None when none is kept."""
-        return db.execute(  # type: ignore[no-any-return]
-            "SELECT max(seq) FROM event WHERE event_id >= ?1 || '/' AND event_id < ?1 || '0'"  # '0' follows '/'
-            " AND (event_id = ?1 || '/start' OR json_extract(body, '$.step') < ?2)",
-            (run_id, step),
-        ).fetchone()[0]
-
-    @query
-    def event_position(self, db: sqlite3.Connection, event_id: str) -> int | None:
-        """Where a kept event stands; None when it is not known (any more)."""
-        found = db.execute("SELECT seq FROM event WHERE event_id=?", (event_id,)).fetchone()
-        return int(found[0]) if found else None
+    def under_way(
+        self, db: sqlite3.Connection, session_key: str | None, sessions: str
+    ) -> tuple[int, Sequence[StoredEvent]]:
+        """The position of the newest kept event, and the beginnings of the answers that are being written at it."""
+        db.execute("BEGIN")  # both of one moment
+        try:
+            found = db.execute(
+                f"{_EVENTS} WHERE seq IN (SELECT (SELECT max(seq) FROM event"  # '0' follows '/'
+                "   WHERE event_id >= turn.turn_id || '/' AND event_id < turn.turn_id || '0') FROM turn"
+                f"  WHERE {HELD_TURN} AND state='running')"
+                " AND iif(json_valid(body), json_extract(body, '$.type')='message_start', 0)"
+                " AND (?1 IS NULL OR session_key = ?1) AND instr(session_key, ?2) = 1 ORDER BY seq",
+                (session_key, sessions),
+            ).fetchall()
+            return rows.newest_event(db), [StoredEvent(*row) for row in found]
+        finally:
+            db.execute("COMMIT")
 
     @query
     def first_event(self, db: sqlite3.Connection, run_id: str) -> int | None:
@@ -61,6 +61,12 @@ class Events(Subject):
         return db.execute("SELECT min(seq) FROM event WHERE event_id IN (?,?)", ids).fetchone()[0]  # type: ignore[no-any-return]
 
     @query
+    def end_of(self, db: sqlite3.Connection, run_id: str) -> int | None:
+        """Where the end of a run stands; None when it is not kept (yet, or any more)."""
+        found = db.execute("SELECT seq FROM event WHERE event_id=?", (first_and_last(run_id)[1],)).fetchone()
+        return int(found[0]) if found else None
+
+    @query
     def last_event(self, db: sqlite3.Connection) -> int:
         """The position of the newest kept event, 0 when there is none."""
-        return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
+        return rows.newest_event(db)

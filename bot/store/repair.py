@@ -7,7 +7,7 @@ stored as the assistant's words, marked cut; a call that was running has an unkn
 import sqlite3
 
 from agent.cut import CUT_NOTE, INTERRUPTED, NOT_EXECUTED
-from agent.events import KeptEvent, MessageEnd, MessageStart, RunRef, ToolExecutionEnd, answer_starts
+from agent.events import MessageEnd, RunRef, ToolExecutionEnd
 from agent.journal import Cut
 from agent.message import Message, Text, ToolResult, Usage
 from bot.store import approvals, rows, tool_messages
@@ -26,23 +26,23 @@ def close_cut_answer(
     if not count:
         return Cut(step=step)
     db.execute("UPDATE turn SET step=step+1 WHERE turn_id=?", (turn_id,))
-    events = (_end_answer(db, turn_id, step + 1, said, now),)
+    run = _run(db, turn_id)
+    end = MessageEnd(run=run, at=now, step=step + 1, text=said, calls=(), stop_reason="other", usage=Usage(), cut=True)
+    rows.keep_events(db, [end])
     if not said.strip():
-        return Cut(step=step + 1, events=events)
+        return Cut(step=step + 1)
     words = Message("assistant", (Text(said),))
     cut = rows.append_entry(db, transcript_id, "assistant_cut", words, turn_id, step + 1)
     if not go_on:
-        return Cut(step=step + 1, entries=(cut,), events=events)
+        return Cut(step=step + 1, entries=(cut,))
     note = rows.append_entry(db, transcript_id, "note", Message("user", (Text(CUT_NOTE),)), turn_id, step + 1)
-    return Cut(step=step + 1, entries=(cut, note), events=events)
+    return Cut(step=step + 1, entries=(cut, note))
 
 
-def close_calls(
-    db: sqlite3.Connection, turn_id: str, transcript_id: str, now: int, *, asked: bool
-) -> tuple[KeptEvent, ...]:
+def close_calls(db: sqlite3.Connection, turn_id: str, transcript_id: str, now: int, *, asked: bool) -> None:
     """Give every running call the result "outcome unknown"; with `asked`, those not begun "not executed".
 
-    One that sent messages is told what became of each instead. Returns the ends of the running ones, stored.
+    One that sent messages is told what became of each instead.
     """
     states = ("running", "asked", "waiting") if asked else ("running",)
     found = db.execute(
@@ -64,7 +64,6 @@ def close_calls(
                 ToolExecutionEnd(run=run, at=now, step=step, call_id=call_id, name=name, state="cut", text=text)
             )
     rows.keep_events(db, ends)
-    return tuple(ends)
 
 
 def release_messages(db: sqlite3.Connection, turn_id: str) -> None:
@@ -72,40 +71,22 @@ def release_messages(db: sqlite3.Connection, turn_id: str) -> None:
     db.execute("UPDATE inbox SET state='waiting', turn_id=NULL WHERE turn_id=? AND state='steering'", (turn_id,))
 
 
-def close_run(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int) -> tuple[KeptEvent, ...]:
-    """Everything of the above for a run that ends for good. Returns the events that were stored."""
-    answer = close_cut_answer(db, turn_id, transcript_id, step, now, go_on=False)
-    ends = close_calls(db, turn_id, transcript_id, now, asked=True)
+def close_run(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int) -> None:
+    """Everything of the above for a run that ends for good."""
+    close_cut_answer(db, turn_id, transcript_id, step, now, go_on=False)
+    close_calls(db, turn_id, transcript_id, now, asked=True)
     approvals.give_up(db, turn_id, now)
     release_messages(db, turn_id)
-    return (*answer.events, *ends)
 
 
-def requeue(
-    db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int, until: int
-) -> tuple[KeptEvent, ...]:
+def requeue(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int, until: int) -> None:
     """The same for a run that goes on in another attempt: what was not begun stays open, the turn is queued.
 
     until: when the attempt ceased to work.
     """
-    answer = close_cut_answer(db, turn_id, transcript_id, step, now, go_on=True)
-    ends = close_calls(db, turn_id, transcript_id, now, asked=False)
+    close_cut_answer(db, turn_id, transcript_id, step, now, go_on=True)
+    close_calls(db, turn_id, transcript_id, now, asked=False)
     db.execute(f"UPDATE turn SET state='queued', {rows.STOP_CLOCK} WHERE turn_id=?", (until, turn_id))
-    return (*answer.events, *ends)
-
-
-def _end_answer(db: sqlite3.Connection, turn_id: str, step: int, said: str, now: int) -> MessageEnd:
-    """Keep the end of a cut answer, behind its start: that was told, but perhaps not stored yet."""
-    run = _run(db, turn_id)
-    begun = db.execute(
-        "SELECT 1 FROM event WHERE event_id >= ? AND event_id < ? AND json_extract(body, '$.type')='message_start'",
-        answer_starts(turn_id, step),
-    ).fetchone()
-    if not begun:
-        rows.keep_events(db, [MessageStart(run=run, at=now, step=step)])
-    end = MessageEnd(run=run, at=now, step=step, text=said, calls=(), stop_reason="other", usage=Usage(), cut=True)
-    rows.keep_events(db, [end])
-    return end
 
 
 def _run(db: sqlite3.Connection, turn_id: str) -> RunRef:

@@ -4,15 +4,16 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
+from agent.events import SAID, AgentEnd, KeptEvent, MessageStart, Notice, Outcome, RunRef
 from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import OwnerNotice, PlanIn, TurnState
+from bot.persistence.values import KeptAt, OwnerNotice, PlanIn, TurnState
 from bot.store import codec
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
 from channels.outgoing import Action, Delivery, DeliveryState, Planned
+from channels.session_key import console_key
 
 DELIVERY_COLUMNS = (
     "delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons,"
@@ -120,7 +121,7 @@ def plan(
     """
     kind, moved_to = db.execute("SELECT kind, moved_to FROM conversation WHERE conv_id=?", (where.conv_id,)).fetchone()
     conv_id = moved_to or where.conv_id
-    begin = "sent" if kind == ChatKind.API else "planned"
+    begin = "sent" if kind in (ChatKind.API, ChatKind.CONSOLE) else "planned"
     if where.sending and begin == "planned" and moved_to is None:
         older = f"SELECT 1 FROM delivery WHERE conv_id=? AND {OPEN_DELIVERY} LIMIT 1"
         begin = "planned" if db.execute(older, (conv_id,)).fetchone() else "sending"
@@ -139,9 +140,23 @@ def plan(
         ).fetchone()
         if inserted:
             made.append(delivery(db, inserted))
+            if kind == ChatKind.CONSOLE and block.step is None:
+                _tell(db, turn_id, block, now)
         if begin == "sending":
             begin = "planned"
     return tuple(made)
+
+
+def _tell(db: sqlite3.Connection, turn_id: str | None, block: Planned, now: int) -> None:
+    """Keep what the service itself says in the terminal: an event of its turn, or of nothing but the sentence."""
+    found = db.execute("SELECT session_key, epoch FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
+    run = run_ref(turn_id or block.source, *(found or (console_key(), 1)))
+    keep_events(db, [Notice(run=run, at=now, id=said_id(run.turn_id, block.source), kind=SAID, detail=block.body)])
+
+
+def said_id(turn_id: str, source: str) -> str:
+    """The id of the event that holds a sentence of the service."""
+    return f"{turn_id}/said/{source}"
 
 
 def delivery(db: sqlite3.Connection, row: tuple[Any, ...]) -> Delivery:
@@ -222,12 +237,35 @@ def set_value(db: sqlite3.Connection, scope: str, key: str, value: str) -> None:
     )
 
 
-def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> None:
-    """Store agent events; one that is there already (a step done anew after a crash) stays as it was."""
-    db.executemany(
+def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> int:
+    """Store agent events; one that is there already (a step done anew after a crash) stays as it was.
+
+    Returns how many were not there.
+    """
+    return db.executemany(
         "INSERT OR IGNORE INTO event (event_id, turn_id, session_key, at, body) VALUES (?,?,?,?,?)",
         [(e.id, e.run.turn_id, e.run.session_key, e.at, codec.dump_event(e)) for e in events],
-    )
+    ).rowcount
+
+
+def begin_answer(db: sqlite3.Connection, run: RunRef, step: int, now: int) -> None:
+    """Keep that the model is asked for an answer, with what comes before it; another try has an id of its own."""
+    tries = 1
+    while not keep_events(db, [MessageStart(run=run, at=now, step=step, tries=tries)]):
+        tries += 1
+
+
+def newest_event(db: sqlite3.Connection) -> int:
+    """The position of the newest kept event, 0 when there is none."""
+    return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
+
+
+def kept_after(db: sqlite3.Connection, seq: int) -> list[KeptAt]:
+    """Which events stand behind a position."""
+    found = db.execute(
+        "SELECT seq, session_key, turn_id, event_id = turn_id || '/end' FROM event WHERE seq > ? ORDER BY seq", (seq,)
+    ).fetchall()
+    return [KeptAt(seq, session_key, run_id, bool(ended)) for seq, session_key, run_id, ended in found]
 
 
 def end_turn(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Salvage
+from bot.persistence.values import Ring, Salvage
 from bot.store import rows
 from bot.store.approvals import Approvals
 from bot.store.claims import Compose
@@ -26,15 +26,17 @@ from bot.store.writer import CommitProbe, Writer
 class Store:
     """One method of its parts is one transaction; a returned call is on disk."""
 
-    def __init__(self, directory: Path, clock: Clock, compose: Compose, probe: CommitProbe | None = None) -> None:
-        """Take a state directory. compose: makes a transcript's user message of an accepted one.
+    def __init__(
+        self, directory: Path, clock: Clock, compose: Compose, ring: Ring, probe: CommitProbe | None = None
+    ) -> None:
+        """Take a state directory. compose: makes a transcript's user message of an accepted one. ring: see `Writer`.
 
         Raises StateLocked or OSError. Everything but `open` and `close` is unavailable until it is open.
         """
         self._directory = directory
         self.database = Database(directory)
         self._ended_well = take_mark(directory)
-        self.writer = Writer(self.database, probe)
+        self.writer = Writer(self.database, ring, probe)
         self._clock = clock
         self.salvage: Salvage | None = None
         """What the start-up check found and recovered, if anything."""

@@ -5,7 +5,7 @@ are those of durability.md parts 2 to 4.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
 from agent.journal import CallResult, Cut, Kept
@@ -78,13 +78,15 @@ class Turns(Claims):
             "UPDATE transcript SET context_start=? WHERE transcript_id=? AND context_start<>?",
             (context_start, transcript_id, context_start),
         )
-        deliveries = rows.plan(db, where, blocks, run.turn_id, now)
         rows.keep_events(db, events)
-        if message.tool_calls or note is not None:
+        deliveries = rows.plan(db, where, blocks, run.turn_id, now)
+        if message.tool_calls:
             return Kept(tuple(entries), None), deliveries
-        steering = self._take_steering(db, run.turn_id, transcript_id)
-        if steering:
-            return Kept((*entries, *steering), None), deliveries
+        if note is None:
+            entries.extend(steering := self._take_steering(db, run.turn_id, transcript_id))
+        if note is not None or steering:
+            rows.begin_answer(db, run, step + 1, now)
+            return Kept(tuple(entries), None), deliveries
         return Kept(tuple(entries), rows.end_turn(db, run.turn_id, outcome, now)), deliveries
 
     @transaction
@@ -135,6 +137,7 @@ class Turns(Claims):
 
         Returns the lines written.
         """
+        now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         lines = []
         for call in results:
@@ -148,18 +151,21 @@ class Turns(Claims):
         rows.keep_events(db, events)
         if batch_done:
             lines.extend(self._take_steering(db, run.turn_id, transcript_id))
+            rows.begin_answer(db, run, step + 1, now)
         return tuple(lines)
 
     @transaction
-    def cut(self, db: sqlite3.Connection, run: RunRef, events: Sequence[KeptEvent]) -> Cut:
+    def cut(self, db: sqlite3.Connection, run: RunRef, tell: Callable[[Cut], Sequence[KeptEvent]]) -> Cut:
         """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
 
-        Nothing is written when nothing had been planned.
+        Nothing of it is kept when nothing had been planned. tell: makes events of what was kept. Another try begins.
         """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
-        rows.keep_events(db, events)
-        return repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
+        cut = repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
+        rows.keep_events(db, tell(cut))
+        rows.begin_answer(db, run, cut.step + 1, now)
+        return cut
 
     @transaction
     def finish(
@@ -172,32 +178,30 @@ class Turns(Claims):
         error_message: str | None,
         where: PlanIn,
         blocks: Sequence[Planned],
-        events: Sequence[KeptEvent],
-    ) -> tuple[tuple[Delivery, ...], tuple[KeptEvent, ...], AgentEnd]:
+    ) -> tuple[tuple[Delivery, ...], AgentEnd]:
         """T7 for a run that did not end with an answer: repair, one plain sentence (blocks), the end.
 
-        Returns what is to be delivered, the events of the repair, and the end.
+        Returns what is to be delivered, and the end.
         """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
-        rows.keep_events(db, events)
-        closed = repair.close_run(db, run.turn_id, transcript_id, step, now)
+        repair.close_run(db, run.turn_id, transcript_id, step, now)
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
-        return deliveries, closed, rows.end_turn(db, run.turn_id, outcome, now, error_kind, error_message)
+        return deliveries, rows.end_turn(db, run.turn_id, outcome, now, error_kind, error_message)
 
     @transaction
-    def release(self, db: sqlite3.Connection, run: RunRef, until: int | None = None) -> tuple[KeptEvent, ...]:
+    def release(self, db: sqlite3.Connection, run: RunRef, until: int | None = None) -> None:
         """Give a turn back to the queue without counting a crash (drain, or a store that could not write).
 
         until: when the run ceased to work, in milliseconds; now, if nothing is said. A turn that is not the
-        run's any more (stopped) stays as it is. Returns the events of the repair.
+        run's any more (stopped) stays as it is.
         """
         now = self._now()
         try:
             transcript_id, step = rows.check_epoch(db, run)
         except StaleRun:
-            return ()
-        return repair.requeue(db, run.turn_id, transcript_id, step, now, now if until is None else until)
+            return
+        repair.requeue(db, run.turn_id, transcript_id, step, now, now if until is None else until)
 
 
 def _ask(db: sqlite3.Connection, turn_id: str, step: int, calls: Sequence[ToolCall]) -> None:

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from agent.events import answer_end
 from bot.persistence.values import Exchange, LostDelivery, Totals, TurnState, TurnView
 from bot.store import codec, rows
 from bot.store.indexes import CUT_ANSWER, FAILED_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, WAITING
@@ -61,19 +62,19 @@ class Views(Subject):
         ).fetchone()
 
     @query
-    def exchange(self, db: sqlite3.Connection, turn_id: str) -> Exchange | None:
-        """What a turn answers, and what was delivered of that so far; None when it is not kept any more."""
-        return _exchange(db, turn_id)
+    def last_exchange(self, db: sqlite3.Connection, session_key: str, upto: int, shown: int) -> Exchange | None:
+        """The newest exchange in a session's present transcript of which a reader of events has seen something.
 
-    @query
-    def last_exchange(self, db: sqlite3.Connection, session_key: str) -> Exchange | None:
-        """The newest exchange in a session's present transcript, None when there is none."""
+        upto: the position that it has read up to; shown: so many characters of the answer under way there it has seen.
+        """
         found = db.execute(
             "SELECT turn_id FROM entry WHERE kind='user'"
-            " AND transcript_id=(SELECT transcript_id FROM session WHERE session_key=?) ORDER BY seq DESC LIMIT 1",
-            (session_key,),
+            " AND transcript_id=(SELECT transcript_id FROM session WHERE session_key=?)"
+            " AND NOT EXISTS (SELECT 1 FROM event WHERE event_id = entry.turn_id || '/start' AND event.seq > ?)"
+            " ORDER BY seq DESC LIMIT 1",
+            (session_key, upto),
         ).fetchone()
-        return _exchange(db, found[0]) if found else None
+        return _exchange(db, found[0], upto, shown) if found else None
 
     @query
     def totals(self, db: sqlite3.Connection) -> Totals:
@@ -107,21 +108,30 @@ def _count(db: sqlite3.Connection) -> Totals:
     )
 
 
-def _exchange(db: sqlite3.Connection, turn_id: str) -> Exchange | None:
+def _exchange(db: sqlite3.Connection, turn_id: str, upto: int, shown: int) -> Exchange | None:
     asked = db.execute(
         "SELECT payload, seq FROM inbox WHERE turn_id=? AND state IN ('taken','done') ORDER BY seq", (turn_id,)
     ).fetchall()
     messages = [message for row in asked if (message := codec.read_inbound(*row)) is not None]
     if not messages:
         return None
-    pieces = db.execute(
-        "SELECT step, said FROM delivery WHERE turn_id=? AND state='sent' ORDER BY delivery_id", (turn_id,)
+    (is_open,) = db.execute(f"SELECT {OPEN_TURN} FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
+    found = db.execute(
+        "SELECT step, said, source FROM delivery WHERE turn_id=? AND state='sent' ORDER BY delivery_id", (turn_id,)
     ).fetchall()
-    return Exchange(
-        event_key=messages[0].event_key,
-        question="\n\n".join(message.text for message in messages),
-        answer=_said(pieces, _cut_steps(db, turn_id)),
-    )
+    pieces = []
+    under_way = None
+    for step, said, source in found:
+        end = rows.said_id(turn_id, source) if step is None else answer_end(turn_id, step)
+        at = db.execute("SELECT seq FROM event WHERE event_id=?", (end,)).fetchone()
+        if at[0] <= upto if at else step is None or not is_open:  # one that is not kept any more has been seen
+            pieces.append((step, said))
+        elif step is not None and under_way in (None, step):
+            under_way = step
+            pieces.append((step, said[:shown]))
+            shown -= min(shown, len(said))
+    question = "\n\n".join(message.text for message in messages)
+    return Exchange(question=question, answer=_said(pieces, _cut_steps(db, turn_id)))
 
 
 def _cut_steps(db: sqlite3.Connection, turn_id: str) -> set[int]:

@@ -2,7 +2,8 @@
 
 The writer takes all units that wait, runs them in one transaction (a savepoint each) in one call of the database's
 thread, commits, and only then wakes their callers: a result means that it is on disk. A unit that raises is undone
-alone; a commit that fails undoes all and is reported to all as StoreUnavailable.
+alone; a commit that fails undoes all and is reported to all as StoreUnavailable. Whoever reads events is rung before
+the callers are answered.
 """
 
 import asyncio
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import KeptAt, Ring
+from bot.store import rows
 from bot.store.database import Database
 from bot.store.sqlite_errors import is_about_file
 
@@ -30,12 +33,14 @@ class _Unit(Generic[T]):
 class Writer:
     """The only way to change the database.
 
+    ring: called on the loop after each commit that kept events.
     probe: called in the database's thread directly before and after each commit; what it raises ends the writer for
     good, as the death of the process would (for crash tests and measurements).
     """
 
-    def __init__(self, database: Database, probe: CommitProbe | None = None) -> None:
+    def __init__(self, database: Database, ring: Ring, probe: CommitProbe | None = None) -> None:
         self._database = database
+        self._ring = ring
         self._probe = probe
         self._units: list[_Unit[Any]] = []
         self._wake = asyncio.Event()
@@ -79,7 +84,7 @@ class Writer:
 
     async def _commit(self, units: list[_Unit[Any]]) -> None:
         try:
-            outcomes = await self._database.execute(self._run_batch, units)
+            outcomes, kept = await self._database.execute(self._run_batch, units)
         except Exception as error:
             self.failure = f"the store cannot write: {error}"
             for unit in units:
@@ -92,6 +97,8 @@ class Writer:
                 unit.waiter.cancel()
             raise
         self.failure = None
+        if kept:
+            self._ring(kept)
         for unit, outcome in zip(units, outcomes, strict=True):
             if unit.waiter.done():
                 continue
@@ -100,10 +107,11 @@ class Writer:
             else:
                 unit.waiter.set_result(outcome)
 
-    def _run_batch(self, connection: sqlite3.Connection, units: list[_Unit[Any]]) -> list[Any]:
+    def _run_batch(self, connection: sqlite3.Connection, units: list[_Unit[Any]]) -> tuple[list[Any], list[KeptAt]]:
         outcomes: list[Any] = []
         connection.execute("BEGIN IMMEDIATE")
         try:
+            last = rows.newest_event(connection)
             for unit in units:
                 connection.execute("SAVEPOINT unit")
                 try:
@@ -114,6 +122,7 @@ class Writer:
                     connection.execute("ROLLBACK TO unit")
                     outcomes.append(_Raised(error))
                 connection.execute("RELEASE unit")
+            kept = rows.kept_after(connection, last)
             if self._probe:
                 self._probe("before")
             connection.execute("COMMIT")
@@ -123,7 +132,7 @@ class Writer:
             raise
         if self._probe:
             self._probe("after")
-        return outcomes
+        return outcomes, kept
 
 
 @dataclass(frozen=True, slots=True)

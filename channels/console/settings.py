@@ -7,6 +7,9 @@ from pydantic import Field
 from channels.base import Channel, Times
 from channels.settings import ChannelSection, Streaming
 
+CUTTING = Streaming(min_chars=200, max_chars=4000)
+"""How answers are cut, by the service and by the terminals that read them as they are written."""
+
 
 class Console(ChannelSection):
     """The terminal in which `hark run` was started."""
@@ -21,7 +24,7 @@ class Console(ChannelSection):
         return ConsoleChannel(times.now)
 
     def cutting(self) -> Streaming:
-        return Streaming(min_chars=200, max_chars=4000)
+        return CUTTING
 
 
 SECTION: type[ChannelSection] = Console

@@ -1,4 +1,4 @@
-"""A slow reader loses updates and nothing else; an event to nobody costs nothing."""
+"""A slow reader loses updates and nothing else, and never from the middle; telling nobody costs nothing."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,60 +6,102 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.events import AgentEvent, MessageStart, MessageUpdate, RunRef
-from bot.bus import EventBus
+from agent.events import MessageUpdate, RunRef, UpdateEvent
+from bot.bus import EventBus, Told
+from bot.persistence.values import KeptAt
+
+ROOM = 256
 
 
 def ref(session: str = "s", run: str = "r") -> RunRef:
     return RunRef(run_id=run, turn_id=run, session_key=session, attempt=1)
 
 
-def kept(number: int, run: RunRef | None = None) -> AgentEvent:
-    return MessageStart(run=run or ref(), at=0, id=f"r/{number}/0", step=number)
+def kept(seq: int, session: str = "s", run: str = "r", *, ended: bool = False) -> KeptAt:
+    return KeptAt(seq, session, run, ended)
 
 
-def update(number: int, run: RunRef | None = None) -> AgentEvent:
+def update(number: int, run: RunRef | None = None) -> UpdateEvent:
     return MessageUpdate(run=run or ref(), at=0, step=number, part="text", delta=str(number))
 
 
-async def read(bus: EventBus, events: Sequence[AgentEvent], **wanted: str) -> tuple[list[AgentEvent], bool]:
-    """What a reader gets that looks only after everything was published, and whether it was told of a gap."""
+async def read(bus: EventBus, told: Sequence[KeptAt | UpdateEvent], **wanted: str) -> list[Told]:
+    """What a reader gets that looks only after everything was told."""
     subscription = bus.subscribe(**wanted)
-    for event in events:
-        bus.publish(event)
+    for one in told:
+        if isinstance(one, KeptAt):
+            bus.ring([one])
+        else:
+            bus.publish(one)
     bus.close()
-    return [event async for event in subscription], subscription.overrun
+    return [one async for one in subscription]
 
 
-@given(st.lists(st.booleans(), max_size=700))
-def test_a_slow_reader_loses_updates_only(pattern: list[bool]) -> None:
-    events = [kept(n) if is_kept else update(n) for n, is_kept in enumerate(pattern)]
-    got, overrun = asyncio.run(read(EventBus(), events))
-    assert not overrun
-    assert [event for event in got if isinstance(event, MessageStart)] == [
-        event for event in events if isinstance(event, MessageStart)
-    ]
-    positions = [events.index(event) for event in got]
-    assert positions == sorted(positions)
-    if len(events) <= 256:
-        assert got == events
+@given(st.lists(st.booleans(), max_size=1500))
+def test_a_slow_reader_loses_updates_only_and_has_the_beginning_of_each_answer(pattern: list[bool]) -> None:
+    told = [kept(n) if is_kept else update(n) for n, is_kept in enumerate(pattern)]
+    got = asyncio.run(read(EventBus(), told))
+    assert len(got) <= 2 * ROOM + 1
+    positions = [n for one in got if isinstance(one, range) for n in one]
+    assert set(positions) >= {n for n, is_kept in enumerate(pattern) if is_kept}
+    assert positions == sorted(set(positions))
+    order = [one.start if isinstance(one, range) else one.step for one in got]
+    assert order == sorted(order)
+    between: list[int] = []  # updates since the last ring: the first ones, without a hole
+    for one in (*got, range(len(pattern), len(pattern) + 1)):
+        if isinstance(one, range):
+            assert between == list(range(between[0], between[0] + len(between))) if between else True
+            assert not between or between[0] == 0 or pattern[between[0] - 1]
+            between = []
+        else:
+            between.append(one.step)
+    if len(pattern) <= ROOM:
+        assert [one for one in got if not isinstance(one, range)] == [
+            one for one in told if not isinstance(one, KeptAt)
+        ]
 
 
-async def test_a_reader_that_is_far_too_slow_is_told_of_the_gap() -> None:
-    events = [kept(n) for n in range(5000)]
-    got, overrun = await read(EventBus(), events)
-    assert overrun
-    assert got == events[: len(got)]
-    assert len(got) < 5000
+async def test_what_was_missed_once_is_told_again_with_the_next_answer() -> None:
+    bus = EventBus()
+    reader = bus.subscribe()
+    for n in range(ROOM + 1):
+        bus.publish(update(n))
+    assert len(await reader.batch()) == ROOM
+    bus.publish(update(ROOM + 1))  # there is room again, but its beginning is missing
+    bus.publish(update(0, ref(run="q")))
+    bus.ring([kept(7)])
+    bus.publish(update(1))
+    assert await reader.batch() == (update(0, ref(run="q")), range(7, 8), update(1))
+
+
+async def test_rings_become_one_while_nobody_looks() -> None:
+    assert await read(EventBus(), [kept(n) for n in range(5000)]) == [range(5000)]
 
 
 async def test_readers_see_what_they_asked_for() -> None:
-    one, other = ref("s", "r"), ref("s", "q")
-    third = ref("t", "p")
-    events = [kept(1, one), kept(2, other), kept(3, third)]
-    assert (await read(EventBus(), events))[0] == events
-    assert (await read(EventBus(), events, session_key="s"))[0] == events[:2]
-    assert (await read(EventBus(), events, run_id="q"))[0] == [events[1]]
+    told = [kept(1, "s", "r"), update(1, ref("s", "q")), kept(3, "s", "q"), kept(4, "t", "p")]
+    assert await read(EventBus(), told) == [range(1, 2), told[1], range(3, 5)]
+    assert await read(EventBus(), told, session_key="s") == [range(1, 2), told[1], range(3, 4)]
+    assert await read(EventBus(), told, run_id="q") == [told[1], range(3, 4)]
+    assert await read(EventBus(), told, sessions="t") == [range(4, 5)]
+    bus = EventBus()
+    subscription = bus.subscribe(session_key="s")
+    bus.ring([kept(1, "t"), kept(2), kept(3, "t"), kept(4), kept(5, "t")])
+    assert await subscription.batch() == (range(2, 5),)
+
+
+async def test_a_reader_of_what_is_kept_is_not_woken_by_updates() -> None:
+    bus = EventBus()
+    subscription = bus.subscribe(updates=False)
+    for one in range(3):
+        bus.publish(update(one))
+    bus.ring([kept(1)])
+    assert await subscription.batch() == (range(1, 2),)
+
+
+async def test_what_a_run_says_after_its_end_is_told_to_nobody() -> None:
+    told = [update(1), kept(2, ended=True), update(3), update(4, ref("s", "next"))]
+    assert await read(EventBus(), told) == [told[0], range(2, 3), told[3]]
 
 
 async def test_a_reader_that_waits_is_woken_and_one_that_left_is_forgotten() -> None:
@@ -67,11 +109,11 @@ async def test_a_reader_that_waits_is_woken_and_one_that_left_is_forgotten() -> 
     subscription = bus.subscribe()
     left = bus.subscribe()
     bus.unsubscribe(left)
-    got: list[AgentEvent] = []
+    got: list[Told] = []
 
     async def listen() -> None:
-        async for event in subscription:
-            got.append(event)
+        async for told in subscription:
+            got.append(told)
 
     task = asyncio.create_task(listen())
     for n in range(3):
@@ -80,4 +122,4 @@ async def test_a_reader_that_waits_is_woken_and_one_that_left_is_forgotten() -> 
     bus.close()
     await asyncio.wait_for(task, 5)
     assert got == [update(n) for n in range(3)]
-    assert [event async for event in left] == []
+    assert [told async for told in left] == []

@@ -5,8 +5,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.events import AgentEnd, AgentEvent, MessageEnd, Outcome, ToolExecutionEnd, ToolExecutionUpdate
-from bot.bus import Subscription
+from agent.events import AgentEnd, MessageEnd, Outcome, ToolExecutionEnd, ToolExecutionUpdate
+from bot.bus import Subscription, Told
 from tests.scripted_model import ScriptedModel, Watch
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Call, Hang, Say
@@ -102,14 +102,14 @@ async def test_a_drained_answer_has_start_and_end_and_the_rest_has_its_own(tmp_p
     assert [event_id.split("/", 1)[1] for (event_id,) in rest] == ["2/0.2.1", "2/1"]
 
 
-def waiting(subscription: Subscription) -> Sequence[AgentEvent]:
+def waiting(subscription: Subscription) -> Sequence[Told]:
     """What a reader could take without waiting."""
     batch = subscription.batch()
     try:
         batch.send(None)
     except StopIteration as found:
-        events: Sequence[AgentEvent] = found.value
-        return events
+        told: Sequence[Told] = found.value
+        return told
     finally:
         batch.close()
     return ()
@@ -119,7 +119,7 @@ async def test_progress_is_told_at_once(tmp_path: Path) -> None:
     seen: list[str] = []
 
     async def look(label: str) -> str:
-        seen.extend(event.type for event in waiting(subscription))
+        seen.extend("kept" if isinstance(told, range) else told.type for told in waiting(subscription))
         return label
 
     async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", look, watch)]) as hark:

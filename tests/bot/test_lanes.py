@@ -314,7 +314,7 @@ async def test_a_run_that_cannot_be_prepared_is_told_and_has_a_beginning_and_an_
     async with running(tmp_path, channel={"rules": "half a pair: \ud800"}) as hark:  # no prompt of it can be stored
         reply = await hark.say("hello")
         assert reply.texts == [wording.failure("internal")]
-        assert [event.type for event in reply.events] == ["agent_start", "agent_end"]
+        assert [event.type for event in reply.events] == ["agent_start", "message_start", "agent_end"]
         assert reply.outcome is Outcome.FAILED
     async with running(tmp_path) as hark:
         assert (await hark.say("hello")).outcome is Outcome.COMPLETED

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from agent.cut import CUT_NOTE
+from agent.events import Notice
 from channels.outgoing import Delivery, NotSent, Refused, SendResult, Sent, Unknown
 from tests.service import running
 from tests.standins.script import Break, Hang, Say
@@ -43,7 +44,9 @@ async def test_an_owner_who_cannot_be_reached_is_told_in_the_terminal_once(tmp_p
         hark.model.add("bad " * 300 + "\n\n" + "bad " * 300)
         await hark.write("hi")
         await hark.until(lambda: len(hark.rows(FAILED)) == 2, "both refusals")
-        assert hark.rows(NOTICES) == [("console", "local", "planned")]
+        assert hark.rows(NOTICES) == [("console", "local", "sent")]
+        (told,) = [event.detail for event in hark.events if isinstance(event, Notice)]
+        assert told.startswith("Telegram refused a message to chat 1, so it was not delivered: unwanted words.")
 
 
 async def test_a_refused_notice_is_told_to_nobody(tmp_path: Path) -> None:

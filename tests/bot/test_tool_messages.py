@@ -26,7 +26,7 @@ def results(hark: Hark) -> list[ToolResult]:
 
 
 async def test_a_message_of_a_tool_is_a_delivery_in_its_order(tmp_path: Path) -> None:
-    settled = "SELECT count(*) FROM delivery WHERE state IN ('sent','failed')"
+    settled = "SELECT count(*) FROM delivery WHERE state IN ('sent','failed') AND turn_id IS NOT NULL"
 
     async def then() -> None:
         await hark.until(lambda: hark.rows(settled) == [(3,)], "the sends")

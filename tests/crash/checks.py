@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.cut import INTERRUPTED, NOT_EXECUTED
 from bot import wording
+from bot.store.rows import said_id
 from tests.crash.script import Script, parse, words_of
 from tests.crash.world import World
 from tests.serving import MOST_SENDS
@@ -115,16 +116,8 @@ def _asked(world: World) -> list[tuple[str, Script, Any, dict[str, list[int]], l
 
 
 def _asked_in_terminal(world: World, columns: str) -> list[tuple[str, Script, Any, dict[str, list[int]], list[str]]]:
-    """As _asked. What a terminal was being shown when the process died counts as shown."""
-    shown = {block.delivery_id for block in world.terminal}
-    bodies = [
-        body
-        for ident, nonce, body in world.ask(
-            "SELECT delivery_id, nonce, body FROM delivery JOIN conversation USING (conv_id) WHERE channel='console'"
-            " ORDER BY delivery_id"
-        )
-        if ident in shown or world.in_doubt[nonce]
-    ]
+    """As _asked."""
+    bodies = list(world.terminal.said.values())
     words: dict[str, list[int]] = defaultdict(list)
     for token, number in words_of("\n".join(bodies)):
         words[token].append(number)
@@ -137,9 +130,16 @@ def _asked_in_terminal(world: World, columns: str) -> list[tuple[str, Script, An
 
 
 def _terminal(world: World) -> list[str]:
-    """Every block once, in the order of planning."""
-    order = [block.delivery_id for block in world.terminal]
-    return [] if order == sorted(set(order)) else [f"twice or out of order in the terminal: {order}"]
+    """Every answer and every sentence of the service was read as far as it was planned, and once."""
+    planned: dict[str, str] = defaultdict(str)
+    for turn_id, step, said, source in world.ask(
+        "SELECT coalesce(turn_id, source), step, said, source FROM delivery JOIN conversation USING (conv_id)"
+        " WHERE channel='console' ORDER BY delivery_id"
+    ):
+        planned[said_id(turn_id, source) if step is None else f"{turn_id}/{step}"] += said
+    shown = world.terminal.said
+    differ = [name for name in {*planned, *shown} if planned[name].rstrip() != shown[name].rstrip()]
+    return [f"planned {planned[name]!r}, in the terminal {shown[name]!r}" for name in differ]
 
 
 def _edits(world: World) -> list[str]:

@@ -7,22 +7,27 @@ import asyncio
 import contextlib
 import sqlite3
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter
+
+from agent.events import AgentEvent
 from agent.message import Message
 from agent.tools.base import Verdict
 from bot.agent_api import AgentApi, Submission
+from bot.cli.terminal.view import View
 from bot.clock import Clock
 from bot.config.channels import Channels
 from bot.config.model import Agent, Config
+from bot.gateway.closing import Closing
+from bot.gateway.event_stream import EventStreams, Filter
 from bot.persistence.values import AcceptedMessage, TurnView
 from bot.service import Service
-from channels.console.adapter import ConsoleBlock, ConsoleChannel
 from channels.console.settings import Console
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import console_key, http_key
@@ -38,6 +43,7 @@ SPEED = 2000
 PATIENCE = 30.0
 """Real seconds after which a world that does not come to rest is stuck."""
 T = TypeVar("T")
+_EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 Person = Callable[["World"], Awaitable[None]]
 
 
@@ -73,7 +79,8 @@ class World:
 
     def __post_init__(self) -> None:
         self.platform = Platform(self.changed)
-        self.terminal: list[ConsoleBlock] = []
+        self.terminal = Terminal(self.changed)
+        self._following: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()
         self._gates: dict[str, asyncio.Event] = {}
         self._person_done = False
@@ -289,9 +296,8 @@ class World:
             commit_probe=process.probe,
         )
         self.api = service.parts.api
-        console = next(found for found in service.parts.channels if isinstance(found, ConsoleChannel))
-        console.attach(Terminal(self, process))
         await service.start()
+        self._following = asyncio.create_task(self.terminal.follow(service, process), name="terminal")
         process.up.set()
         self.changed()
         await process.ended.wait()
@@ -308,6 +314,8 @@ class World:
         ended.cancel()
         if not process.dead:
             closing.result()
+            if self._following is not None:
+                await self._following
             self.service = self.api = None
         else:
             closing.cancel()
@@ -375,6 +383,8 @@ class World:
         ) or [(1,)]
         if rows[0]:
             return False
+        if self.ask("SELECT 1 FROM event WHERE session_key=? AND seq > ?", console_key(), self.terminal.position):
+            return False
         (accepted,) = self.ask("SELECT count(*) FROM inbox WHERE channel='telegram'")
         moves = [update for update in self.platform.updates if update.moves_to]
         return accepted[0] + len(moves) == len(self.platform.updates) and all(map(self.stored, moves))
@@ -396,21 +406,28 @@ class World:
 
 
 class Terminal:
-    """A terminal that is attached from the start of a life to its end."""
+    """A terminal that outlives services: it reads their events from its position on. said: by answer or sentence."""
 
-    def __init__(self, world: World, process: Process) -> None:
-        self._world = world
-        self._process = process
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.position = 0
+        self.said: dict[str, str] = defaultdict(str)
+        self._view = View(0)
+        self._changed = changed
 
-    async def show(self, block: ConsoleBlock) -> bool:
-        """See `channels.console.adapter.AttachedTerminal`."""
-        await asyncio.sleep(0)
-        if self._process.dead:
-            await asyncio.Event().wait()
-        self._world.terminal.append(block)
-        self._world.changed()
-        await self._process.effect()
-        return True
+    async def follow(self, service: Service, process: Process) -> None:
+        """Read until the service ends; what it says when it is dead reaches nobody."""
+        streams = EventStreams(service.parts.store.reads, service.parts.bus, Closing())
+        self._view.reconnected()
+        async for chunk in streams.chunks(Filter(console_key()), self.position):
+            for frame in chunk.decode().split("\n\n"):
+                fields = dict(line.split(": ", 1) for line in frame.split("\n") if not line.startswith(":") and line)
+                if process.dead:
+                    return
+                if "data" in fields:
+                    for piece in self._view.event(_EVENT.validate_json(fields["data"])):
+                        self.said[piece.of] += piece.said
+                self.position = int(fields.get("id", self.position))
+            self._changed()
 
 
 async def _answered(call: Awaitable[T], life: Process) -> T:

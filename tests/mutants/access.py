@@ -107,7 +107,7 @@ FAULTS = (
     Fault(
         "access/others-heard-as-they-speak",
         "bot/bus.py",
-        "wanted and run.session_key.startswith(self.sessions)",
+        "wanted and session_key.startswith(self.sessions)",
         "wanted",
         ("tests/bot/gateway/test_access.py::test_without_a_token_nothing_is_heard_of_other_sessions",),
     ),

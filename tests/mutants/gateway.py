@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         "gateway/people-see-causes-in-events",
         "bot/gateway/event_stream.py",
-        "body if self._wanted.causes else _without_cause(body)",
+        "body if self._wanted.causes else _without_cause(end)",
         "body",
         ("tests/bot/gateway/test_agent.py::test_owners_are_told_why_a_run_failed",),
     ),

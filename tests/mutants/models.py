@@ -30,8 +30,8 @@ FAULTS = (
     Fault(
         "models/a-cut-answer-ends-the-turn",
         "bot/store/turns.py",
-        "if message.tool_calls or note is not None:",
-        "if message.tool_calls:",
+        "if note is not None or steering:",
+        "if note is None and steering:",
         (f"{_ENDED_EARLY}an_answer_at_the_limit_of_output_goes_on",),
     ),
     Fault(
@@ -100,8 +100,8 @@ FAULTS = (
     Fault(
         "models/every-retry-is-said",
         "agent/runner.py",
-        ' if what not in self._told else ""',
-        "",
+        "if what not in self._told else {}",
+        "if True else {}",
         (f"{_MODEL_ERRORS}retries_are_said_in_plain_words_and_once",),
     ),
     Fault(

@@ -92,14 +92,14 @@ FAULTS = (
     Fault(
         "parking/wait-ends",
         "bot/agent_api.py",
-        'if event.type == "agent_end" and event.is_last:',
-        'if event.type == "agent_end":',
+        "OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)",
+        "OPEN = (TurnState.QUEUED, TurnState.RUNNING)",
         ("tests/bot/gateway/test_parked.py::test_a_wait_that_began_before_the_run_was_parked",),
     ),
     Fault(
         "parking/stream-ends",
         "bot/gateway/event_stream.py",
-        'self.over = event_id == first_and_last(self._wanted.run_id or "")[1]',
+        'self.over = self._wanted.run_id is not None and end["outcome"] != Outcome.PARKED',
         "self.over = self._wanted.run_id is not None",
         ("tests/bot/gateway/test_parked.py::test_a_stream_goes_on_behind_the_parking",),
     ),
@@ -127,8 +127,8 @@ FAULTS = (
     Fault(
         "parking/nobody-told-who-waited-behind-it",
         "bot/commands/answers.py",
-        "if ended and handle is None:",
-        "if not ended and handle is None:",
+        "if kept.stopped.turns and handle is None:",
+        "if not kept.stopped.turns and handle is None:",
         (f"{_PARKING}what_waited_behind_a_turn_that_was_parked_and_stopped[/stop]",),
     ),
     Fault(

@@ -109,8 +109,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/steering-lost-with-a-failed-run",
         "bot/store/repair.py",
-        "    release_messages(db, turn_id)\n    return",
-        "    return",
+        "    approvals.give_up(db, turn_id, now)\n    release_messages(db, turn_id)",
+        "    approvals.give_up(db, turn_id, now)",
         ("tests/bot/test_crashed.py::test_what_steered_a_run_that_failed_before_reading_it_is_answered",),
     ),
     Fault(

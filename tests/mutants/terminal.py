@@ -3,6 +3,7 @@
 from tests.mutants import Fault
 
 _COMMANDS = "tests/bot/cli/test_commands.py::test_"
+_CONSOLE = "tests/bot/gateway/test_console.py::test_"
 _TERMINAL = "tests/bot/cli/test_terminal.py::test_"
 
 FAULTS = (
@@ -61,8 +62,8 @@ FAULTS = (
     Fault(
         "terminal/a-stop-is-said-of-every-run",
         "bot/cli/terminal/view.py",
-        "if self.aborting == event.run.run_id else pieces",
-        "if True else pieces",
+        "if event.outcome is Outcome.ABORTED and self.aborting == event.run.run_id:",
+        "if event.outcome is Outcome.ABORTED:",
         ("tests/bot/cli/test_view.py::test_a_stop_that_a_command_has_made_is_told_by_its_reply",),
     ),
     Fault(
@@ -99,31 +100,94 @@ FAULTS = (
     ),
     Fault(
         "terminal/opens-without-the-last-exchange",
-        "bot/gateway/console_stream.py",
-        "if last := await reads.last_exchange(console_key()):",
-        "if last := None:",
-        ("tests/bot/gateway/test_console_stream.py::test_blocks_wait_for_a_terminal_and_go_to_all_that_are_open",),
+        "bot/gateway/app.py",
+        "return answer(ConsoleView(position=position, last=last))",
+        "return answer(ConsoleView(position=position, last=None))",
+        (f"{_CONSOLE}the_last_exchange_is_what_was_shown_of_it",),
     ),
     Fault(
         "terminal/questions-of-others-not-shown",
-        "bot/gateway/console_stream.py",
-        "if first and (asked",
-        "if not event and (asked",
+        "bot/store/claims.py",
+        "shown = epoch == 1 and session_key == console_key()",
+        "shown = False",
         (f"{_TERMINAL}a_second_terminal_sees_questions_and_answers",),
     ),
     Fault(
         "terminal/question-shown-again-behind-a-pause",
-        "bot/gateway/console_stream.py",
-        "isinstance(event, AgentStart) and event.run.attempt == 1",
-        "isinstance(event, AgentStart)",
+        "bot/store/claims.py",
+        "shown = epoch == 1 and session_key == console_key()",
+        "shown = session_key == console_key()",
         ("tests/bot/gateway/test_parked.py::test_a_terminal_is_shown_the_question_once",),
     ),
     Fault(
         "terminal/own-questions-shown-twice",
         "bot/cli/terminal/conversation.py",
-        "            self._known.append(self._unsent[1])  # shown by who says it\n",
+        "            self._typed.append(text)  # shown by who says it\n",
         "",
         (f"{_TERMINAL}a_second_terminal_sees_questions_and_answers",),
+    ),
+    Fault(
+        "terminal/questions-of-everybody-are-kept-twice",
+        "bot/store/claims.py",
+        "shown = epoch == 1 and session_key == console_key()",
+        "shown = epoch == 1",
+        (f"{_CONSOLE}over_the_port_there_is_no_terminal",),
+    ),
+    Fault(
+        "terminal/what-the-service-says-is-not-read",
+        "bot/store/rows.py",
+        "if kind == ChatKind.CONSOLE and block.step is None:",
+        "if False:",
+        (f"{_CONSOLE}a_failed_run_is_told_before_its_end",),
+    ),
+    Fault(
+        "terminal/blocks-wait-for-a-channel",
+        "bot/store/rows.py",
+        "if kind in (ChatKind.API, ChatKind.CONSOLE)",
+        "if kind in (ChatKind.API,)",
+        (f"{_CONSOLE}a_terminal_reads_questions_answers_and_what_the_service_says",),
+    ),
+    Fault(
+        "terminal/what-waited-before-is-not-read",
+        "bot/store/migrations/0006_terminals_read_events.sql",
+        "AND delivery.state = 'planned'",
+        "AND delivery.state = 'sending'",
+        ("tests/bot/store/test_migrate.py::test_what_waited_for_a_terminal_is_read_once_by_the_next",),
+    ),
+    Fault(
+        "terminal/what-was-shown-is-not-noted",
+        "bot/cli/terminal/conversation.py",
+        "            self._shown.note(*noted)\n",
+        "            pass\n",
+        ("tests/bot/cli/test_plain.py::test_what_was_said_before_comes_first",),
+    ),
+    Fault(
+        "terminal/shown-blocks-are-shown-again",
+        "bot/cli/terminal/conversation.py",
+        "noted = (self._looked_at, self.view.printed)",
+        "noted = (self._looked_at, 0)",
+        (f"{_TERMINAL}a_terminal_that_is_killed_repeats_nothing",),
+    ),
+    Fault(
+        "terminal/a-slow-terminal-sets-the-others-back",
+        "bot/cli/terminal/shown.py",
+        "(not anew and (position, characters) <= self.read())",
+        "False",
+        ("tests/bot/cli/test_shown.py::test_what_others_have_shown_stays",),
+    ),
+    Fault(
+        "terminal/text-behind-a-gap-is-printed",
+        "bot/cli/terminal/view.py",
+        "if self._torn or offset != len(self.text):",
+        "if False:",
+        ("tests/bot/cli/test_view.py::test_what_comes_behind_a_gap_waits_for_the_end",),
+    ),
+    Fault(
+        "terminal/a-cut-answer-goes-on-outside-its-fence",
+        "bot/cli/terminal/view.py",
+        "self._continues = (event.run.turn_id, before + event.text) if event.cut else",
+        "self._continues = (event.run.turn_id, before) if event.cut else",
+        ("tests/bot/cli/test_view.py::test_the_rest_of_a_cut_answer_is_cut_as_the_service_cuts_it",),
     ),
     Fault(
         "terminal/an-unknown-command-is-said-to-the-model",

@@ -13,13 +13,12 @@ from typing import Any
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
-from agent.events import AgentEvent
+from agent.events import AgentEvent, UpdateEvent
 from bot.gateway.unix_socket import address
-from bot.gateway.views import ReadinessView, RunView, StatusView
-from channels.console.adapter import ConsoleBlock, ConsoleQuestion
+from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView
 
-Received = ConsoleBlock | ConsoleQuestion | AgentEvent
-"""What a stream brings."""
+Received = tuple[int | None, AgentEvent]
+"""What a stream brings: kept events with their positions, updates without."""
 
 _PATIENCE = 10.0
 """Seconds that an answer may take."""
@@ -42,8 +41,7 @@ class Rejected(Exception):
 _run = TypeAdapter(RunView)
 _readiness = TypeAdapter(ReadinessView)
 _status = TypeAdapter(StatusView)
-_block: TypeAdapter[ConsoleBlock] = TypeAdapter(ConsoleBlock)
-_question: TypeAdapter[ConsoleQuestion] = TypeAdapter(ConsoleQuestion)
+_console = TypeAdapter(ConsoleView)
 _event: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 
 
@@ -90,22 +88,17 @@ class Client:
         """What the service is doing."""
         return _status.validate_json(await self._ask("GET", "/v1/status"))
 
-    @contextlib.asynccontextmanager
-    async def console(self) -> AsyncIterator[AsyncIterator[Received]]:
-        """Be a terminal while the context lasts: blocks delivered to it, and questions and events of its session."""
-        async with self._stream("/v1/console", {}) as told:
-            yield told
+    async def console(self, position: int, shown: int) -> ConsoleView:
+        """What a terminal begins with, when this much has been shown."""
+        query = {"position": str(position), "shown": str(shown)}
+        return _console.validate_json(await self._ask("GET", "/v1/console", params=query))
 
     @contextlib.asynccontextmanager
-    async def events(self, session: str) -> AsyncIterator[AsyncIterator[Received]]:
-        """What happens in a session (a name or a key) while the context lasts."""
-        async with self._stream("/v1/events", {"session": session}) as told:
-            yield told
-
-    @contextlib.asynccontextmanager
-    async def _stream(self, path: str, query: dict[str, str]) -> AsyncIterator[AsyncIterator[Received]]:
+    async def events(self, session: str, last: int | None = None) -> AsyncIterator[AsyncIterator[Received]]:
+        """What happens in a session (a name or a key) while the context lasts, and what was kept behind a position."""
+        query = {"session": session} | ({} if last is None else {"last_event_id": str(last)})
         with _reworded():
-            async with self._http.sse(path, params=query, max_event_size=None, timeout=_SILENCE) as source:
+            async with self._http.sse("/v1/events", params=query, max_event_size=None, timeout=_SILENCE) as source:
                 if not source.response.is_success:
                     await source.response.aread()
                     raise _rejection(source.response)
@@ -122,13 +115,9 @@ class Client:
 
 async def _decoded(source: httpx2.EventSource) -> AsyncIterator[Received]:
     async for sent in source:
-        if sent.event == "block":
-            yield _block.validate_json(sent.data)
-        elif sent.event == "question":
-            yield _question.validate_json(sent.data)
-        else:
-            with contextlib.suppress(ValidationError):  # a kind of event that a newer service has
-                yield _event.validate_json(sent.data)
+        with contextlib.suppress(ValidationError):  # a kind of event that a newer service has
+            event = _event.validate_json(sent.data)
+            yield None if isinstance(event, UpdateEvent) else int(sent.id), event
 
 
 @contextlib.contextmanager

@@ -1,20 +1,24 @@
-"""The conversation of this machine's terminals: hears what is delivered and what happens, and says things.
+"""The conversation of this machine's terminals, as one of them has it: reads events, says things, waits for answers.
 
-Connects again by itself when the service goes away; what was to be delivered meanwhile waits in the ledger. Used by
-the terminal and by its plain form.
+It reads the events of its session from the position on up to which they were shown, connects again by itself when the
+service goes away, and turns what it hears into pieces. Who writes them says when they are shown; a terminal with a
+screen and one without differ in that alone.
 """
 
 import asyncio
 import contextlib
+import time
 from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from uuid import uuid4
 
+from agent.events import AgentEnd, AgentStart
 from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
-from bot.gateway.views import ChannelView
-from channels.console.adapter import ConsoleBlock, ConsoleQuestion
+from bot.cli.terminal.shown import Shown
+from bot.cli.terminal.view import Piece, Tone, View
+from bot.gateway.views import ChannelView, ConsoleView
 from channels.session_key import console_key
 
 _RETRY = 0.5
@@ -26,7 +30,6 @@ _OURS = ("console", "store")
 _AHEAD = 1000
 """What may have been heard and not yet looked at; more waits in the service."""
 _REMEMBERED = 256
-"""Blocks and questions that are known when they come again."""
 
 
 class Link(Enum):
@@ -43,20 +46,33 @@ class Platform:
     text: str
 
 
-Heard = Received | Link | Platform
+Heard = Received | ConsoleView | Link | Platform
 
 
 class Conversation:
-    """One terminal's part in it. sleep: waits between tries to connect."""
+    """One terminal's part in it. shown: how far it was shown, by any terminal. sleep: waits between tries to connect.
 
-    def __init__(self, client: Client, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    view: what there is to show. last_said: the run of what was said here last, until it has ended. quiet: the service
+    ends, so nothing about connections is said any more.
+    """
+
+    def __init__(self, client: Client, shown: Shown, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._client = client
+        self._shown = shown
         self._sleep = sleep
         self._session = str(console_key())
         self._unsent: tuple[str, str] | None = None
-        self._known: deque[tuple[int, str] | str] = deque(maxlen=_REMEMBERED)
-        self.heard: asyncio.Queue[Heard] = asyncio.Queue(_AHEAD)
-        """What was heard, in order."""
+        self._typed: deque[str] = deque(maxlen=_REMEMBERED)
+        self._ended: deque[str] = deque(maxlen=_REMEMBERED)
+        self._heard: asyncio.Queue[Heard] = asyncio.Queue(_AHEAD)
+        self._received: int | None = None
+        self._looked_at = 0
+        self._noted = (0, 0)
+        self._lost = False
+        self._progress = asyncio.Condition()
+        self.view = View(time.time_ns() // 1_000_000)
+        self.last_said: str | None = None
+        self.quiet = False
 
     async def listen(self) -> None:
         """Hear everything until cancelled. Raises Rejected when the service wants no terminal."""
@@ -65,9 +81,11 @@ class Conversation:
             try:
                 await self._hear()
                 lost = False
-            except Unreachable:
+            except (Unreachable, Rejected) as error:
+                if isinstance(error, Rejected) and (self._received is None or error.status < 500):
+                    raise  # later on it may be starting again
                 if not lost:
-                    await self.heard.put(Link.LOST)
+                    await self._heard.put(Link.LOST)
                 lost = True
             await self._sleep(_RETRY)
 
@@ -80,18 +98,46 @@ class Conversation:
                     before, told[name] = told.get(name), channel
                     news = before is None or (before.state, before.detail) != (channel.state, channel.detail)
                     if news and name not in _OURS and channel.state != "starting":
-                        await self.heard.put(Platform(_spoken(name.capitalize(), channel)))
+                        await self._heard.put(Platform(_spoken(name.capitalize(), channel)))
             await self._sleep(_LOOK)
+
+    async def pieces(self, patience: float | None = None) -> Sequence[Piece]:
+        """What is to be printed next, for several things at once when there are many; nothing after so many seconds."""
+        found: list[Heard] = []
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                found.append(await self._heard.get())
+        while not self._heard.empty():
+            found.append(self._heard.get_nowait())
+        return [piece for heard in found for piece in self._pieces(heard)]
+
+    async def printed(self) -> None:
+        """What `pieces` has returned is there to be read."""
+        noted = (self._looked_at, self.view.printed)
+        if noted != self._noted:
+            self._noted = noted
+            self._shown.note(*noted)
+        async with self._progress:
+            self._progress.notify_all()
 
     async def say(self, text: str) -> str:
         """Send a message; returns its run's id. Raises Unreachable or Rejected: then say the same text again,
         and it is taken once, whatever became of the first try."""
         if self._unsent is None or self._unsent[0] != text:
             self._unsent = (text, uuid4().hex)
-            self._known.append(self._unsent[1])  # shown by who says it
+            self._typed.append(text)  # shown by who says it
         run_id = await self._client.submit(text, self._session, self._unsent[1])
         self._unsent = None
+        if run_id not in self._ended:
+            self.last_said = run_id
         return run_id
+
+    async def answered(self, run_id: str) -> None:
+        """Return when the end of a run has been printed. Raises Unreachable when the service goes away first."""
+        async with self._progress:
+            await self._progress.wait_for(lambda: self._lost or run_id in self._ended)
+        if run_id not in self._ended:
+            raise Unreachable("the service has gone away")
 
     async def abort(self, run_id: str) -> bool:
         """End a run; False when it had ended or the service is not there."""
@@ -103,31 +149,53 @@ class Conversation:
 
     async def _hear(self) -> None:
         """Hear until the connection ends. Raises Unreachable when there was none."""
+        if self._received is None:
+            position, characters = self._shown.read()
+            begin = await self._client.console(position, characters)
+            if begin.position != position:
+                self._shown.note(begin.position, 0, anew=True)
+            self._received = begin.position
+            self.view.printed_before(characters if begin.position else 0)
+            await self._heard.put(begin)
         found = False
         try:
-            async with self._client.console() as stream:
+            async with self._client.events(self._session, self._received) as stream:
                 found = True
-                await self.heard.put(Link.FOUND)
+                await self._heard.put(Link.FOUND)
                 async for heard in stream:
-                    if self._is_new(heard):
-                        await self.heard.put(heard)
+                    self._received = heard[0] or self._received
+                    await self._heard.put(heard)
         except Unreachable:
             if not found:
                 raise
 
-    def _is_new(self, heard: Received) -> bool:
-        """Whether it was not heard before: a block that a dying connection still brought is delivered again."""
+    def _pieces(self, heard: Heard) -> Sequence[Piece]:
         match heard:
-            case ConsoleBlock():
-                name: tuple[int, str] | str = (heard.delivery_id, heard.source)
-            case ConsoleQuestion():
-                name = heard.key
-            case _:
-                return True
-        if name in self._known:
-            return False
-        self._known.append(name)
-        return True
+            case Link.LOST:
+                self._lost = True
+                return self._aside("The service is not there; waiting for it.")
+            case Link.FOUND:
+                self.view.reconnected()
+                back, self._lost = self._lost, False
+                return self._aside("The service is back.") if back else ()
+            case Platform():
+                return self._aside(heard.text)
+            case ConsoleView():
+                self._looked_at = heard.position
+                return self.view.last(heard.last) if heard.last else ()
+            case position, event:
+                self._looked_at = position or self._looked_at
+                if isinstance(event, AgentStart) and event.message in self._typed:
+                    self._typed.remove(event.message)
+                    event = replace(event, message="")
+                if isinstance(event, AgentEnd) and event.is_last:
+                    self._ended.append(event.run.run_id)
+                    if event.run.run_id == self.last_said:
+                        self.last_said = None
+                return self.view.event(event)
+
+    def _aside(self, text: str) -> Sequence[Piece]:
+        return () if self.quiet else (Piece(Tone.ASIDE, text),)
 
 
 def _spoken(name: str, channel: ChannelView) -> str:

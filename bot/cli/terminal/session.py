@@ -15,11 +15,11 @@ from pathlib import Path
 
 from bot.cli.terminal import slash
 from bot.cli.terminal.client import Client, Rejected, Unreachable
-from bot.cli.terminal.conversation import Conversation, Heard, Link, Platform
+from bot.cli.terminal.conversation import Conversation
 from bot.cli.terminal.plain import PlainTerminal
+from bot.cli.terminal.shown import Shown
 from bot.cli.terminal.standard_input import lines
-from bot.cli.terminal.view import Piece, Tone, View
-from channels.console.adapter import ConsoleBlock, ConsoleQuestion
+from bot.cli.terminal.view import Piece, Tone
 
 _TICK = 0.5
 """Seconds between redraws while something runs: the clock on the screen moves."""
@@ -53,11 +53,12 @@ async def talk(
     Raises Rejected when the service wants no terminal; without a screen also Unreachable.
     """
     client = Client(socket)
+    conversation = Conversation(client, Shown(socket.parent / "shown"))
     terminal: Terminal | PlainTerminal
     if is_terminal():
-        terminal = Terminal(client, socket.parent / "history", leaving, stopping or asyncio.Event())
+        terminal = Terminal(client, conversation, socket.parent / "history", leaving, stopping or asyncio.Event())
     else:
-        terminal = PlainTerminal(client, lines(), sys.stdout)
+        terminal = PlainTerminal(conversation, lines(), sys.stdout)
     task = asyncio.current_task()
     assert task is not None
     if own_process:
@@ -71,22 +72,22 @@ async def talk(
 
 
 class Terminal:
-    """One open terminal. history: the file of what was typed. stopping: set when the service ends."""
+    """One with a screen. history: the file of what was typed. stopping: set when the service ends."""
 
-    def __init__(self, client: Client, history: Path | None, leaving: str, stopping: asyncio.Event) -> None:
+    def __init__(
+        self, client: Client, conversation: Conversation, history: Path | None, leaving: str, stopping: asyncio.Event
+    ) -> None:
         # Only a screen needs them; pipes start faster without.
         from bot.cli.terminal.prompt import Prompt
         from bot.cli.terminal.screen import Screen, colours
 
         self._client = client
-        self._conversation = Conversation(client)
+        self._conversation = conversation
         self._leaving = leaving
         self._stopping = stopping
-        self._view = View(_now())
+        self._view = conversation.view
         self._screen = Screen(colours())
         self._prompt = Prompt(history, self._live, self._stop, slash.words())
-        self._last_said: str | None = None
-        self._lost = False
         self._tasks: asyncio.TaskGroup | None = None
 
     async def run(self) -> Left:
@@ -112,12 +113,13 @@ class Terminal:
 
     def _stop(self) -> None:
         """Esc, or Ctrl-C on an empty line: end what runs, or what is about to."""
-        target = self._view.running or self._last_said
+        target = self._view.running or self._conversation.last_said
         if target and self._tasks is not None:
             self._tasks.create_task(self._abort(target), name="terminal-abort")
 
     async def _say_stopping(self) -> None:
         await self._stopping.wait()
+        self._conversation.quiet = True
         self._print([Piece(Tone.ASIDE, FINISHING)])
 
     async def _read(self) -> Left:
@@ -142,48 +144,18 @@ class Terminal:
                 doubtful = unsent = text
                 continue
             try:
-                self._last_said = await self._conversation.say(text)
+                await self._conversation.say(text)
             except (Rejected, Unreachable) as error:
                 reason = str(error) if isinstance(error, Rejected) else "The service is not there."
                 self._print([Piece(Tone.ASIDE, f"Not sent. {reason}")])
                 unsent = text
 
     async def _show(self) -> None:
-        """Show what is heard, a few things at once when there are many."""
-        heard = self._conversation.heard
+        """Show what is heard."""
         while True:
-            found: list[Heard] = []
-            try:
-                async with asyncio.timeout(_TICK if self._view.running else None):
-                    found.append(await heard.get())
-            except TimeoutError:
-                pass
-            while not heard.empty():
-                found.append(heard.get_nowait())
-            self._print([piece for item in found for piece in self._pieces(item)])
+            self._print(await self._conversation.pieces(_TICK if self._view.running else None))
+            await self._conversation.printed()
             self._prompt.refresh()
-
-    def _pieces(self, item: Heard) -> list[Piece]:
-        match item:
-            case Link.LOST | Platform() if self._stopping.is_set():
-                return []
-            case Link.LOST:
-                self._lost = True
-                return [Piece(Tone.ASIDE, "The service is not there; waiting for it.")]
-            case Link.FOUND:
-                self._view.reconnected()
-                back, self._lost = self._lost, False
-                return [Piece(Tone.ASIDE, "The service is back.")] if back else []
-            case Platform():
-                return [Piece(Tone.ASIDE, item.text)]
-            case ConsoleBlock():
-                return [*self._view.block(item)]
-            case ConsoleQuestion():
-                return [*self._view.question(item)]
-            case _:
-                if item.type == "agent_end" and item.is_last and item.run.run_id == self._last_said:
-                    self._last_said = None
-                return [*self._view.event(item)]
 
     async def _abort(self, run_id: str) -> None:
         self._view.aborting = run_id

@@ -1,18 +1,20 @@
-"""What the terminal shows of a conversation: pure state, fed with events and blocks.
+"""What the terminal shows of a conversation: pure state, fed with events.
 
-Blocks are what counts: each is shown once, for good, in the order of delivery. Above the prompt the part of the answer
-that is not yet a block is shown live, so nothing is printed twice and nothing that was said is missing.
+An answer is printed for good block by block while it is written, cut as the service cuts it, and counts as far as its
+message_end says. Above the prompt the part that is not yet a block is shown live, so nothing is printed twice and
+nothing that was said is missing.
 """
 
 import json
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from agent.events import (
+    SAID,
     AgentEnd,
     AgentEvent,
+    AgentStart,
     MessageEnd,
     MessageStart,
     MessageUpdate,
@@ -21,10 +23,14 @@ from agent.events import (
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
+    UpdateEvent,
 )
-from channels.console.adapter import ConsoleBlock, ConsoleQuestion
+from bot.persistence.values import Exchange
+from channels.console.settings import CUTTING
+from channels.outgoing import ReplyBlock
+from channels.settings import Streaming
+from channels.stream.chunker import Chunker
 
-_SOURCE = re.compile(r"turn:(?P<turn>[^:]+):s(?P<step>\d+):b")
 _LONGEST = 72
 """Characters of a tool's arguments or of its error on its one line."""
 _INVISIBLE = " \t\r\n`~"
@@ -45,10 +51,17 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something that is printed for good. SAID and UNSAID are Markdown, the others are plain."""
+    """Something that is printed for good. SAID and UNSAID are Markdown, the others are plain.
+
+    said: the model's own words of it, or of the service; of: the answer that they belong to. away: it came while nobody
+    was here.
+    """
 
     tone: Tone
     text: str
+    said: str = field(default="", compare=False)
+    of: str = field(default="", compare=False)
+    away: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,31 +74,79 @@ class Live:
     since: int
 
 
-@dataclass(slots=True)
 class _Answer:
-    """One answer of the model as far as it is known. name: turn and step; taken: how much of it blocks have shown."""
+    """One answer of the model as far as it is known. name: turn and step; printed: how much of it stands for good.
 
-    name: tuple[str, int]
-    taken: int
-    text: str = ""
-    thinking: str = ""
-    closed: bool = False
+    after: the words of a cut answer that it continues. seen: so much of it an earlier terminal has printed.
+    """
+
+    def __init__(self, name: tuple[str, int], cutting: Streaming, after: str, seen: int = 0) -> None:
+        self.name = name
+        self.text = ""
+        self.thinking = ""
+        self.printed = seen
+        self._cutting = cutting
+        self._after = after
+        self._torn = False
+        self._begin()
 
     @property
     def rest(self) -> str:
-        """What no block has shown, empty when that is nothing visible: the end of a fence needs no block."""
-        rest = self.text[self.taken :]
+        """What is not printed, empty when that is nothing visible: the end of a fence needs no block."""
+        rest = self.text[self.printed :]
         return rest if rest.strip(_INVISIBLE) else ""
+
+    def grow(self, delta: str, offset: int) -> list[Piece]:
+        """The model wrote more; returns the blocks that this completes. What comes behind a gap waits for the end."""
+        if self._torn or offset != len(self.text):
+            self._torn = True
+            return []
+        self.text += delta
+        return self._pieces(self._chunker.feed(delta))
+
+    def end(self, text: str) -> list[Piece]:
+        """What the answer was is known; returns what of it was not printed."""
+        if not text.startswith(self.text):
+            self._begin()
+        fed = "" if self._fresh else self.text
+        blocks = [*self._chunker.feed(text[len(fed) :]), *self._chunker.end()]
+        return self._pieces(blocks)
+
+    def tear(self) -> None:
+        """Some of it may be missing: what was live is not shown any more."""
+        self.text, self._torn = self.text[: self.printed], True
+        self._begin()
+
+    def _begin(self) -> None:
+        self._chunker = Chunker(self._cutting.min_chars, self._cutting.max_chars, self._after)
+        self._cut = 0
+        self._fresh = True
+
+    def _pieces(self, blocks: Sequence[ReplyBlock]) -> list[Piece]:
+        self._fresh = False
+        pieces = []
+        for block in blocks:
+            self._cut += len(block.said)
+            if self._cut > self.printed:
+                self.printed = self._cut
+                pieces.append(Piece(Tone.SAID, block.text, block.said, "/".join(map(str, self.name))))
+        return pieces
 
 
 class View:
-    """attached_at: when this terminal opened (milliseconds); what was planned earlier came while nobody was here."""
+    """opened_at: when this terminal opened (milliseconds); what happened earlier came while nobody was here.
 
-    def __init__(self, attached_at: int) -> None:
-        self._attached_at = attached_at
+    cutting: how the service cuts answers that are shown here.
+    """
+
+    def __init__(self, opened_at: int, cutting: Streaming = CUTTING) -> None:
+        self._opened_at = opened_at
+        self._cutting = cutting
         self._away = False
         self._answer: _Answer | None = None
-        self._early: dict[tuple[str, int], int] = {}  # of answers whose beginning comes later than their blocks
+        self._seen = 0
+        self._continues = ("", "")
+        self._ended = ""
         self._tools: dict[str, str] = {}
         self._since = 0
         self.running: str | None = None
@@ -105,81 +166,99 @@ class View:
         thinking = answer.thinking if answer and not answer.text else ""
         return Live(text, thinking, tuple(self._tools.values()), self._since)
 
+    @property
+    def printed(self) -> int:
+        """Characters of the answer under way that stand for good."""
+        return self._answer.printed if self._answer else self._seen
+
+    def printed_before(self, characters: int) -> None:
+        """So much of the answer that is under way now an earlier terminal has printed."""
+        self._seen = characters
+
     def reconnected(self) -> None:
-        """Events may be missing: what was going on is known again with the next one."""
-        self.running, self._answer = None, None
+        """Updates may be missing: what was going on is known again with the next event."""
+        self.running = None
         self._tools.clear()
+        if self._answer:
+            self._answer.tear()
 
-    def block(self, block: ConsoleBlock) -> Sequence[Piece]:
-        """A block was delivered."""
-        pieces = []
-        if block.planned_at < self._attached_at and not self._away:
-            self._away = True
-            pieces.append(Piece(Tone.HEADING, "While you were away"))
-        if not self._shown_already(block):
-            pieces.append(Piece(Tone.SAID, block.text))
-        return pieces
-
-    def question(self, question: ConsoleQuestion) -> Sequence[Piece]:
-        """Something was said at another terminal, or is the last that was said before this one opened."""
-        asked = Piece(Tone.ASKED, question.text)
-        if question.answer is None:
-            return [asked]
-        pieces = [Piece(Tone.HEADING, "Last time"), asked]
-        return [*pieces, Piece(Tone.SAID, question.answer)] if question.answer else pieces
+    def last(self, exchange: Exchange) -> Sequence[Piece]:
+        """The last that was said before this terminal opened."""
+        pieces = [Piece(Tone.HEADING, "Last time"), Piece(Tone.ASKED, exchange.question)]
+        return [*pieces, Piece(Tone.SAID, exchange.answer)] if exchange.answer else pieces
 
     def leave(self) -> Sequence[Piece]:
         """The terminal closes: what is shown live stays."""
-        return self._keep(0)
+        return self._drop()
 
     def event(self, event: AgentEvent) -> Sequence[Piece]:
         """Something happened in a run."""
-        if self.running != event.run.run_id and not isinstance(event, AgentEnd):
-            self.running, self._since = event.run.run_id, event.at
+        run = event.run.run_id
+        if run not in (self.running, self._ended) and not isinstance(event, AgentEnd | Notice):
+            self.running, self._since = run, event.at
             self._tools.clear()
+        pieces = self._pieces(event)
+        if not pieces or event.at >= self._opened_at or isinstance(event, UpdateEvent):
+            return pieces
+        heading = [] if self._away else [Piece(Tone.HEADING, "While you were away")]
+        self._away = True
+        return [*heading, *(replace(piece, away=True) for piece in pieces)]
+
+    def _pieces(self, event: AgentEvent) -> Sequence[Piece]:
         match event:
+            case AgentStart(message=message) if message:
+                return [Piece(Tone.ASKED, message)]
             case MessageStart():
-                name = (event.run.turn_id, event.step)
-                self._answer = _Answer(name, self._early.get(name, 0))
-                self._early.clear()
+                self._answer = self._made(event)
+                self._seen = 0
             case MessageUpdate():
-                self._grow(event)
-            case MessageEnd(cut=True):
-                return self._keep(len(event.text))  # the rest is void, and the model goes on behind what was planned
+                return self._grow(event)
+            case MessageEnd():
+                return self._answer_ended(event)
             case ToolExecutionStart():
                 self._tools[event.call_id] = _summary(event.name, event.arguments)
             case ToolExecutionUpdate():
                 pass
             case ToolExecutionEnd():
                 return [self._tool_ended(event)]
+            case Notice(kind=kind, detail=detail) if kind == SAID:
+                return [Piece(Tone.SAID, detail, detail, event.id)]
             case Notice(detail=detail) if detail:
                 return [Piece(Tone.ASIDE, detail)]
             case AgentEnd():
-                return self._ended(event)
+                return self._ended_run(event)
             case _:
                 pass
         return []
 
-    def _grow(self, event: MessageUpdate) -> None:
+    def _made(self, event: MessageStart | MessageEnd, seen: int = 0) -> _Answer:
+        turn, words = self._continues
+        after = words if turn == event.run.turn_id else ""
+        return _Answer((event.run.turn_id, event.step), self._cutting, after, seen)
+
+    def _grow(self, event: MessageUpdate) -> Sequence[Piece]:
         answer = self._answer
         if answer is None or answer.name != (event.run.turn_id, event.step):
-            return  # its beginning was not seen: its blocks will come
+            return ()  # its beginning was not seen: it comes whole, at its end
         if event.part == "text":
-            answer.text += event.delta
-        elif event.part == "thinking":
+            return answer.grow(event.delta, event.offset)
+        if event.part == "thinking":
             answer.thinking += event.delta
+        return ()
 
-    def _shown_already(self, block: ConsoleBlock) -> bool:
-        """Count a block against the live answer. True when a stopped answer was printed with this part of it."""
-        source, answer = _SOURCE.match(block.source), self._answer
-        if source is None:
-            return False
-        name = (source["turn"], int(source["step"]))
-        if answer is None or answer.name != name:
-            self._early[name] = self._early.get(name, 0) + len(block.said)
-            return False
-        answer.taken += len(block.said)
-        return answer.closed
+    def _answer_ended(self, event: MessageEnd) -> Sequence[Piece]:
+        answer = self._answer
+        if answer is None or answer.name != (event.run.turn_id, event.step):
+            answer = self._made(event, self._seen)
+        pieces = answer.end(event.text)
+        rest = answer.text[max(answer.printed, len(event.text)) :]  # void; the model goes on behind what was planned
+        if event.cut and rest.strip(_INVISIBLE):
+            pieces.append(Piece(Tone.UNSAID, rest.strip()))
+        turn, words = self._continues
+        before = words if turn == event.run.turn_id else ""
+        self._continues = (event.run.turn_id, before + event.text) if event.cut else ("", "")
+        self._answer, self._seen = None, 0
+        return pieces
 
     def _tool_ended(self, event: ToolExecutionEnd) -> Piece:
         summary = self._tools.pop(event.call_id, event.name)
@@ -188,28 +267,27 @@ class View:
         reason = "outcome unknown" if event.state == "cut" else (_one_line(event.text) or event.state)
         return Piece(Tone.FAILED_TOOL, f"{summary}: {reason}")
 
-    def _ended(self, event: AgentEnd) -> Sequence[Piece]:
+    def _ended_run(self, event: AgentEnd) -> Sequence[Piece]:
+        if event.is_last:
+            self._ended = event.run.run_id
         if self.running != event.run.run_id:
             return []  # a command, or a message that was dropped before its turn
         self.running = None
         self._tools.clear()
         if event.usage.output:
             self.status = f"{event.model} · {event.usage.input:,} tokens in, {event.usage.output:,} out"
-        if event.outcome is not Outcome.ABORTED:
-            return []
-        pieces = []
-        if self._answer is not None and self._answer.name[0] == event.run.turn_id:
-            pieces, self._answer.closed = self._keep(0), True
-        return [*pieces, Piece(Tone.ASIDE, "Stopped.")] if self.aborting == event.run.run_id else pieces
+        pieces = self._drop()
+        self._answer, self._seen = None, 0
+        if event.outcome is Outcome.ABORTED and self.aborting == event.run.run_id:
+            pieces.append(Piece(Tone.ASIDE, "Stopped."))
+        return pieces
 
-    def _keep(self, planned: int) -> list[Piece]:
-        """What is live stays on the screen, but counts as not said. planned: so much of the answer is still said."""
-        answer = self._answer
-        if answer is None:
-            return []
-        end = max(answer.taken, planned)
-        answer.text, rest = answer.text[:end], answer.text[end:]
-        return [Piece(Tone.UNSAID, rest.strip())] if rest.strip(_INVISIBLE) else []
+    def _drop(self) -> list[Piece]:
+        """What is live stays on the screen, but counts as not said."""
+        rest = self._answer.rest if self._answer else ""
+        if self._answer:
+            self._answer.tear()
+        return [Piece(Tone.UNSAID, rest.strip())] if rest else []
 
 
 def _summary(name: str, arguments: str) -> str:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from bot.cli.terminal.client import Client, Rejected, Unreachable
+from bot.cli.terminal.conversation import Conversation
 from bot.cli.terminal.plain import PlainTerminal
+from bot.cli.terminal.shown import Shown
 from bot.cli.terminal.standard_input import lines
 from tests.bot.gateway.house import PATIENCE, house
 
@@ -22,11 +24,11 @@ async def typed(*texts: str) -> AsyncIterator[str]:
         yield text
 
 
-async def said(client: Client, *texts: str) -> str:
+async def said(client: Client, *texts: str, shown: Path | None = None) -> str:
     """What comes out when these lines go in."""
     out = io.StringIO()
     async with asyncio.timeout(PATIENCE):
-        await PlainTerminal(client, typed(*texts), out).run()
+        await PlainTerminal(Conversation(client, Shown(shown)), typed(*texts), out).run()
     return out.getvalue()
 
 
@@ -74,15 +76,16 @@ async def test_what_was_said_before_comes_first(tmp_path: Path) -> None:
         run_id = await client.submit("x", CONSOLE, "k")
         assert (await client.wait(run_id, PATIENCE)).ended
         at.model.reply = "Late."
-        assert await said(client, "go") == "While you were away:\nEarly.\nLate.\n"
-        assert await said(client, "again") == "Late.\n"
+        shown = tmp_path / "shown"
+        assert await said(client, "go", shown=shown) == "While you were away:\nEarly.\nLate.\n"
+        assert await said(client, "again", shown=shown) == "Late.\n"
         await client.close()
 
 
 async def test_an_interrupt_ends_the_run_and_a_second_one_leaves(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         client, out = Client(at.socket), io.StringIO()
-        terminal = PlainTerminal(client, typed("one", "two"), out)
+        terminal = PlainTerminal(Conversation(client, Shown(None)), typed("one", "two"), out)
         assert terminal.interrupt()  # nothing runs
         talking = asyncio.create_task(terminal.run())
         await at.model.called()

@@ -335,6 +335,28 @@ async def test_what_was_said_while_nobody_was_there_comes_first(tmp_path: Path) 
             assert "train" not in terminal.screen.text
 
 
+async def test_a_terminal_that_is_killed_repeats_nothing(tmp_path: Path) -> None:
+    first, second = "A sentence that stands. " * 12, "One that comes later. " * 12
+    async with house(tmp_path) as at:
+        async with chat(at) as terminal:
+            await greeted(terminal)
+            terminal.type("tell\r")
+            call = await at.model.called()
+            call.say(f"{first}\n\n{second}\n\nAnd the")
+            await terminal.until("And the")
+            terminal.send_signal(signal.SIGKILL)
+            await terminal.exit_code()
+        call.say(" end.")
+        call.finish(f"{first}\n\n{second}\n\nAnd the end.")
+        async with chat(at) as terminal:
+            shown = " ".join((await terminal.until("And the end.")).split())
+            assert shown.count("A sentence that stands.") == 12
+            last, away = shown.split("── While you were away ──")
+            assert "> tell" in last
+            assert last.count("One that comes later.") == 12
+            assert away.startswith(" And the end.")
+
+
 async def test_what_was_typed_is_remembered_for_its_owner_alone(tmp_path: Path) -> None:
     async with house(tmp_path, reply="Yes.") as at:
         async with chat(at) as terminal:

@@ -1,4 +1,4 @@
-"""What the terminal shows, decided from events and blocks alone."""
+"""What the terminal shows, decided from events alone."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import pytest
 
 from agent.events import (
     AgentEnd,
+    AgentEvent,
     AgentStart,
     MessageEnd,
     MessageStart,
@@ -18,7 +19,8 @@ from agent.events import (
 )
 from agent.message import Usage
 from bot.cli.terminal.view import Piece, Tone, View
-from channels.console.adapter import ConsoleBlock, ConsoleQuestion
+from bot.persistence.values import Exchange
+from channels.settings import Streaming
 
 RUN = RunRef(run_id="r1", turn_id="r1", session_key="k", attempt=1)
 OPENED = 1_000
@@ -32,18 +34,25 @@ def begin(step: int = 0, run: RunRef = RUN) -> MessageStart:
     return MessageStart(run=run, at=2_000, id=f"{run.run_id}/{step}", step=step)
 
 
-def text(delta: str, step: int = 0, run: RunRef = RUN) -> MessageUpdate:
-    return MessageUpdate(run=run, at=2_000, step=step, part="text", delta=delta)
+def text(delta: str, step: int = 0, run: RunRef = RUN, offset: int = 0) -> MessageUpdate:
+    return MessageUpdate(run=run, at=2_000, step=step, part="text", delta=delta, offset=offset)
+
+
+def written(*deltas: str, step: int = 0) -> list[MessageUpdate]:
+    """An answer in pieces."""
+    return [text(delta, step, offset=len("".join(deltas[:n]))) for n, delta in enumerate(deltas)]
 
 
 def thought(delta: str) -> MessageUpdate:
     return MessageUpdate(run=RUN, at=2_000, step=0, part="thinking", delta=delta)
 
 
-def whole(text: str, *, cut: bool = False) -> MessageEnd:
-    return MessageEnd(
-        run=RUN, at=2_000, id="r1/0/end", step=0, text=text, calls=(), stop_reason="end", usage=Usage(), cut=cut
-    )
+def whole(text: str, *, cut: bool = False, step: int = 0, run: RunRef = RUN, at: int = 2_000) -> MessageEnd:
+    return MessageEnd(run=run, at=at, step=step, text=text, calls=(), stop_reason="end", usage=Usage(), cut=cut)
+
+
+def said(words: str, at: int = 2_000) -> Notice:
+    return Notice(run=replace(RUN, run_id="cmd:7", turn_id="cmd:7"), at=at, id=words, kind="said", detail=words)
 
 
 def end(outcome: Outcome = Outcome.COMPLETED, run: RunRef = RUN) -> AgentEnd:
@@ -69,11 +78,16 @@ def result(state: str, text: str, call_id: str = "c1") -> ToolExecutionEnd:
     )
 
 
-def block(
-    said: str, text: str | None = None, source: str = "turn:r1:s0:b0", planned_at: int = OPENED, number: int = 1
-) -> ConsoleBlock:
-    shown = said.strip() if text is None else text
-    return ConsoleBlock(delivery_id=number, text=shown, source=source, said=said, planned_at=planned_at)
+def opened(seen: int = 0) -> View:
+    """A view that cuts answers at every paragraph."""
+    view = View(OPENED, Streaming(min_chars=1, max_chars=64))
+    view.printed_before(seen)
+    return view
+
+
+def shown(view: View, *events: AgentEvent) -> list[Piece]:
+    """What is printed for these events."""
+    return [piece for event in events for piece in view.event(event)]
 
 
 def live_text(view: View) -> str | None:
@@ -81,124 +95,147 @@ def live_text(view: View) -> str | None:
 
 
 def test_a_block_takes_its_part_out_of_the_live_answer() -> None:
-    view = View(OPENED)
-    for event in (start(), begin(), text("One.\n\n"), text("Two.")):
-        assert view.event(event) == []
-    assert live_text(view) == "One.\n\nTwo."
-    assert view.block(block("One.\n\n")) == [Piece(Tone.SAID, "One.")]
+    view = opened()
+    assert shown(view, start(), begin(), text("One.\n\n")) == []
+    assert live_text(view) == "One.\n\n"
+    assert view.event(text("Two.", offset=6)) == [Piece(Tone.SAID, "One.")]
     assert live_text(view) == "Two."
-    view.event(whole("One.\n\nTwo."))
-    view.event(end())
-    assert live_text(view) == "Two."  # on its way: it does not vanish before its block is there
-    assert view.block(block("Two.", source="turn:r1:s0:b1")) == [Piece(Tone.SAID, "Two.")]
+    assert view.printed == 6
+    assert view.event(whole("One.\n\nTwo.")) == [Piece(Tone.SAID, "Two.")]
+    assert live_text(view) == ""
+    assert shown(view, end()) == []
     assert view.live is None
 
 
-def test_a_block_may_come_before_the_events_of_its_answer() -> None:
-    view = View(OPENED)
-    view.event(start())
-    assert view.block(block("One.\n\n")) == [Piece(Tone.SAID, "One.")]
-    view.event(begin())
-    view.event(text("One.\n\nTwo."))
-    assert live_text(view) == "Two."
+def test_an_answer_that_was_not_followed_comes_whole_and_in_blocks() -> None:
+    expected = [Piece(Tone.SAID, "One."), Piece(Tone.SAID, "Two.")]
+    assert shown(opened(), start(), begin(), whole("One.\n\nTwo."), end()) == expected
+    assert shown(opened(), whole("One.\n\nTwo.")) == expected
 
 
 def test_the_end_of_a_fence_is_nothing_to_wait_for() -> None:
-    view = View(OPENED)
-    for event in (start(), begin(), text("```\nx\n```\n"), whole("```\nx\n```\n"), end()):
-        view.event(event)
-    view.block(block("```\nx\n", "```\nx\n```"))
+    view = opened()
+    assert shown(view, start(), begin(), *written("```\n" + "x\n" * 40, "```\n"))
+    shown(view, whole("```\n" + "x\n" * 40 + "```\n"), end())
     assert view.live is None
 
 
-def test_an_answer_whose_beginning_was_not_seen_comes_as_blocks_alone() -> None:
-    view = View(OPENED)
-    view.event(text("the rest of it"))
+def test_an_answer_whose_beginning_was_not_seen_comes_at_its_end() -> None:
+    view = opened()
+    assert view.event(text("the rest of it")) == ()
     assert view.running == "r1"
     assert live_text(view) == ""
-    assert view.block(block("All of the rest of it.")) == [Piece(Tone.SAID, "All of the rest of it.")]
+    assert view.event(whole("All of the rest of it.")) == [Piece(Tone.SAID, "All of the rest of it.")]
+
+
+def test_what_comes_behind_a_gap_waits_for_the_end() -> None:
+    view = opened()
+    assert shown(view, start(), begin(), text("One.\n\n"), text("Three.\n\nFour.", offset=12)) == []
+    assert live_text(view) == "One.\n\n"
+    assert shown(view, text("Five.", offset=6)) == []
+    assert [piece.text for piece in view.event(whole("One.\n\nTwo.\n\nThree.\n\nFour."))] == [
+        "One.",
+        "Two.",
+        "Three.",
+        "Four.",
+    ]
+
+
+def test_an_answer_that_an_earlier_terminal_has_begun_to_print_goes_on() -> None:
+    view = opened(seen=6)
+    assert view.printed == 6
+    assert shown(view, text("Two", offset=6), whole("One.\n\nTwo.")) == [Piece(Tone.SAID, "Two.")]
+    assert shown(view, begin(1), whole("One.", step=1)) == [Piece(Tone.SAID, "One.")]
+    view = opened(seen=6)  # it was void, and begins anew
+    assert shown(view, begin(), whole("One.\n\nTwo.")) == [Piece(Tone.SAID, "One."), Piece(Tone.SAID, "Two.")]
 
 
 def test_a_second_start_makes_the_first_void() -> None:
-    view = View(OPENED)
-    for event in (start(), begin(), text("gar"), begin(), text("good")):
-        view.event(event)
+    view = opened()
+    assert shown(view, start(), begin(), text("gar"), begin(), text("good")) == []
     assert live_text(view) == "good"
 
 
 def test_a_cut_answer_shows_only_what_was_delivered() -> None:
-    view = View(OPENED)
-    for event in (start(), begin(), text("One. Tw")):
-        view.event(event)
-    view.block(block("One. "))
-    assert view.event(whole("One. ", cut=True)) == [Piece(Tone.UNSAID, "Tw")]
+    view = opened()
+    assert shown(view, start(), begin(), *written("One.\n\n", "Tw")) == [Piece(Tone.SAID, "One.")]
+    assert view.event(whole("One.\n\n", cut=True)) == [Piece(Tone.UNSAID, "Tw")]
     assert live_text(view) == ""
-    view.event(begin(1))
-    view.event(text("Two.", 1))
+    shown(view, begin(1), text("Two.", 1))
     assert live_text(view) == "Two."
 
 
+def test_the_rest_of_a_cut_answer_is_cut_as_the_service_cuts_it() -> None:
+    code = "```\n" + "x\n" * 10
+    view = opened()
+    shown(view, start(), begin(), *written(code), whole(code, cut=True), begin(1))
+    (first, *_) = view.event(whole("y\n```\n\nDone.", step=1))
+    assert first.text.startswith("```\ny")
+
+
 def test_what_was_seen_of_a_stopped_answer_stays_and_is_not_printed_again() -> None:
-    view = View(OPENED)
-    for event in (start(), begin(), text("One.\n\nTwo.\n\nThree")):
-        view.event(event)
-    view.block(block("One.\n\n"))
+    view = opened()
+    assert shown(view, start(), begin(), *written("One.\n\n", "Two.\n\n", "Three")) == [
+        Piece(Tone.SAID, "One."),
+        Piece(Tone.SAID, "Two."),
+    ]
     view.aborting = "r1"
-    assert view.event(end(Outcome.ABORTED)) == [Piece(Tone.UNSAID, "Two.\n\nThree"), Piece(Tone.ASIDE, "Stopped.")]
+    assert view.event(whole("One.\n\nTwo.\n\n", cut=True)) == [Piece(Tone.UNSAID, "Three")]
+    assert view.event(end(Outcome.ABORTED)) == [Piece(Tone.ASIDE, "Stopped.")]
     assert view.live is None
     assert view.running is None
-    # the second block was being sent when the stop came
-    assert view.block(block("Two.\n\n", source="turn:r1:s0:b1")) == []
+    assert shown(view, text("Fo", offset=17)) == []  # said before it knew of the stop
+    assert view.running is None
+
+
+def test_a_stopped_answer_of_which_nothing_was_planned_stays_too() -> None:
+    view = opened()
+    shown(view, start(), begin(), text("One"))
+    view.aborting = "r1"
+    assert view.event(end(Outcome.ABORTED)) == [Piece(Tone.UNSAID, "One"), Piece(Tone.ASIDE, "Stopped.")]
+    assert view.live is None
 
 
 def test_a_stop_that_a_command_has_made_is_told_by_its_reply() -> None:
-    view = View(OPENED)
+    view = opened()
     view.event(start())
     assert view.event(end(Outcome.ABORTED)) == []
-    assert view.block(block("Stopped.", source="cmd:7")) == [Piece(Tone.SAID, "Stopped.")]
+    assert view.event(said("Stopped.")) == [Piece(Tone.SAID, "Stopped.")]
+    assert view.running is None
 
 
-def test_what_was_planned_of_a_cut_answer_is_waited_for() -> None:
-    view = View(OPENED)
-    for event in (start(), begin(), text("One. Two. Thr")):
-        view.event(event)
-    assert view.event(whole("One. Two. ", cut=True)) == [Piece(Tone.UNSAID, "Thr")]
-    assert live_text(view) == "One. Two. "
-    assert view.block(block("One. Two. ")) == [Piece(Tone.SAID, "One. Two.")]
+def test_what_was_planned_of_a_cut_answer_is_printed_and_the_rest_is_not_said() -> None:
+    view = opened()
+    shown(view, start(), begin(), text("One. Two. Thr"))
+    assert view.event(whole("One. Two. ", cut=True)) == [Piece(Tone.SAID, "One. Two."), Piece(Tone.UNSAID, "Thr")]
     assert view.leave() == []
 
 
 def test_what_is_live_stays_when_the_terminal_closes() -> None:
-    view = View(OPENED)
-    for event in (start(), begin(), text("One.\n\nTwo.")):
-        view.event(event)
-    view.block(block("One.\n\n"))
+    view = opened()
+    shown(view, start(), begin(), *written("One.\n\n", "Two."))
     assert view.leave() == [Piece(Tone.UNSAID, "Two.")]
     assert view.leave() == []
 
 
 def test_a_question_of_another_terminal_and_the_last_exchange() -> None:
-    view = View(OPENED)
+    view = opened()
     asked = Piece(Tone.ASKED, "why?")
-    assert view.question(ConsoleQuestion(key="k", text="why?")) == [asked]
+    assert view.event(replace(start(), message="why?")) == [asked]
     heading = Piece(Tone.HEADING, "Last time")
-    assert view.question(ConsoleQuestion(key="k", text="why?", answer="")) == [heading, asked]
-    assert view.question(ConsoleQuestion(key="k", text="why?", answer="So.")) == [
-        heading,
-        asked,
-        Piece(Tone.SAID, "So."),
-    ]
+    assert view.last(Exchange(question="why?", answer="")) == [heading, asked]
+    assert view.last(Exchange(question="why?", answer="So.")) == [heading, asked, Piece(Tone.SAID, "So.")]
 
 
 def test_the_status_is_of_the_last_answer() -> None:
-    view = View(OPENED)
+    view = opened()
     view.event(start())
     view.event(replace(end(), usage=Usage(input=12_345, output=67)))
     assert view.status == "m · 12,345 tokens in, 67 out"
 
 
 def test_the_end_of_another_run_changes_nothing() -> None:
-    view = View(OPENED)
+    view = opened()
     view.event(start())
     other = RunRef(run_id="r2", turn_id="r2", session_key="k", attempt=1)
     assert view.event(end(Outcome.ABORTED, other)) == []
@@ -217,7 +254,7 @@ def test_the_end_of_another_run_changes_nothing() -> None:
     ],
 )
 def test_a_tool_call_is_one_line(arguments: str, line: str) -> None:
-    view = View(OPENED)
+    view = opened()
     view.event(start())
     view.event(call("read", arguments))
     assert view.live is not None
@@ -228,7 +265,7 @@ def test_a_tool_call_is_one_line(arguments: str, line: str) -> None:
 
 
 def test_a_failed_tool_says_why_in_its_line() -> None:
-    view = View(OPENED)
+    view = opened()
     view.event(start())
     view.event(call("read", '{"path": "x"}', "c1"))
     view.event(call("exec", '{"command": "y"}', "c2"))
@@ -239,7 +276,7 @@ def test_a_failed_tool_says_why_in_its_line() -> None:
 
 
 def test_thinking_is_shown_until_the_answer_begins() -> None:
-    view = View(OPENED)
+    view = opened()
     for event in (start(), begin(), thought("hm, "), thought("boats")):
         view.event(event)
     assert view.live is not None
@@ -250,26 +287,35 @@ def test_thinking_is_shown_until_the_answer_begins() -> None:
 
 def test_a_decision_of_the_runner_is_an_aside() -> None:
     notice = Notice(run=RUN, at=2_000, id="r1/n", kind="retry", detail="Trying again.")
-    assert View(OPENED).event(notice) == [Piece(Tone.ASIDE, "Trying again.")]
+    assert opened().event(notice) == [Piece(Tone.ASIDE, "Trying again.")]
 
 
 def test_what_came_while_nobody_was_here_has_one_heading() -> None:
-    view = View(OPENED)
-    first = view.block(block("a", source="turn:r0:s0:b0", planned_at=OPENED - 1))
+    view = opened()
+    early = OPENED - 1
+    first = shown(view, replace(start(), at=early), whole("a", at=early))
     assert first == [Piece(Tone.HEADING, "While you were away"), Piece(Tone.SAID, "a")]
-    assert view.block(block("b", source="cmd:7", planned_at=OPENED - 1)) == [Piece(Tone.SAID, "b")]
-    assert view.block(block("c", source="cmd:8")) == [Piece(Tone.SAID, "c")]
+    assert [piece.away for piece in first] == [False, True]
+    assert view.event(said("b", at=early)) == [Piece(Tone.SAID, "b")]
+    assert view.event(said("c")) == [Piece(Tone.SAID, "c")]
 
 
 def test_after_a_lost_connection_a_run_is_known_again_by_its_next_event() -> None:
-    view = View(OPENED)
-    for event in (start(), begin(), text("One"), call("read", "{}")):
-        view.event(event)
+    view = opened()
+    shown(view, start(), begin(), text("One"), call("read", "{}"))
     view.reconnected()
     assert view.live is None
-    view.event(text(" more"))
+    view.event(text(" more", offset=3))
     assert view.running == "r1"
     assert live_text(view) == ""
+    assert view.event(whole("One more.")) == [Piece(Tone.SAID, "One more.")]
+
+
+def test_after_a_lost_connection_only_the_rest_is_printed() -> None:
+    view = opened()
+    shown(view, start(), begin(), *written("One.\n\n", "Tw"))
+    view.reconnected()
+    assert shown(view, text("o.", offset=8), whole("One.\n\nTwo.")) == [Piece(Tone.SAID, "Two.")]
 
 
 def test_a_run_that_is_parked_is_neither_over_nor_failed() -> None:

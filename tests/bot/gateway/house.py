@@ -126,6 +126,13 @@ class Events:
                     return Sent("", comment=fields.get("", ""))
         return None
 
+    async def event(self) -> Sent:
+        """The next event, comments left out."""
+        while (sent := await self.next()) is not None:
+            if sent.event:
+                return sent
+        raise AssertionError("the stream ended")
+
     async def until(self, kind: str) -> list[Sent]:
         """Everything up to the first event of this kind, comments left out."""
         found: list[Sent] = []

@@ -1,7 +1,9 @@
 """Streams of events: nothing missing, nothing twice, whenever a client comes and goes."""
 
 import asyncio
+import json
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -18,13 +20,18 @@ def kinds(events: list[Sent]) -> list[str]:
 
 
 def ids(events: list[Sent]) -> list[str]:
-    """Ids of kept events; every one of them has one, and no update has."""
+    """Ids of kept events; every one of them has one and its position, in their order, and no update has."""
     for sent in events:
         is_update = sent.event in ("message_update", "tool_execution_update")
-        assert (sent.id is None) == is_update, sent
-        assert sent.id == sent.data.get("id")
+        assert (sent.id is None) == is_update == ("id" not in sent.data), sent
         assert sent.event == sent.data["type"]
-    return [sent.id for sent in events if sent.id is not None]
+    assert positions(events) == sorted(set(positions(events)))
+    return [sent.data["id"] for sent in events if sent.id is not None]
+
+
+def positions(events: list[Sent]) -> list[int]:
+    """Where the kept ones stand: what a client comes back with."""
+    return [int(sent.id) for sent in events if sent.id is not None]
 
 
 async def run_with_a_tool(at: House, message: str = "hello", session: str = "default") -> str:
@@ -54,6 +61,7 @@ async def test_a_run_as_it_happens(tmp_path: Path) -> None:
             ("text", "Hel"),
             ("text", "lo."),
         ]
+        assert [sent.data["offset"] for sent in events[2:5]] == [0, 0, 3]
         assert {sent.data["run"]["run_id"] for sent in events} == {run}
         assert events[-1].data["outcome"] == "completed"
 
@@ -71,7 +79,7 @@ async def test_the_stream_of_a_run_begins_with_it_and_ends_with_it(tmp_path: Pat
             later = await stream.rest()
         assert ids(live) == ids(later) == [f"{run}/start", f"{run}/1/0", f"{run}/1/1", f"{run}/end"]
         assert kinds(later) == ["agent_start", "message_start", "message_end", "agent_end"]
-        over = await at.http.get(f"/v1/events?run={run}", headers={"last-event-id": f"{run}/end"})
+        over = await at.http.get(f"/v1/events?run={run}", headers={"last-event-id": later[-1].id or ""})
         assert over.status_code == 204
 
 
@@ -81,14 +89,35 @@ async def test_updates_are_not_replayed_and_nothing_else_is_missing(tmp_path: Pa
         seen = await stream.until("agent_end")
         kept = ids(seen)
         assert len(kept) == len(set(kept)) == 8
-        by_id = {sent.id: sent for sent in seen if sent.id}
-        for n, last in enumerate(kept):
-            for query, header in (("", last), (f"?last_event_id={last}", None)):
+        stored = [sent for sent in seen if sent.id]
+        for n, last in enumerate(positions(seen)):
+            for query, header in (("", str(last)), (f"?last_event_id={last}", None)):
                 async with at.events(query, header) as again:
                     if n + 1 < len(kept):
                         replayed = await again.until("agent_end")
                         assert ids(replayed) == kept[n + 1 :]
-                        assert replayed == [by_id[event_id] for event_id in kept[n + 1 :]]
+                        assert replayed == stored[n + 1 :]
+
+
+async def kept_so_far(at: House, run: str) -> list[Sent]:
+    """The beginning of a run."""
+    async with at.events(f"?run={run}") as stream:
+        return await stream.until("message_start")
+
+
+async def test_a_stream_begins_with_the_answers_that_are_being_written(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        await run_with_a_tool(at, session="done")
+        run = await at.submit("hello")
+        call = await at.model.called()
+        other = await at.submit("hi", session="other")
+        await at.model.called()
+        async with at.events() as all_of_them, at.events("?session=default") as one:
+            assert ids([await all_of_them.event(), await all_of_them.event()]) == [f"{run}/1/0", f"{other}/1/0"]
+            assert ids([await one.event()]) == [f"{run}/1/0"]
+            call.finish("", ToolCall("c1", "read", '{"path": "AGENTS.md"}'))
+            for stream in (one, all_of_them):
+                assert ids(await stream.until("tool_execution_start"))[0] == f"{run}/1/1"
 
 
 @pytest.mark.parametrize("query", ["", "?session=default", "?run={run}"])
@@ -97,23 +126,25 @@ async def test_coming_back_in_the_middle_of_an_answer(tmp_path: Path, query: str
         run = await at.submit("hello")
         call = await at.model.called()
         query = query.format(run=run)
-        async with at.events(query, f"{run}/start") as stream:
+        (start,) = positions([(await kept_so_far(at, run))[0]])
+        async with at.events(query, str(start)) as stream:
             before = await stream.until("message_start")
             call.say("One ")
             before += await stream.until("message_update")
         assert ids(before) == [f"{run}/1/0"]
-        async with at.events(query, f"{run}/1/0") as stream:
+        (begun,) = positions(before)
+        async with at.events(query, str(begun)) as stream:
             call.say("two ")
             middle = await stream.until("message_update")
         assert ids(middle) == []
-        async with at.events(query, f"{run}/1/0") as stream:
+        assert middle[-1].data["offset"] == len("One ")
+        async with at.events(query, str(begun)) as stream:
             call.finish("One two")
             after = await stream.until("agent_end")
         assert ids(after) == [f"{run}/1/1", f"{run}/end"]
 
 
 async def test_coming_back_while_others_talk(tmp_path: Path) -> None:
-    """An answer that has begun is stored late: behind what other sessions did meanwhile."""
     async with house(tmp_path) as at, at.events() as whole:
         async with at.events() as stream:
             slow = await at.submit("slow", session="slow")
@@ -122,16 +153,16 @@ async def test_coming_back_while_others_talk(tmp_path: Path) -> None:
         quick = await at.submit("quick", session="quick")
         (await at.model.called()).answer("Quick.")
         await at.show(quick, wait="20")
-        async with at.events("", ids(seen)[-1]) as stream:
+        async with at.events("", seen[-1].id) as stream:
             seen += await stream.until("agent_end")
             slow_call.say("Slow.")
             seen += await stream.until("message_update")
         slow_call.finish("Slow.")
         await at.show(slow, wait="20")
-        async with at.events("", ids(seen)[-1]) as stream:
+        async with at.events("", str(positions(seen)[-1])) as stream:
             seen += await stream.until("agent_end")
         expected = await whole.until("agent_end") + await whole.until("agent_end")
-        assert sorted(ids(seen)) == sorted(ids(expected))
+        assert ids(seen) == ids(expected)
         assert len(set(ids(seen))) == 8
 
 
@@ -144,20 +175,21 @@ async def test_coming_back_after_a_restart_misses_nothing(tmp_path: Path) -> Non
             call.say("Half of")
             await stream.until("message_update")
     async with house(tmp_path) as at:
-        async with at.events(f"?run={run}", ids(seen)[-1]) as stream:
+        async with at.events(f"?run={run}", str(positions(seen)[-1])) as stream:
             (await at.model.called()).answer("all of it")
             seen += await stream.rest()
         assert seen[-1].event == "agent_end"
         async with at.events(f"?run={run}") as stream:
-            assert set(ids(seen)) >= set(ids(await stream.rest()))
+            assert ids(seen) == ids(await stream.rest())
 
 
 async def test_an_id_that_is_not_known_brings_all_that_is_kept(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         run = await run_with_a_tool(at)
-        async with at.events("", "long/gone") as stream:
-            assert len(ids(await stream.until("agent_end"))) == 8
-        async with at.events("?session=other", f"{run}/1/1") as stream:
+        for unknown in (f"{run}/1/1", "long/gone", "-1", "1e3", "٣", "9" * 12, "9" * 30, "0"):
+            async with at.events("", quote(unknown)) as stream:
+                assert len(ids(await stream.until("agent_end"))) == 8
+        async with at.events("?session=other", "3") as stream:
             other = await at.submit("hi", session="other")
             (await at.model.called()).answer("Hi.")
             assert ids(await stream.until("agent_end"))[0] == f"{other}/start"
@@ -193,11 +225,10 @@ async def test_an_answer_that_begins_anew_is_told_again(tmp_path: Path) -> None:
         (await at.model.called()).fail(ModelError(ErrorKind.NETWORK, "connection reset"))
         (await at.model.called()).answer("Now.")
         events = await stream.until("agent_end")
-        starts = [sent.id for sent in events if sent.event == "message_start"]
+        starts = [sent.data["id"] for sent in events if sent.event == "message_start"]
         assert starts == [f"{run}/1/0", f"{run}/1/0.1.2"]
         assert "notice" in kinds(events)
-        rest = [sent.id for sent in events if sent.id and sent.event != "message_start"]
-        assert len(rest) == len(set(rest))
+        assert len(ids(events)) == len(set(ids(events))) == 6
 
 
 async def test_a_client_that_leaves_stops_nothing(tmp_path: Path) -> None:
@@ -238,9 +269,16 @@ async def drained(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, en
     return found
 
 
-def kept_ids(raw: bytes) -> list[str]:
-    """Ids in a raw answer, whose chunks may begin and end anywhere."""
-    return [line.removeprefix(b"id: ").decode() for line in raw.split(b"\n") if line.startswith(b"id: ")]
+def kept_in(raw: bytes) -> list[int]:
+    """Positions in a raw answer, whose chunks may begin and end anywhere."""
+    return [int(line.removeprefix(b"id: ")) for line in raw.split(b"\n") if line.startswith(b"id: ")]
+
+
+async def stored(at: House, after: int = 0) -> dict[str, int]:
+    """Positions of the events that are kept, by their ids."""
+    reads = at.service.parts.store.reads
+    found = await reads.events_after(after, await reads.last_event(), None, None, 1000)
+    return {json.loads(event.body)["id"]: event.seq for event in found}
 
 
 async def test_a_slow_reader_loses_updates_only(tmp_path: Path) -> None:
@@ -251,22 +289,17 @@ async def test_a_slow_reader_loses_updates_only(tmp_path: Path) -> None:
         call.answer("Done.")
         await at.show(run, wait="20")
         raw = await drained(reader, writer, 1)
-        assert kept_ids(raw) == [f"{run}/1/1", f"{run}/end"] or kept_ids(raw) == [
-            f"{run}/1/0",
-            f"{run}/1/1",
-            f"{run}/end",
-        ]
+        kept = await stored(at)
+        assert kept_in(raw) == [kept[f"{run}/{part}"] for part in ("1/0", "1/1", "end")]
         updates = raw.count(b"event: message_update\n")
         assert 0 < updates < 400
 
 
-async def test_a_reader_that_is_too_slow_for_the_bus_reads_the_store(
+async def test_a_reader_that_is_far_too_slow_misses_nothing_that_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.bus._KEPT", 12)
-    monkeypatch.setattr("bot.bus._UPDATES", 6)
+    monkeypatch.setattr("bot.gateway.event_stream._PAGE", 7)
     async with house(tmp_path) as at:
-        position = await at.service.parts.store.reads.last_event()
         run = await at.submit("hello")
         call = await at.model.called()
         reader, writer = await clogged(at, call)
@@ -277,11 +310,7 @@ async def test_a_reader_that_is_too_slow_for_the_bus_reads_the_store(
         call.answer("Done.")
         await at.show(run, wait="20")
         raw = await drained(reader, writer, 13)
-        stored = await at.service.parts.store.reads.events_after(position, None, None, 1000)
-        expected = [event.event_id for event in stored if event.event_id != f"{run}/start"]
-        assert sorted(kept_ids(raw)) == sorted(expected)
-        early = [event.event_id for event in stored if event.type == "message_start"]
-        assert [i for i in kept_ids(raw) if i not in early] == [i for i in expected if i not in early]
+        assert kept_in(raw) == [seq for event_id, seq in (await stored(at)).items() if event_id != f"{run}/start"]
 
 
 async def test_quiet_streams_are_pinged(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """A parked run over HTTP: it has not ended, for whoever waits for it, follows it or stops it."""
 
 import asyncio
-import contextlib
-import sqlite3
 from pathlib import Path
 
 from agent.message import ToolCall
@@ -10,6 +8,7 @@ from bot.persistence.values import TurnState
 from channels.session_key import console_key
 from tests.asking import ASKED, AskingTool
 from tests.bot.gateway.house import House, house
+from tests.stored import Stored
 
 CALL = ToolCall("c1", "ask", '{"label": "it"}')
 
@@ -24,8 +23,7 @@ async def parked(at: House) -> str:
 
 
 async def decide(at: House, run: str) -> bool:
-    with contextlib.closing(sqlite3.connect(at.folder / "state" / "hark.db")) as db:
-        (ident,) = db.execute("SELECT approval_id FROM approval WHERE turn_id=?", (run,)).fetchone()
+    ((ident,),) = Stored(at.folder / "state").approvals("approval_id", turn_id=run)
     return await at.service.parts.api.decide(ident, "once", "owner")
 
 
@@ -61,12 +59,13 @@ async def test_a_stream_goes_on_behind_the_parking(tmp_path: Path) -> None:
         run = await parked(at)
         async with at.events(f"?run={run}") as stream:
             seen = await stream.until("agent_end")
-            assert (seen[-1].id, seen[-1].data["outcome"]) == (f"{run}/end.1", "parked")
+            assert seen[-1].data["outcome"] == "parked"
             await decide(at, run)
             (await at.model.called()).answer("Done.")
             rest = await stream.rest()
-        assert [rest[0].id, rest[-1].id] == [f"{run}/start.2", f"{run}/end"]
-        async with at.events(f"?run={run}", f"{run}/end.1") as stream:
+        assert (rest[0].event, rest[0].data["run"]["attempt"]) == ("agent_start", 2)
+        assert (rest[-1].event, rest[-1].data["outcome"]) == ("agent_end", "completed")
+        async with at.events(f"?run={run}", seen[-1].id) as stream:
             again = await stream.rest()
         assert [sent.id for sent in again] == [sent.id for sent in rest if sent.id]
 
@@ -84,7 +83,7 @@ async def test_a_terminal_is_shown_the_question_once(tmp_path: Path) -> None:
     async with (
         house(tmp_path, besides=[AskingTool(words="")]) as at,
         at.unix() as unix,
-        at.events("/v1/console", client=unix) as terminal,
+        at.events(f"?session={console_key()}", client=unix) as terminal,
     ):
         response = await unix.post("/v1/agent", json={"message": "do it", "session": console_key()})
         (await at.model.called()).finish("", CALL)
@@ -93,5 +92,4 @@ async def test_a_terminal_is_shown_the_question_once(tmp_path: Path) -> None:
         (await at.model.called()).answer("Done.")
         while seen[-1].data.get("outcome") != "completed":
             seen += await terminal.until("agent_end")
-        told = [sent.event for sent in seen if sent.event in ("question", "agent_start", "agent_end")]
-        assert told == ["question", "agent_start", "agent_end", "agent_start", "agent_end"]
+        assert [sent.data["message"] for sent in seen if sent.event == "agent_start"] == ["do it", ""]

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent.message import Message, Text
 from bot.clock import Clock
-from bot.persistence.values import AcceptedMessage, Duplicate, Turn
+from bot.persistence.values import AcceptedMessage, Duplicate, Ring, Turn
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
@@ -20,9 +20,11 @@ _numbers = itertools.count(1)
 
 
 @contextlib.asynccontextmanager
-async def opened(home: Path, clock: Clock | None = None, probe: CommitProbe | None = None) -> AsyncIterator[Store]:
+async def opened(
+    home: Path, clock: Clock | None = None, probe: CommitProbe | None = None, ring: Ring = lambda kept: None
+) -> AsyncIterator[Store]:
     """A store that is open while the context lasts."""
-    store = Store(home, clock or Clock(), lambda message, _: Message("user", (Text(message.text),)), probe)
+    store = Store(home, clock or Clock(), lambda message, _: Message("user", (Text(message.text),)), ring, probe)
     try:
         await store.open()
         yield store

@@ -1,14 +1,19 @@
 """What is kept, how often, and for how long: event keys, strangers, pruning, events in their order."""
 
+import asyncio
 import json
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent.events import Outcome
 from agent.message import Message, Text, Usage
 from bot.clock import Clock
-from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, PlanIn
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, KeptAt, PlanIn
 from bot.store.prune import DAY
 from bot.store.store import Store
 from channels.base import Mark
@@ -102,7 +107,7 @@ async def test_what_is_old_is_forgotten_and_what_is_open_or_needed_is_not(tmp_pa
         asked = replace(message(kind=InboundKind.API), event_key="h:1")
         asked = replace(asked, origin=replace(asked.origin, place=place))
         await store.inbox.accept([AcceptedMessage(message=asked, session_key="s", state="dropped", reason="stop")])
-        assert await _counts(store) == {"inbox": 3, "delivery": 1, "event": 2, "turn": 1}
+        assert await _counts(store) == {"inbox": 3, "delivery": 1, "event": 3, "turn": 1}
 
         now[0] += 2 * DAY
         await store.prune()
@@ -158,13 +163,57 @@ async def test_kept_events_come_in_the_order_of_storing_also_when_the_clock_is_s
         for _ in range(3):
             turns.append(await _answered(store))
             now[0] -= DAY // 24
-        events = await store.reads.events_after(0, None, None, 100)
-        ids = [part for turn in turns for part in (f"{turn}/start", f"{turn}/end")]
-        assert [event.event_id for event in events] == ids
+        newest = await store.reads.last_event()
+        events = await store.reads.events_after(0, newest, None, None, 100)
+        ids = [f"{turn}/{part}" for turn in turns for part in ("start", "1/0", "end")]
+        assert [json.loads(event.body)["id"] for event in events] == ids
         assert [event.seq for event in events] == sorted(event.seq for event in events)
         ends = [json.loads(event.body) for event in events if event.type == "agent_end"]
         assert all(end["duration"] >= 0 for end in ends)
-        of_one = await store.reads.events_after(events[0].seq, KEY, turns[0], 100)
-        assert [event.event_id for event in of_one] == [f"{turns[0]}/end"]
-        assert await store.reads.last_event() == events[-1].seq
-        assert await store.reads.event_position(f"{turns[1]}/end") == events[3].seq
+        of_one = await store.reads.events_after(events[1].seq, newest, KEY, turns[0], 100)
+        assert of_one == [events[2]]
+        assert await store.reads.events_after(events[1].seq, events[4].seq, None, None, 2) == events[2:4]
+        assert newest == events[-1].seq
+        assert await store.reads.end_of(turns[1]) == events[5].seq
+
+
+async def test_who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answered(tmp_path: Path) -> None:
+    rung: list[KeptAt] = []
+    full = False
+
+    def probe(at: str) -> None:
+        if full and at == "before":
+            raise sqlite3.OperationalError("database or disk is full")
+
+    async with opened(tmp_path, probe=probe, ring=rung.extend) as store:
+        await accept(store)
+        assert rung == []
+        claiming = asyncio.create_task(claim(store))
+        claiming.add_done_callback(lambda _: order.append(len(rung)))
+        order: list[int] = []
+        turn = await claiming
+        assert order == [2]
+        newest = await store.reads.last_event()
+        assert [(one.seq, one.run_id, one.session_key, one.ended) for one in rung] == [
+            (newest - 1, turn.turn_id, KEY, False),
+            (newest, turn.turn_id, KEY, False),
+        ]
+        full = True
+        with pytest.raises(StoreUnavailable):
+            await store.commands.abort(turn.turn_id)
+        assert len(rung) == 2
+        full = False
+        assert await store.commands.abort(turn.turn_id)
+        assert [one.ended for one in rung[2:]] == [True]
+
+
+async def test_a_position_is_given_once_also_when_all_events_are_forgotten(tmp_path: Path) -> None:
+    now = [1_000 * DAY]
+    rung: list[KeptAt] = []
+    async with opened(tmp_path, Clock(now=lambda: now[0]), ring=rung.extend) as store:
+        await _answered(store)
+        now[0] += 2 * DAY
+        await store.prune()
+        assert await store.reads.last_event() == 0
+        await _answered(store)
+        assert [one.seq for one in rung] == [1, 2, 3, 4, 5, 6]

@@ -6,7 +6,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
+from agent.events import AgentEvent, Notice
 from agent.message import Message, Text
 from bot.persistence.errors import StoreTooNew
 from bot.persistence.values import PlanIn
@@ -14,9 +16,11 @@ from bot.store import codec, database
 from bot.store.database import migrations
 from bot.store.salvage import check
 from channels.outgoing import Planned
+from channels.session_key import console_key
 from tests.bot.store.opened import KEY, accept, claim, message, opened
 
 NEWEST = len(migrations())
+EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 DATA_ONLY = "UPDATE session SET settings='{\"migrated\": true}';"
 REBUILT = """
 CREATE TABLE session_new (
@@ -123,7 +127,7 @@ async def test_a_store_of_each_earlier_version_keeps_its_rows_and_goes_on(tmp_pa
     async with opened(tmp_path) as store:
         assert store.salvage is None
         after = contents(tmp_path)
-        assert {table: of(after[table], rows[0]) for table, rows in before.items()} == before
+        assert {table: of(after[table], rows[0] if rows else ()) for table, rows in before.items()} == before
         added = set(after["turn"][0]) - set(before["turn"][0])
         assert {name: after["turn"][0][name] for name in added if name not in ("mode", "ran")} == dict.fromkeys(
             added - {"mode", "ran"}
@@ -237,3 +241,53 @@ async def test_a_table_of_a_later_version_is_recovered_like_the_others(tmp_path:
     found = check(tmp_path, 0)
     assert found is not None
     assert found.rows["pet"] == 300
+
+
+IN_THE_TERMINAL = """
+INSERT INTO conversation (conv_id, channel, account, chat, kind) VALUES (1, 'console', '', 'local', 'console');
+INSERT INTO conversation (conv_id, channel, account, chat, kind) VALUES (2, 'telegram', 'bot', '1', 'direct');
+INSERT INTO transcript (transcript_id, session_key, created_at) VALUES ('t', '{key}', 1);
+INSERT INTO session (session_key, transcript_id, last_conv, used_at) VALUES ('{key}', 't', 1, 1);
+INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, epoch, reply_conv, step, created_at) VALUES
+  ('done', '{key}', 't', 'api', 'done', 1, 1, 1, 1), ('cut', '{key}', 't', 'api', 'running', 1, 1, 0, 1);
+INSERT INTO delivery (source, conv_id, turn_id, step, action, body, said, nonce, state, planned_at) VALUES
+  ('turn:done:s1:b0', 1, 'done', 1, 'send', 'shown', 'shown', 1, 'sent', 1),
+  ('turn:done:s1:b1', 1, 'done', 1, 'send', 'being shown', 'being shown', 1, 'sending', 1),
+  ('turn:done:s1:b2', 1, 'done', 1, 'send', 'not "shown"', 'not "shown"', 1, 'planned', 5),
+  ('refused:7', 1, NULL, NULL, 'send', 'refused', '', 1, 'planned', 6),
+  ('turn:cut:s1:b0', 1, 'cut', 1, 'send', 'half', 'half', 1, 'planned', 7),
+  ('elsewhere', 2, NULL, NULL, 'send', 'elsewhere', '', 1, 'planned', 1);
+INSERT INTO event (event_id, turn_id, session_key, at, body) VALUES
+  ('done/start', 'done', '{key}', 1, '{{}}'), ('cut/start', 'cut', '{key}', 1, '{{}}'),
+  ('other/start', 'other', 'other', 1, '{{}}');
+"""
+
+
+async def test_what_waited_for_a_terminal_is_read_once_by_the_next(tmp_path: Path) -> None:
+    key = console_key()
+    with closing(sqlite3.connect(tmp_path / "hark.db", isolation_level=None)) as db:
+        database.migrate(db, 5)
+        db.executescript(IN_THE_TERMINAL.format(key=key))
+    async with opened(tmp_path) as store:
+        assert set(contents(tmp_path)["event"][0]) == {"seq", "event_id", "turn_id", "session_key", "at", "body"}
+        assert [event["event_id"] for event in contents(tmp_path)["event"]] == [
+            "cut/start",
+            "other/start",
+            "done/said/turn:done:s1:b2",
+            "refused:7/said/refused:7",
+        ]
+        assert [place.channel for _, place in await store.deliveries.open_conversations()] == ["telegram"]
+        kept = await store.reads.events_after(3, 5, key, None, 10)
+        events = [EVENT.validate_json(event.body) for event in kept]
+        assert [event.detail for event in events if isinstance(event, Notice)] == ['not "shown"', "refused"]
+        assert [event.id for event in events if isinstance(event, Notice)] == [
+            "done/said/turn:done:s1:b2",
+            "refused:7/said/refused:7",
+        ]
+        assert [(event.kind, event.run.session_key) for event in events if isinstance(event, Notice)] == [
+            ("said", key)
+        ] * 2
+        assert await store.recovery.recover("cut", lambda turn_id: ())
+        last = await store.reads.last_event()
+        (end,) = await store.reads.events_after(5, last, key, "cut", 10)
+        assert '"text":"half"' in end.body

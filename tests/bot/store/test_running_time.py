@@ -38,6 +38,13 @@ async def answer(store: Store, turn: Turn, *calls: ToolCall) -> float | None:
     return kept.end.duration if kept.end else None
 
 
+async def last_event(store: Store) -> str:
+    """The newest kept event."""
+    last = await store.reads.last_event()
+    (event,) = await store.reads.events_after(last - 1, last, None, None, 1)
+    return event.body
+
+
 async def test_attempts_are_summed_and_pauses_do_not_count(tmp_path: Path) -> None:
     time = Time()
     async with opened(tmp_path, time.clock()) as store:
@@ -97,8 +104,7 @@ async def test_an_attempt_that_crashed_ran_until_its_last_sign(tmp_path: Path, s
         assert turn.ran == (0 if sign == "nothing" else 2_000)
     async with opened(tmp_path, time.clock()) as store:
         assert not await store.recovery.recover(turn.turn_id, lambda turn_id: ())
-        (end,) = [event.body for event in await store.reads.events([f"{turn.turn_id}/end"])]
-        assert f'"duration":{0.0 if sign == "nothing" else 2.0}' in end
+        assert f'"duration":{0.0 if sign == "nothing" else 2.0}' in await last_event(store)
 
 
 async def test_a_turn_that_waits_to_go_on_and_is_stopped(tmp_path: Path) -> None:
@@ -109,9 +115,8 @@ async def test_a_turn_that_waits_to_go_on_and_is_stopped(tmp_path: Path) -> None
         time.at += 4_000
         await store.turns.release(turn.run)
         time.at += 900_000
-        *_, end = await store.commands.abort(turn.turn_id)
-        assert end.type == "agent_end"
-        assert end.duration == 4.0
+        assert await store.commands.abort(turn.turn_id)
+        assert '"duration":4.0' in await last_event(store)
 
 
 async def test_a_clock_that_is_set_back(tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ async def test_messages_are_taken_together_and_keep_their_lines(tmp_path: Path) 
         assert [line.message.text for line in turn.entries] == ["one", "two"]
         assert turn.more
         await answer(store, turn)
-        assert (await store.reads.exchange(turn.turn_id)).question == "one\n\ntwo"  # type: ignore[union-attr]
+        newest = await store.reads.last_event()
+        assert (await store.reads.last_exchange(KEY, newest, 0)).question == "one\n\ntwo"  # type: ignore[union-attr]
         assert await texts_of_turns(store) == [["three"]]
 
 
@@ -133,6 +134,5 @@ async def test_what_steered_a_turn_in_vain_is_taken_together(tmp_path: Path) -> 
             error_message=None,
             where=PlanIn(turn.conv_id),
             blocks=(),
-            events=(),
         )
         assert await texts_of_turns(store) == [["two", "three"]]

@@ -43,7 +43,6 @@ async def test_a_turn_that_has_ended_reads_nothing_more(tmp_path: Path) -> None:
             error_message=None,
             where=PlanIn(turn.conv_id),
             blocks=(),
-            events=(),
         )
         assert not await store.inbox.steer(turn.turn_id, seq)
         assert (await claim(store)).messages[0].text == "two"

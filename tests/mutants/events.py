@@ -1,0 +1,81 @@
+"""Kept events by their positions, and the bell that is rung for them."""
+
+from tests.mutants import Fault
+
+_BUS = "tests/bot/test_bus.py::test_"
+_KEEPING = "tests/bot/store/test_keeping.py::test_"
+_JOINING = "tests/bot/gateway/test_joining.py::test_"
+_RUNG = f"{_KEEPING}who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answered"
+
+FAULTS = (
+    Fault(
+        "events/nobody-is-rung",
+        "bot/store/writer.py",
+        "            self._ring(kept)\n",
+        "            pass\n",
+        (_RUNG, "tests/bot/gateway/test_events.py::test_a_run_as_it_happens"),
+    ),
+    Fault(
+        "events/rung-before-the-commit",
+        "bot/store/writer.py",
+        "            kept = rows.kept_after(connection, last)\n",
+        "            self._ring(kept := rows.kept_after(connection, last))\n",
+        (_RUNG,),
+    ),
+    Fault(
+        "events/the-middle-of-an-answer-without-its-beginning",
+        "bot/bus.py",
+        " or run.run_id in self._lagging:",
+        ":",
+        (f"{_BUS}what_was_missed_once_is_told_again_with_the_next_answer",),
+    ),
+    Fault(
+        "events/updates-without-bound",
+        "bot/bus.py",
+        "if len(self._told) >= _UPDATES",
+        "if len(self._told) >= 100_000",
+        (f"{_BUS}what_was_missed_once_is_told_again_with_the_next_answer",),
+    ),
+    Fault(
+        "events/rings-without-bound",
+        "bot/bus.py",
+        "if self._told and isinstance(self._told[-1], range):",
+        "if False:",
+        (f"{_BUS}rings_become_one_while_nobody_looks",),
+    ),
+    Fault(
+        "events/what-a-stopped-run-still-says",
+        "bot/bus.py",
+        "if event.run.run_id in self._ended:",
+        "if False:",
+        (f"{_BUS}what_a_run_says_after_its_end_is_told_to_nobody",),
+    ),
+    Fault(
+        "events/a-position-that-was-never-given-is-waited-for",
+        "bot/gateway/event_stream.py",
+        "(last if last <= newest else 0)",
+        "last",
+        (f"{_JOINING}the_start_of_an_answer_comes_before_its_updates",),
+    ),
+    Fault(
+        "events/answers-under-way-have-no-beginning",
+        "bot/gateway/event_stream.py",
+        "return _just(self._kept(answers))",
+        'return _just(b"")',
+        ("tests/bot/gateway/test_events.py::test_a_stream_begins_with_the_answers_that_are_being_written",),
+    ),
+    Fault(
+        "events/an-answer-begins-untold",
+        "bot/store/claims.py",
+        "        if asked is None:\n            rows.begin_answer(db, run, step + 1, now)\n",
+        "",
+        ("tests/bot/gateway/test_events.py::test_a_run_as_it_happens",),
+    ),
+    Fault(
+        "events/a-reader-does-not-know-what-it-missed",
+        "agent/loop.py",
+        "        told[kind, of] += len(delta)\n",
+        "",
+        ("tests/bot/gateway/test_events.py::test_a_run_as_it_happens",),
+    ),
+)
