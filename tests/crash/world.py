@@ -244,6 +244,7 @@ class World:
     def begin(self, end: End | None = None) -> "tuple[Process, asyncio.Task[None]]":
         """Start a service; it is up some time later."""
         process = self.process = Process(self, self.lives, end)
+        self._following = None
         self.lives += 1
         self.active.clear()
         run = self._run = asyncio.create_task(self._serve(process), name="life")
@@ -315,7 +316,7 @@ class World:
         if not process.dead:
             closing.result()
             if self._following is not None:
-                await self._following
+                await asyncio.gather(self._following, return_exceptions=True)
             self.service = self.api = None
         else:
             closing.cancel()
@@ -375,19 +376,20 @@ class World:
         """Whether everything accepted is done, and everything written is accepted."""
         if (person and not self._person_done) or self.process is None or self.service is None:
             return False
+        # first what was accepted: a message that comes between two looks must not be overlooked by the second
+        accepted = self.ask("SELECT count(*) FROM inbox WHERE channel='telegram'") or [(-1,)]
+        moves = [update for update in self.platform.updates if update.moves_to]
+        if accepted[0][0] + len(moves) != len(self.platform.updates) or not all(map(self.stored, moves)):
+            return False
         (rows,) = self.ask(
             "SELECT (SELECT count(*) FROM inbox WHERE state IN ('waiting','steering','taken')) +"
             " (SELECT count(*) FROM turn WHERE state IN ('queued','running','parked')) +"
             " (SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"
-            " AND source NOT LIKE 'refused:%')"
+            " AND source NOT LIKE 'refused:%') +"
+            " (SELECT count(*) FROM event WHERE session_key=? AND seq > ?)",
+            *(console_key(), self.terminal.position),
         ) or [(1,)]
-        if rows[0]:
-            return False
-        if self.ask("SELECT 1 FROM event WHERE session_key=? AND seq > ?", console_key(), self.terminal.position):
-            return False
-        (accepted,) = self.ask("SELECT count(*) FROM inbox WHERE channel='telegram'")
-        moves = [update for update in self.platform.updates if update.moves_to]
-        return accepted[0] + len(moves) == len(self.platform.updates) and all(map(self.stored, moves))
+        return bool(rows[0] == 0)
 
     def describe(self) -> str:
         """What is open, for the message of a failed test."""
