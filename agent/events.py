@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from agent.message import ToolSend, Usage
 
@@ -252,3 +252,15 @@ KeptEvent = (
 )
 UpdateEvent = MessageUpdate | ToolExecutionUpdate
 AgentEvent = KeptEvent | UpdateEvent
+
+_json: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
+
+
+def dump(event: AgentEvent) -> str:
+    """An event as the JSON that is stored and that every surface reads."""
+    return _json.dump_json(event).decode()
+
+
+def load(text: str | bytes) -> AgentEvent:
+    """Raises pydantic.ValidationError when the text is no event."""
+    return _json.validate_json(text)

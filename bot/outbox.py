@@ -18,7 +18,7 @@ from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.values import OwnerNotice, PlanIn
 from bot.replies import notice
 from bot.store.outbox import REFUSED
-from bot.store.store import Store
+from bot.persistence.protocols import Store
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import Place

@@ -26,8 +26,8 @@ from bot.health import Report, report
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
+from bot.persistence.protocols import Store
 from bot.runs.lanes import Lanes
-from bot.store.store import Store
 from channels.base import Channel
 from channels.outgoing import Planned
 
@@ -48,11 +48,13 @@ OUTBOX_GRACE = 5.0
 class Parts:
     """Everything the service starts and stops, and what surfaces read and call: bus and api.
 
-    create_workspace: the first step of the start. on_wait: called with each new reason why the start waits; what it
-    raises ends the start. listed: the accounts of which people are told how they stand.
+    worker: who this process is for the store. create_workspace: the first step of the start. on_wait: called with each
+    new reason why the start waits; what it raises ends the start. listed: the accounts of which people are told how
+    they stand.
     """
 
     store: Store
+    worker: str
     outbox: Outbox
     lanes: Lanes
     commands: CommandRunner
@@ -169,14 +171,14 @@ class Service:
         """End the processes that earlier runs left, and repair turns that a crash cut."""
         store = self.parts.store
         over = []
-        for leftover in await store.recovery.leftovers():
+        for leftover in await store.recovery.leftovers(self.parts.worker):
             if await asyncio.to_thread(end_leftover, leftover.pid, leftover.started):
                 over.append(leftover)
             else:
                 log.warning("a process of an earlier run cannot be ended", pid=leftover.pid)
         await store.recovery.forget(over)
-        for turn in await store.recovery.cut_turns():
-            goes_on = await store.recovery.recover(turn.turn_id, self._give_up(turn.channel))
+        for turn in await store.recovery.cut_turns(self.parts.worker):
+            goes_on = await store.recovery.recover(turn.turn_id, self.parts.worker, self._give_up(turn.channel))
             log.info("turn recovered", turn=turn.turn_id, goes_on=goes_on)
 
     async def _tell_of_salvage(self) -> None:

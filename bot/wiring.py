@@ -120,8 +120,9 @@ def _assemble(
     for channel in channels:
         if channel.name != CONSOLE.channel:  # terminals read the store
             outbox.add_channel(channel)
+    worker = clock.new_id()
     runner = TurnRunner(
-        Dependencies(store, outbox, bus, clock, partial(is_owner, config.owners)),
+        Dependencies(store, outbox, bus, clock, worker, partial(is_owner, config.owners)),
         _specs(config, around, store, model, accounts),
     )
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
@@ -134,6 +135,7 @@ def _assemble(
     service = Service(
         Parts(
             store=store,
+            worker=worker,
             outbox=outbox,
             lanes=lanes,
             commands=commands,

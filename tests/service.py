@@ -21,9 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
-
-from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome
+from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome, load
 from agent.message import ToolOutput
 from agent.models.base import ModelClient
 from agent.tools.base import CallContext, Parameters, Tool, ToolFactory
@@ -39,7 +37,6 @@ from tests.serving import PlainChannel, assemble
 from tests.watch import PATIENCE, ManualTime, Watch
 
 E = TypeVar("E")
-_EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 _seeds = itertools.count(20)
 _numbers = itertools.count()
 Json = dict[str, Any]
@@ -243,7 +240,7 @@ class Hark:
                 kept = self.rows(
                     "SELECT body FROM event WHERE seq >= ? AND seq < ? ORDER BY seq", told.start, told.stop
                 )
-                self.events.extend(_EVENT.validate_json(body) for (body,) in kept)
+                self.events.extend(load(body) for (body,) in kept)
             else:
                 self.events.append(told)
             self.watch.changed()

@@ -11,9 +11,9 @@ from bot.clock import Clock
 from bot.commands.registry import Call, Effect, Registry, Say
 from bot.outbox import Outbox
 from bot.persistence.errors import once_available
+from bot.persistence.protocols import Store
 from bot.persistence.values import CommandKept, Stopped
 from bot.runs.lanes import Lanes
-from bot.store.store import Store
 from channels.message import InboundMessage
 from channels.outgoing import Planned
 

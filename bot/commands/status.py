@@ -6,8 +6,8 @@ from bot import wording
 from bot.commands.registry import Call
 from bot.gateway.views import StatusView
 from bot.health import Report
+from bot.persistence.protocols import Store
 from bot.runs.lanes import Lanes
-from bot.store.store import Store
 
 _LOST_SHOWN = 5
 

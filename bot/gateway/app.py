@@ -20,7 +20,7 @@ from bot.gateway.sse import EventStreamResponse, read_position
 from bot.gateway.views import ChannelView, ConsoleView, ReadinessView, StatusView
 from bot.health import Report
 from bot.persistence.errors import StoreUnavailable
-from bot.store.reads import Reads
+from bot.persistence.protocols import Reads
 from channels.session_key import console_key
 
 

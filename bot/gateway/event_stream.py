@@ -7,14 +7,13 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from agent.events import Outcome
+from agent.events import Outcome, dump
 from bot import wording
 from bot.bus import EventBus, Subscription, Told
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
+from bot.persistence.protocols import Reads
 from bot.persistence.values import StoredEvent
-from bot.store import codec
-from bot.store.reads import Reads
 
 _PAGE = 200
 
@@ -100,7 +99,7 @@ class _Stream:
         frames: list[bytes] = []
         for one in told:
             if not isinstance(one, range):
-                frames.append(frame(one.type, codec.dump_event(one)))
+                frames.append(frame(one.type, dump(one)))
             else:
                 yield b"".join(frames)
                 frames.clear()

@@ -15,9 +15,9 @@ from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
+from bot.persistence.protocols import Store
 from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
 from bot.runs.lanes import Lanes
-from bot.store.store import Store
 from channels.base import Mark, NotAccepted
 from channels.message import BACKGROUND, CLAIMED, ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
 

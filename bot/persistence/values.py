@@ -127,6 +127,10 @@ class Turn:
         return self.run.session_key
 
 
+REFUSED = "refused:"
+"""What the source of a notice about a refused send begins with: its own refusal is told to nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerNotice:
     """Something an owner is to be told: where they wrote last, else at `otherwise`, if that is anywhere.
@@ -263,6 +267,10 @@ class Leftover:
     started: str
 
 
+Reply = Callable[[Stopped], Sequence[Planned]]
+"""Makes the answer to a command from what it did."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandKept:
     """What a command did, and what is to be delivered."""
@@ -270,3 +278,8 @@ class CommandKept:
     stopped: Stopped
     conv_id: int
     deliveries: tuple[Delivery, ...]
+
+
+def tool_message(turn_id: str, call_id: str, number: int) -> str:
+    """Under which source a message of a tool's call stands in the ledger; number: from 0."""
+    return f"tool:{turn_id}:{call_id}:{number}"

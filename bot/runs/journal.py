@@ -28,11 +28,10 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import Turn
+from bot.persistence.protocols import Store
+from bot.persistence.values import Turn, tool_message
 from bot.replies import Replies
 from bot.runs.typing import Typing
-from bot.store import tool_messages
-from bot.store.store import Store
 from bot.to_the_end import to_the_end
 from channels.message import ChatKind, InboundMessage
 from channels.outgoing import Planned
@@ -45,12 +44,13 @@ _PRIVATE = (ChatKind.DIRECT, ChatKind.CONSOLE)
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What every run works with. is_owner: whether a message is by an owner of the bot."""
+    """What every run works with. worker: who this process is for the store. is_owner: whether an owner wrote it."""
 
     store: Store
     outbox: Outbox
     bus: EventBus
     clock: Clock
+    worker: str
     is_owner: Callable[[InboundMessage], bool]
 
 
@@ -159,7 +159,7 @@ class RunJournal:
         return end
 
     async def deliver(self, call_id: str, number: int, text: str) -> str:
-        name = tool_messages.source(self.turn.turn_id, call_id, number)
+        name = tool_message(self.turn.turn_id, call_id, number)
         await self._plan(self._sentence(name, text))
         return name
 

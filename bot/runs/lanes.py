@@ -12,10 +12,10 @@ import structlog
 
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
+from bot.persistence.protocols import Store
 from bot.persistence.values import Later
 from bot.runs.journal import RunJournal
 from bot.runs.runner import PAUSE, TurnRunner
-from bot.store.store import Store
 
 log = structlog.get_logger()
 

@@ -35,7 +35,8 @@ class TurnRunner:
     async def claim(self, session_key: str, *, background: bool, until: int) -> Turn | None:
         """Take a session's next turn, see the store. Raises StoreUnavailable."""
         model = self._specs.model_of(session_key).name
-        return await self._store.turns.claim(session_key, model, background=background, until=until)
+        worker = self._dependencies.worker
+        return await self._store.turns.claim(session_key, worker, model, background=background, until=until)
 
     def journal(self, turn: Turn) -> RunJournal:
         """The journal of a turn that is about to run."""

@@ -17,8 +17,8 @@ from agent.workspace_files import load as load_files
 from bot.accounts import Accounts
 from bot.clock import Clock
 from bot.inbound.access import is_trusted
+from bot.persistence.protocols import Store
 from bot.persistence.values import Turn
-from bot.store.store import Store
 from channels.settings import Streaming
 
 # A program wants the answer in one piece, and nothing is said before it is whole.

@@ -32,10 +32,6 @@ class Approvals(Subject):
         where: PlanIn,
         blocks: Sequence[Planned],
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
-        """A run ends at a call about which a person must decide. blocks: what people are told of it.
-
-        Its message stays taken: the turn has not ended. Returns what is to be delivered and the end of the run.
-        """
         now = self._now()
         rows.check_epoch(db, run)
         db.execute("UPDATE tool_call SET state='waiting' WHERE turn_id=? AND call_id=?", (run.turn_id, call_id))
@@ -58,11 +54,6 @@ class Approvals(Subject):
     def decide(
         self, db: sqlite3.Connection, approval_id: str, state: Verdict, by: str, reason: str = ""
     ) -> tuple[str, bool] | None:
-        """Settle an open approval and queue its turn; by: who decided, "channel:id". reason: for the model.
-
-        Returns the session to wake, and whether its turn is of the background; None when it is not open any more, or
-        not in time. Whether `by` may decide is the caller's to know.
-        """
         now = self._now()
         found = db.execute(
             "SELECT turn_id FROM approval WHERE approval_id=? AND state='open' AND (expires_at > ? OR ?='expired')",

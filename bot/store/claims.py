@@ -43,19 +43,13 @@ class Claims(Subject):
         self,
         db: sqlite3.Connection,
         session_key: str,
+        worker: str,
         model: str,
         *,
         background: bool = False,
         most: int = 1,
         until: int = 0,
     ) -> Turn | None:
-        """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
-
-        model: which one will answer, for the event. background: take beats, jobs and children's results instead of what
-        people wrote. most: messages that one new turn answers, if they came one after the other into one conversation.
-        until: messages that are ready by then count as ready, also when the clock says less (milliseconds).
-        None when nothing is ready, or one runs or waits for a person.
-        """
         turns = db.execute(
             f"SELECT turn_id, state, epoch, {IN_BACKGROUND} FROM turn"
             f" WHERE session_key=? AND {OPEN_TURN} ORDER BY created_at, turn_id",
@@ -68,9 +62,9 @@ class Claims(Subject):
                 return None
         for turn_id in [turn for turn, _, epoch, kind in turns if epoch > 0 and bool(kind) == background]:
             if messages := _answered(db, turn_id, now):
-                return self._take(db, turn_id, messages, (), now, ready, model)
+                return self._take(db, turn_id, messages, (), now, ready, worker, model)
         begun = self._begin(db, session_key, now, ready, background, most)
-        return None if begun is None else self._take(db, *begun, now, ready, model)
+        return None if begun is None else self._take(db, *begun, now, ready, worker, model)
 
     def _begin(
         self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool, most: int
@@ -111,14 +105,15 @@ class Claims(Subject):
         entries: tuple[Entry, ...],
         now: int,
         ready: int,
+        worker: str,
         model: str,
     ) -> Turn:
         """Put a queued turn to running under a new epoch."""
         epoch, kind, session_key, transcript_id, conv_id, step, usage, ran, outcome = db.execute(
-            "UPDATE turn SET state='running', epoch=epoch+1, started_at=coalesce(started_at, ?1), resumed_at=?1"
-            " WHERE turn_id=?2"
+            "UPDATE turn SET state='running', worker=?3, epoch=epoch+1, started_at=coalesce(started_at, ?1),"
+            " resumed_at=?1 WHERE turn_id=?2"
             " RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran, outcome",
-            (now, turn_id),
+            (now, turn_id, worker),
         ).fetchone()
         asked = db.execute(
             "SELECT 1 FROM tool_call WHERE turn_id=? AND state IN ('asked','waiting') LIMIT 1", (turn_id,)

@@ -3,7 +3,6 @@
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
-from agent.events import AgentEvent
 from agent.message import Message, Usage
 from channels.message import InboundMessage
 from channels.outgoing import Button
@@ -13,7 +12,6 @@ log = structlog.get_logger()
 _inbound: TypeAdapter[InboundMessage] = TypeAdapter(InboundMessage)
 _message: TypeAdapter[Message] = TypeAdapter(Message)
 _usage: TypeAdapter[Usage] = TypeAdapter(Usage)
-_event: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 _buttons: TypeAdapter[tuple[Button, ...]] = TypeAdapter(tuple[Button, ...])
 
 
@@ -57,11 +55,6 @@ def load_usage(text: str | None) -> Usage:
         return _usage.validate_json(text) if text else Usage()
     except ValidationError:
         return Usage()
-
-
-def dump_event(event: AgentEvent) -> str:
-    """An agent event as the JSON that every surface reads."""
-    return _event.dump_json(event).decode()
 
 
 def dump_buttons(buttons: tuple[Button, ...]) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from agent.events import Outcome
 from agent.message import Message, Text
-from bot.persistence.values import CommandKept, PlanIn, Stopped
+from bot.persistence.values import CommandKept, PlanIn, Reply, Stopped
 from bot.store import repair, rows
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN
@@ -14,28 +14,22 @@ from channels.outgoing import Planned
 
 STOP_NOTE = "(The person stopped this turn.)"
 
-Reply = Callable[[Stopped], Sequence[Planned]]
-"""Makes the answer to a command from what it did."""
-
 
 class Commands(Subject):
     """Transactions of commands. seq: of the command's own row in the inbox."""
 
     @transaction
     def answer(self, db: sqlite3.Connection, seq: int, blocks: Sequence[Planned]) -> CommandKept:
-        """A command that only says something."""
         return self._carry_out(db, seq, lambda now: Stopped(), lambda _: blocks)
 
     @transaction
     def stop(self, db: sqlite3.Connection, seq: int, session_key: str, reply: Reply) -> CommandKept:
-        """End the session's run and drop what waited before the command was written."""
         return self._carry_out(db, seq, lambda now: _stop(db, session_key, seq, now, "stop"), reply)
 
     @transaction
     def reset(
         self, db: sqlite3.Connection, seq: int, session_key: str, transcript_id: str, reply: Reply
     ) -> CommandKept:
-        """As stop; then the session goes on with a new, empty transcript. The old one stays readable."""
 
         def effect(now: int) -> Stopped:
             stopped = _stop(db, session_key, seq, now, "reset")
@@ -50,7 +44,6 @@ class Commands(Subject):
 
     @transaction
     def abort(self, db: sqlite3.Connection, turn_id: str) -> bool:
-        """End one turn, queued or running; False when it has ended already or is not known."""
         found = db.execute(f"SELECT 1 FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)).fetchone()
         if found:
             _stop_turn(db, turn_id, self._now(), "abort")

@@ -24,20 +24,17 @@ class Entries(Subject):
 
     @query
     def context(self, db: sqlite3.Connection, transcript_id: str) -> tuple[Entry, ...]:
-        """The lines of a transcript that still go to the model, in order."""
         since = "(SELECT context_start FROM transcript WHERE transcript_id=?1)"
         found = db.execute(f"{_LINES} AND seq >= {since} ORDER BY seq", (transcript_id,)).fetchall()
         return _entries(transcript_id, found)
 
     @query
     def transcript(self, db: sqlite3.Connection, transcript_id: str, after: int, limit: int) -> tuple[Entry, ...]:
-        """Lines of any transcript, old ones too: those after a seq, at most limit."""
         found = db.execute(f"{_LINES} AND seq > ?2 ORDER BY seq LIMIT ?3", (transcript_id, after, limit)).fetchall()
         return _entries(transcript_id, found)
 
     @query
     def transcripts(self, db: sqlite3.Connection, session_key: str) -> tuple[str, ...]:
-        """The transcripts of a session, oldest first; the last is the present one."""
         found = db.execute(
             "SELECT transcript_id FROM transcript WHERE session_key=? ORDER BY rowid",
             (session_key,),

@@ -26,7 +26,6 @@ class Events(Subject):
         limit: int,
         sessions: str = "",
     ) -> Sequence[StoredEvent]:
-        """Kept events after a position up to another, oldest first; of sessions whose keys begin with `sessions`."""
         found = db.execute(
             f"{_EVENTS} WHERE seq > ?1 AND seq <= ?2 AND json_valid(body) AND (?3 IS NULL OR session_key = ?3)"
             " AND (?4 IS NULL OR turn_id = ?4) AND instr(session_key, ?5) = 1 ORDER BY seq LIMIT ?6",
@@ -38,7 +37,6 @@ class Events(Subject):
     def under_way(
         self, db: sqlite3.Connection, session_key: str | None, sessions: str
     ) -> tuple[int, Sequence[StoredEvent]]:
-        """The position of the newest kept event, and the beginnings of the answers that are being written at it."""
         db.execute("BEGIN")  # both of one moment
         try:
             found = db.execute(
@@ -55,18 +53,15 @@ class Events(Subject):
 
     @query
     def first_event(self, db: sqlite3.Connection, run_id: str) -> int | None:
-        """Where a run's first kept event stands; None when none is kept (yet, or any more)."""
         # a run that was dropped before it began has an end alone
         ids = first_and_last(run_id)
         return db.execute("SELECT min(seq) FROM event WHERE event_id IN (?,?)", ids).fetchone()[0]  # type: ignore[no-any-return]
 
     @query
     def end_of(self, db: sqlite3.Connection, run_id: str) -> int | None:
-        """Where the end of a run stands; None when it is not kept (yet, or any more)."""
         found = db.execute("SELECT seq FROM event WHERE event_id=?", (first_and_last(run_id)[1],)).fetchone()
         return int(found[0]) if found else None
 
     @query
     def last_event(self, db: sqlite3.Connection) -> int:
-        """The position of the newest kept event, 0 when there is none."""
         return rows.newest_event(db)

@@ -24,10 +24,6 @@ class Inbox(Subject):
     def accept(
         self, db: sqlite3.Connection, batch: Sequence[Accepted], mark: Mark | None = None
     ) -> Sequence[Fresh | Duplicate]:
-        """Store a batch and the mark behind it; one answer per item, in order.
-
-        Raises StoreUnavailable when nothing of it was stored.
-        """
         now = self._now()
         answers = [self._accept(db, item, now) for item in batch]
         if mark:
@@ -36,11 +32,6 @@ class Inbox(Subject):
 
     @transaction
     def steer(self, db: sqlite3.Connection, turn_id: str, what: InboundMessage | int) -> bool:
-        """Let a turn that has not ended read a text before its next answer: a new one, or one that waits (its seq).
-
-        False, and nothing is stored or changed, when the turn has ended; and when the message does not wait any more,
-        came to another place than the turn answers, or stands behind a command that is not carried out.
-        """
         turn = db.execute(
             f"SELECT session_key, reply_conv FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)
         ).fetchone()
@@ -58,13 +49,11 @@ class Inbox(Subject):
 
     @query
     def mark(self, db: sqlite3.Connection, scope: str) -> str | None:
-        """The value of the last mark of a scope."""
         found = db.execute("SELECT value FROM kv WHERE scope=? AND key='mark'", (scope,)).fetchone()
         return found[0] if found else None
 
     @query
     def waiting_sessions(self, db: sqlite3.Connection, limit: int) -> Sequence[tuple[str, bool]]:
-        """Sessions with something to run, those that wait longest first; True for work in the background."""
         found = db.execute(
             "SELECT session_key, background, min(seq) AS since FROM ("
             f" SELECT session_key, {IN_BACKGROUND} AS background,"
@@ -78,7 +67,6 @@ class Inbox(Subject):
 
     @query
     def later(self, db: sqlite3.Connection, limit: int) -> Sequence[Later]:
-        """Messages that are not ready yet, the next ones first."""
         found = db.execute(
             f"SELECT session_key, {IN_BACKGROUND}, ready_at, min(ready_at - ?1, ready_at - accepted_at) FROM inbox"
             f" WHERE {DELAYED} AND {FOR_A_RUN} AND ready_at > ?1 ORDER BY ready_at LIMIT ?2",
@@ -90,10 +78,6 @@ class Inbox(Subject):
 
     @query
     def open_commands(self, db: sqlite3.Connection) -> Sequence[tuple[int, str, InboundMessage]]:
-        """Commands that were accepted and not carried out, oldest first: seq, session key, message.
-
-        A damaged one is passed over.
-        """
         found = db.execute(
             "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
             f" WHERE {WAITING} AND kind='command' ORDER BY seq"
@@ -103,7 +87,6 @@ class Inbox(Subject):
 
     @query
     def count_waiting(self, db: sqlite3.Connection, session_key: str) -> int:
-        """How many messages wait in a session, ready or not: those that a stop would drop."""
         found = db.execute(
             f"SELECT count(*) FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN}", (session_key,)
         ).fetchone()

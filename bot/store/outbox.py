@@ -7,7 +7,7 @@ outcome the platform never told is settled by the channel's rule; what is idempo
 import sqlite3
 from collections.abc import Sequence
 
-from bot.persistence.values import OwnerNotice
+from bot.persistence.values import REFUSED, OwnerNotice
 from bot.store import rows
 from bot.store.inbox import move_chat
 from bot.store.indexes import OPEN_DELIVERY
@@ -25,8 +25,6 @@ from channels.outgoing import (
     Unknown,
 )
 
-REFUSED = "refused:"
-"""What the source of a notice about a refused send begins with: its own refusal is told to nobody."""
 _IDEMPOTENT = f"action IN {tuple(sorted(action.value for action in IDEMPOTENT))}"
 _LONGEST_PAUSE = 60
 """Seconds until an idempotent call is repeated, which nobody has answered again and again."""
@@ -37,7 +35,6 @@ class Deliveries(Subject):
 
     @query
     def next(self, db: sqlite3.Connection, conv_id: int) -> Delivery | None:
-        """The oldest open delivery of a conversation."""
         found = db.execute(
             f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery"
             f" WHERE conv_id=? AND {OPEN_DELIVERY} ORDER BY delivery_id LIMIT 1",
@@ -47,11 +44,6 @@ class Deliveries(Subject):
 
     @transaction
     def begin(self, db: sqlite3.Connection, delivery_id: int, conv_id: int, max_age: int) -> Delivery | None:
-        """planned → sending, directly before the call; None when it is not planned any more.
-
-        conv_id: the conversation that is served; None also when it has moved, for then another worker serves it.
-        max_age: milliseconds after planning when a delivery is not worth sending any more: it expires instead.
-        """
         now = self._now()
         old = "delivery_id=? AND state='planned' AND planned_at < ?"
         if rows.expire(db, old, (delivery_id, now - max_age), "age", now):
@@ -65,7 +57,6 @@ class Deliveries(Subject):
 
     @transaction
     def settle(self, db: sqlite3.Connection, delivery: Delivery, result: SendResult, notice: OwnerNotice) -> None:
-        """T6: what became of a call. A chat that moved takes its conversation along; notice: of a refusal."""
         now = self._now()
         if isinstance(result, Moved):
             place = delivery.place
@@ -79,12 +70,10 @@ class Deliveries(Subject):
 
     @transaction
     def tell_owner(self, db: sqlite3.Connection, notice: OwnerNotice) -> None:
-        """Plan a notice to an owner."""
         rows.tell_owner(db, notice, self._now())
 
     @transaction
     def recover(self, db: sqlite3.Connection) -> None:
-        """What a crash left in `sending` has an unknown outcome, or is simply repeated. Before the outbox runs."""
         db.execute(
             f"UPDATE delivery SET state=CASE WHEN {_IDEMPOTENT} THEN 'planned' ELSE 'unknown' END,"
             f" error='the service ended during the call' WHERE {OPEN_DELIVERY} AND state='sending'"
@@ -92,7 +81,6 @@ class Deliveries(Subject):
 
     @query
     def open_conversations(self, db: sqlite3.Connection) -> Sequence[tuple[int, Place]]:
-        """Conversations with something to deliver."""
         found = db.execute(f"SELECT DISTINCT conv_id FROM delivery WHERE {OPEN_DELIVERY}").fetchall()
         return [(conv_id, rows.place_of(db, conv_id)) for (conv_id,) in found]
 

@@ -14,47 +14,50 @@ from bot.store.subject import Subject, query, transaction
 from channels.outgoing import Planned
 
 CRASHES = 2
+_LEASE_GONE = "worker IS NOT ?"
+"""True of turns that another worker took: whoever holds the state directory is alone with it, so that one is gone."""
 
 
 class Recovery(Subject):
     """Transactions of the start."""
 
     @query
-    def leftovers(self, db: sqlite3.Connection) -> Sequence[Leftover]:
-        """Processes that nobody has seen end: their turns may be running, or stopped before the process was."""
-        found = db.execute(f"SELECT pid, pid_started FROM tool_call WHERE {WITH_PROCESS}").fetchall()
+    def leftovers(self, db: sqlite3.Connection, worker: str) -> Sequence[Leftover]:
+        found = db.execute(
+            f"SELECT pid, pid_started FROM tool_call JOIN turn USING (turn_id) WHERE {WITH_PROCESS} AND {_LEASE_GONE}",
+            (worker,),
+        ).fetchall()
         return [Leftover(pid=pid, started=started) for pid, started in found]
 
     @transaction
     def forget(self, db: sqlite3.Connection, ended: Sequence[Leftover]) -> None:
-        """These processes are known to have ended."""
         db.executemany(
             "UPDATE tool_call SET pid=NULL, pid_started=NULL WHERE pid=? AND pid_started=?",
             [(leftover.pid, leftover.started) for leftover in ended],
         )
 
     @query
-    def cut_turns(self, db: sqlite3.Connection) -> Sequence[CutTurn]:
-        """Turns found running, oldest first."""
+    def cut_turns(self, db: sqlite3.Connection, worker: str) -> Sequence[CutTurn]:
         found = db.execute(
             "SELECT turn_id, channel FROM turn JOIN conversation ON conv_id = reply_conv"
-            f" WHERE {HELD_TURN} AND state='running' ORDER BY created_at"
+            f" WHERE {HELD_TURN} AND state='running' AND {_LEASE_GONE} ORDER BY created_at",
+            (worker,),
         ).fetchall()
         return [CutTurn(turn_id, channel) for turn_id, channel in found]
 
     @transaction
-    def recover(self, db: sqlite3.Connection, turn_id: str, give_up: Callable[[str], Sequence[Planned]]) -> bool:
-        """Repair a turn found running and put it back into the queue; after a second crash end it instead.
-
-        give_up: makes the notice to the person. Returns whether the turn goes on. Beats are stopped, not repeated.
-        The attempt counts as having run until its last sign.
-        """
+    def recover(
+        self, db: sqlite3.Connection, turn_id: str, worker: str, give_up: Callable[[str], Sequence[Planned]]
+    ) -> bool:
         now = self._now()
-        transcript_id, step, crashes, kind, conv_id = db.execute(
-            "UPDATE turn SET crashes=crashes+1 WHERE turn_id=? AND state='running'"
+        found = db.execute(
+            f"UPDATE turn SET crashes=crashes+1 WHERE {_LEASE_GONE} AND turn_id=? AND state='running'"
             " RETURNING transcript_id, step, crashes, kind, reply_conv",
-            (turn_id,),
+            (worker, turn_id),
         ).fetchone()
+        if found is None:
+            return False
+        transcript_id, step, crashes, kind, conv_id = found
         db.execute(f"UPDATE turn SET {rows.STOP_CLOCK} WHERE turn_id=?", (_last_sign(db, turn_id), turn_id))
         if kind == "beat":
             repair.close_run(db, turn_id, transcript_id, step, now)

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent.events import SAID, AgentEnd, KeptEvent, MessageStart, Notice, Outcome, RunRef
+from agent.events import SAID, AgentEnd, KeptEvent, MessageStart, Notice, Outcome, RunRef, dump
 from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
@@ -244,7 +244,7 @@ def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> int:
     """
     return db.executemany(
         "INSERT OR IGNORE INTO event (event_id, turn_id, session_key, at, body) VALUES (?,?,?,?,?)",
-        [(e.id, e.run.turn_id, e.run.session_key, e.at, codec.dump_event(e)) for e in events],
+        [(e.id, e.run.turn_id, e.run.session_key, e.at, dump(e)) for e in events],
     ).rowcount
 
 

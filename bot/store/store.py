@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 
 from bot.clock import Clock
+from bot.persistence import protocols
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import Ring, Salvage
 from bot.store import rows
@@ -40,13 +41,13 @@ class Store:
         self._clock = clock
         self.salvage: Salvage | None = None
         """What the start-up check found and recovered, if anything."""
-        self.inbox = Inbox(self.database, self.writer, clock)
-        self.turns = Turns(self.database, self.writer, clock, compose)
-        self.approvals = Approvals(self.database, self.writer, clock)
-        self.deliveries = Deliveries(self.database, self.writer, clock)
-        self.commands = Commands(self.database, self.writer, clock)
-        self.recovery = Recovery(self.database, self.writer, clock)
-        self.reads = Reads(self.database, self.writer, clock)
+        self.inbox: protocols.Inbox = Inbox(self.database, self.writer, clock)
+        self.turns: protocols.Turns = Turns(self.database, self.writer, clock, compose)
+        self.approvals: protocols.Approvals = Approvals(self.database, self.writer, clock)
+        self.deliveries: protocols.Deliveries = Deliveries(self.database, self.writer, clock)
+        self.commands: protocols.Commands = Commands(self.database, self.writer, clock)
+        self.recovery: protocols.Recovery = Recovery(self.database, self.writer, clock)
+        self.reads: protocols.Reads = Reads(self.database, self.writer, clock)
 
     async def open(self) -> None:
         """Check the file, all of it unless it was closed in order, and open it.

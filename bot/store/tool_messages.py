@@ -16,11 +16,6 @@ _NUMBER = re.compile(r"\d+(?=(\.\d+)?$)")
 """What follows a call's name in the source of a message: its number, and that of a piece, if it is one of several."""
 
 
-def source(turn_id: str, call_id: str, number: int) -> str:
-    """Under which name a message of a call stands in the ledger; number: from 0."""
-    return f"tool:{turn_id}:{call_id}:{number}"
-
-
 def of_call(db: sqlite3.Connection, turn_id: str, call_id: str) -> tuple[str, bool] | None:
     """What the model is told of an interrupted call's messages, and whether it is an error; None when it sent none."""
     name = f"tool:{turn_id}:{call_id}"

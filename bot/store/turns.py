@@ -24,7 +24,6 @@ class Turns(Claims):
 
     @transaction
     def set_prompt(self, db: sqlite3.Connection, transcript_id: str, prompt: str, fingerprint: str) -> None:
-        """Fix the system prompt of a transcript."""
         db.execute(
             "UPDATE transcript SET prompt=?, fingerprint=? WHERE transcript_id=?",
             (prompt, fingerprint, transcript_id),
@@ -34,7 +33,6 @@ class Turns(Claims):
     def plan(
         self, db: sqlite3.Connection, run: RunRef, where: PlanIn, blocks: Sequence[Planned]
     ) -> tuple[Delivery, ...]:
-        """T5: put blocks of the answer that is being streamed into the ledger."""
         now = self._now()
         rows.check_epoch(db, run)
         return rows.plan(db, where, blocks, run.turn_id, now)
@@ -54,12 +52,6 @@ class Turns(Claims):
         events: Sequence[KeptEvent],
         outcome: Outcome,
     ) -> tuple[Kept, tuple[Delivery, ...]]:
-        """T3: an answer with its calls, its last blocks, usage and events; with T7 when nothing is open.
-
-        note: the answer was cut, and this line for the model follows it: the turn goes on. outcome applies only if
-        the turn is finished: no note, no calls, and no steering text came.
-        usage: of the whole turn so far. A message without parts leaves no line.
-        """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         step += 1
@@ -91,7 +83,6 @@ class Turns(Claims):
 
     @transaction
     def note(self, db: sqlite3.Connection, run: RunRef, text: Message) -> Entry:
-        """Add a note of the service to the transcript, for the model to read."""
         transcript_id, step = rows.check_epoch(db, run)
         return rows.append_entry(db, transcript_id, "note", text, run.turn_id, step)
 
@@ -99,7 +90,6 @@ class Turns(Claims):
     def start_calls(
         self, db: sqlite3.Connection, run: RunRef, call_ids: Sequence[str], events: Sequence[KeptEvent]
     ) -> None:
-        """Mark calls as running, directly before they are executed: a decision about one is used up by that."""
         now = self._now()
         rows.check_epoch(db, run)
         db.executemany(
@@ -111,7 +101,6 @@ class Turns(Claims):
 
     @transaction
     def process_started(self, db: sqlite3.Connection, run: RunRef, call_id: str, pid: int, started: str) -> None:
-        """Remember the process of a call, before it may do anything."""
         rows.check_epoch(db, run)
         db.execute(
             "UPDATE tool_call SET pid=?, pid_started=? WHERE turn_id=? AND call_id=?",
@@ -120,7 +109,6 @@ class Turns(Claims):
 
     @query
     def delivered(self, db: sqlite3.Connection, name: str) -> Delivered:
-        """What has become of a message that a call has planned, by its source."""
         return tool_messages.fate(db, name)
 
     @transaction
@@ -133,10 +121,6 @@ class Turns(Claims):
         batch_done: bool,
         events: Sequence[KeptEvent],
     ) -> tuple[Entry, ...]:
-        """T4: results of calls, in call order; with batch_done also the steering texts that came meanwhile.
-
-        Returns the lines written.
-        """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         lines = []
@@ -156,10 +140,6 @@ class Turns(Claims):
 
     @transaction
     def cut(self, db: sqlite3.Connection, run: RunRef, tell: Callable[[Cut], Sequence[KeptEvent]]) -> Cut:
-        """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
-
-        Nothing of it is kept when nothing had been planned. tell: makes events of what was kept. Another try begins.
-        """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         cut = repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
@@ -179,10 +159,6 @@ class Turns(Claims):
         where: PlanIn,
         blocks: Sequence[Planned],
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
-        """T7 for a run that did not end with an answer: repair, one plain sentence (blocks), the end.
-
-        Returns what is to be delivered, and the end.
-        """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         repair.close_run(db, run.turn_id, transcript_id, step, now)
@@ -191,11 +167,6 @@ class Turns(Claims):
 
     @transaction
     def release(self, db: sqlite3.Connection, run: RunRef, until: int | None = None) -> None:
-        """Give a turn back to the queue without counting a crash (drain, or a store that could not write).
-
-        until: when the run ceased to work, in milliseconds; now, if nothing is said. A turn that is not the
-        run's any more (stopped) stays as it is.
-        """
         now = self._now()
         try:
             transcript_id, step = rows.check_epoch(db, run)

@@ -30,7 +30,6 @@ class Views(Subject):
 
     @query
     def turn(self, db: sqlite3.Connection, turn_id: str) -> TurnView | None:
-        """A turn by its id, with what it said so far."""
         found = db.execute(
             "SELECT session_key, state, outcome, model, usage, error_kind, error_message, created_at, started_at,"
             " ended_at FROM turn WHERE turn_id=?",
@@ -55,7 +54,6 @@ class Views(Subject):
 
     @query
     def last_failure(self, db: sqlite3.Connection) -> tuple[int, str] | None:
-        """When the newest failed turn ended, in milliseconds, and why."""
         return db.execute(  # type: ignore[no-any-return]
             "SELECT ended_at, coalesce(error_message, error_kind, '') FROM turn"
             f" WHERE {FAILED_TURN} ORDER BY ended_at DESC LIMIT 1"
@@ -63,10 +61,6 @@ class Views(Subject):
 
     @query
     def last_exchange(self, db: sqlite3.Connection, session_key: str, upto: int, shown: int) -> Exchange | None:
-        """The newest exchange in a session's present transcript of which a reader of events has seen something.
-
-        upto: the position that it has read up to; shown: so many characters of the answer under way there it has seen.
-        """
         found = db.execute(
             "SELECT turn_id FROM entry WHERE kind='user'"
             " AND transcript_id=(SELECT transcript_id FROM session WHERE session_key=?)"
@@ -78,12 +72,10 @@ class Views(Subject):
 
     @query
     def totals(self, db: sqlite3.Connection) -> Totals:
-        """What is open, for /status and `hark status`."""
         return _count(db)
 
     @query
     def lost_deliveries(self, db: sqlite3.Connection, limit: int) -> tuple[LostDelivery, ...]:
-        """What did not arrive, or may not have, newest first."""
         found = db.execute(
             "SELECT state, channel, chat, error, settled_at FROM delivery JOIN conversation USING (conv_id)"
             f" WHERE {LOST_DELIVERY} ORDER BY delivery_id DESC LIMIT ?",

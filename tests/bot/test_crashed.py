@@ -23,7 +23,7 @@ async def test_a_beat_is_not_repeated_after_a_crash(tmp_path: Path) -> None:
     """It is about the moment, and the next one comes by itself."""
     async with opened(tmp_path / "state") as store:
         await accept(store, "look around", InboundKind.WAKE)
-        assert await store.turns.claim(KEY, "test/model", background=True) is not None
+        assert await store.turns.claim(KEY, "worker", "test/model", background=True) is not None
     async with running(tmp_path) as hark:
         await hark.service.parts.lanes.wait_idle()
         assert hark.rows("SELECT state, outcome, error_kind FROM turn") == [("stopped", "aborted", "restart")]

@@ -175,7 +175,7 @@ async def test_what_was_decided_while_nobody_could_tell_the_lanes(tmp_path: Path
         ident = await approval(hark)
         await hark.service.parts.lanes.wait_idle()
         assert await hark.service.parts.store.approvals.decide(ident, "once", "telegram:1") == (KEY, False)
-        claimed = await hark.service.parts.store.turns.claim(KEY, "test/model")
+        claimed = await hark.service.parts.store.turns.claim(KEY, "worker", "test/model")
         assert claimed is not None
         assert [decision.state for decision in claimed.decisions.values()] == ["once"]
         await hark.service.parts.store.turns.release(claimed.run)

@@ -10,8 +10,8 @@ import pytest
 from agent.cut import INTERRUPTED
 from agent.message import ToolCall, ToolResult
 from bot.persistence.values import PlanIn, Planned
+from bot.persistence.values import tool_message as source
 from bot.store.store import Store
-from bot.store.tool_messages import source
 from channels.outgoing import Refused, SendResult, Sent
 from tests.asking import SendingTool
 from tests.bot.store.opened import accept, claim, opened
@@ -99,7 +99,7 @@ async def cut_call(home: Path, store: Store, call_id: str, **states: str) -> tup
     with contextlib.closing(sqlite3.connect(home / "hark.db")) as db, db:
         for name, state in states.items():
             db.execute("UPDATE delivery SET state=? WHERE source LIKE ?", (state, f"%:{_number(name)}"))
-    await store.recovery.recover(turn.turn_id, lambda turn_id: ())
+    await store.recovery.recover(turn.turn_id, "next", lambda turn_id: ())
     entries = await store.reads.context(turn.transcript_id)
     found = {p.call_id: p for entry in entries for p in entry.message.parts if isinstance(p, ToolResult)}
     other = found["c:1" if call_id == "c" else "c"]

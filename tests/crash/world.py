@@ -14,9 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
-
-from agent.events import AgentEvent
+from agent.events import load
 from agent.message import Message
 from agent.tools.base import Verdict
 from bot.agent_api import AgentApi, Submission
@@ -43,7 +41,6 @@ SPEED = 2000
 PATIENCE = 30.0
 """Real seconds after which a world that does not come to rest is stuck."""
 T = TypeVar("T")
-_EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 Person = Callable[["World"], Awaitable[None]]
 
 
@@ -426,7 +423,7 @@ class Terminal:
                 if process.dead:
                     return
                 if "data" in fields:
-                    for piece in self._view.event(_EVENT.validate_json(fields["data"])):
+                    for piece in self._view.event(load(fields["data"])):
                         self.said[piece.of] += piece.said
                 self.position = int(fields.get("id", self.position))
             self._changed()

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
-from agent.events import AgentEvent, UpdateEvent
+from agent.events import AgentEvent, UpdateEvent, load
 from bot.gateway.unix_socket import address
 from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView
 
@@ -42,7 +42,6 @@ _run = TypeAdapter(RunView)
 _readiness = TypeAdapter(ReadinessView)
 _status = TypeAdapter(StatusView)
 _console = TypeAdapter(ConsoleView)
-_event: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 
 
 class Client:
@@ -116,7 +115,7 @@ class Client:
 async def _decoded(source: httpx2.EventSource) -> AsyncIterator[Received]:
     async for sent in source:
         with contextlib.suppress(ValidationError):  # a kind of event that a newer service has
-            event = _event.validate_json(sent.data)
+            event = load(sent.data)
             yield None if isinstance(event, UpdateEvent) else int(sent.id), event
 
 

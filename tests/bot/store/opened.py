@@ -50,7 +50,7 @@ async def accept(store: Store, text: str = "hello", kind: InboundKind = InboundK
 
 async def claim(store: Store) -> Turn:
     """Take the next turn of the session."""
-    claimed = await store.turns.claim(KEY, "test/model")
+    claimed = await store.turns.claim(KEY, "worker", "test/model")
     assert claimed is not None
     return claimed
 

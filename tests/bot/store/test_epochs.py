@@ -82,7 +82,7 @@ async def test_a_stale_run_is_refused_and_changes_nothing(tmp_path: Path, name: 
         present = await claim(store)
         assert (present.turn_id, present.run.attempt) == (stale.turn_id, 2)
         await refuses(store, tmp_path, name, stale)
-        assert await store.turns.claim(KEY, "test/model") is None, "it still runs"
+        assert await store.turns.claim(KEY, "worker", "test/model") is None, "it still runs"
         await WRITES[name](store.turns, present.run)
 
 

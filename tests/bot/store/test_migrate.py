@@ -6,9 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from pydantic import TypeAdapter
 
-from agent.events import AgentEvent, Notice
+from agent.events import Notice, load
 from agent.message import Message, Text
 from bot.persistence.errors import StoreTooNew
 from bot.persistence.values import PlanIn
@@ -20,7 +19,6 @@ from channels.session_key import console_key
 from tests.bot.store.opened import KEY, accept, claim, message, opened
 
 NEWEST = len(migrations())
-EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 DATA_ONLY = "UPDATE session SET settings='{\"migrated\": true}';"
 REBUILT = """
 CREATE TABLE session_new (
@@ -136,8 +134,8 @@ async def test_a_store_of_each_earlier_version_keeps_its_rows_and_goes_on(tmp_pa
         assert (after["entry"][0]["hidden"], after["entry"][0]["origin"]) == (0, None)
         assert (after["inbox"][1]["ready_at"], after["conversation"][0]["gap"]) == (0, 0)
 
-        assert [process.pid for process in await store.recovery.leftovers()] == [4711]
-        assert await store.recovery.recover("cut", lambda turn_id: ())
+        assert [process.pid for process in await store.recovery.leftovers("next")] == [4711]
+        assert await store.recovery.recover("cut", "next", lambda turn_id: ())
         assert [entry.kind for entry in await store.reads.context("t")] == ["user", "tool_result"]
         resumed = await claim(store)
         assert (resumed.turn_id, resumed.run.attempt, resumed.messages[0].text) == ("cut", 2, "one")
@@ -278,7 +276,7 @@ async def test_what_waited_for_a_terminal_is_read_once_by_the_next(tmp_path: Pat
         ]
         assert [place.channel for _, place in await store.deliveries.open_conversations()] == ["telegram"]
         kept = await store.reads.events_after(3, 5, key, None, 10)
-        events = [EVENT.validate_json(event.body) for event in kept]
+        events = [load(event.body) for event in kept]
         assert [event.detail for event in events if isinstance(event, Notice)] == ['not "shown"', "refused"]
         assert [event.id for event in events if isinstance(event, Notice)] == [
             "done/said/turn:done:s1:b2",
@@ -287,7 +285,7 @@ async def test_what_waited_for_a_terminal_is_read_once_by_the_next(tmp_path: Pat
         assert [(event.kind, event.run.session_key) for event in events if isinstance(event, Notice)] == [
             ("said", key)
         ] * 2
-        assert await store.recovery.recover("cut", lambda turn_id: ())
+        assert await store.recovery.recover("cut", "next", lambda turn_id: ())
         last = await store.reads.last_event()
         (end,) = await store.reads.events_after(5, last, key, "cut", 10)
         assert '"text":"half"' in end.body

@@ -60,7 +60,7 @@ async def test_no_statement_of_a_service_reads_through_a_table(tmp_path: Path) -
             await parts.store.inbox.accept([moved])
             await parts.store.prune()
             # what a start asks
-            await parts.store.recovery.cut_turns()
+            await parts.store.recovery.cut_turns("next")
             await parts.outbox.start()
             await parts.commands.recover()
             await parts.lanes.start()

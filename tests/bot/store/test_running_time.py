@@ -98,12 +98,12 @@ async def test_an_attempt_that_crashed_ran_until_its_last_sign(tmp_path: Path, s
         time.at += 3_000
     time.at += 900_000
     async with opened(tmp_path, time.clock()) as store:
-        assert await store.recovery.recover(turn.turn_id, lambda turn_id: ())
+        assert await store.recovery.recover(turn.turn_id, "next", lambda turn_id: ())
         time.at += 900_000
         turn = await claim(store)
         assert turn.ran == (0 if sign == "nothing" else 2_000)
     async with opened(tmp_path, time.clock()) as store:
-        assert not await store.recovery.recover(turn.turn_id, lambda turn_id: ())
+        assert not await store.recovery.recover(turn.turn_id, "next", lambda turn_id: ())
         assert f'"duration":{0.0 if sign == "nothing" else 2.0}' in await last_event(store)
 
 

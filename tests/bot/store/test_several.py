@@ -14,7 +14,7 @@ from tests.bot.store.opened import KEY, accept, claim, message, opened
 
 async def take(store: Store, most: int = 9) -> Turn:
     """The session's next turn, with all that may be taken together."""
-    turn = await store.turns.claim(KEY, "test/model", most=most)
+    turn = await store.turns.claim(KEY, "worker", "test/model", most=most)
     assert turn is not None
     return turn
 
@@ -36,7 +36,7 @@ async def answer(store: Store, turn: Turn) -> None:
 async def texts_of_turns(store: Store) -> list[list[str]]:
     """What each turn answers, until nothing waits."""
     turns = []
-    while (turn := await store.turns.claim(KEY, "test/model", most=9)) is not None:
+    while (turn := await store.turns.claim(KEY, "worker", "test/model", most=9)) is not None:
         turns.append([message.text for message in turn.messages])
         await answer(store, turn)
     return turns

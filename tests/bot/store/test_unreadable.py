@@ -98,7 +98,7 @@ async def test_a_turn_that_goes_on_is_ended_when_its_message_is_damaged(tmp_path
     spoil(tmp_path, f"inbox.payload WHERE seq={seq}", SPOILT[0])
     async with opened(tmp_path) as store:
         assert (await claim(store)).messages[0].text == "two"
-        assert await store.turns.claim(KEY, "test/model") is None
+        assert await store.turns.claim(KEY, "worker", "test/model") is None
 
 
 async def test_a_damaged_steering_text_does_not_end_the_run(tmp_path: Path) -> None:

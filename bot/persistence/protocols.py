@@ -1,0 +1,318 @@
+"""What the parts of the service ask of a store: one protocol per subject, one method one transaction.
+
+A call that has returned is on disk; one that raised StoreUnavailable changed nothing. Nothing of how it is kept crosses
+this wall: `bot/store` does it with SQLite, and any other store must pass the same suite (`tests/bot/persistence`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
+from agent.journal import CallResult, Cut, Kept
+from agent.message import Entry, Message, Usage
+from agent.tools.base import Ask, Delivered, Verdict
+from bot.persistence.values import (
+    Accepted,
+    CommandKept,
+    CutTurn,
+    Duplicate,
+    Exchange,
+    Fresh,
+    Later,
+    Leftover,
+    LostDelivery,
+    OwnerNotice,
+    PlanIn,
+    Reply,
+    Salvage,
+    StoredEvent,
+    Totals,
+    Turn,
+    TurnView,
+)
+from channels.base import Mark
+from channels.message import InboundMessage, Place
+from channels.outgoing import Delivery, Planned, SendResult
+
+
+class Inbox(Protocol):
+    """What people wrote. Order of acceptance is order within a session: `seq` is given by the store."""
+
+    async def accept(self, batch: Sequence[Accepted], mark: Mark | None = None) -> Sequence[Fresh | Duplicate]:
+        """Store a batch and the mark behind it; one answer per item, in order.
+
+        Raises StoreUnavailable when nothing of it was stored.
+        """
+
+    async def steer(self, turn_id: str, what: InboundMessage | int) -> bool:
+        """Let a turn that has not ended read a text before its next answer: a new one, or one that waits (its seq).
+
+        False, and nothing is stored or changed, when the turn has ended; and when the message does not wait any more,
+        came to another place than the turn answers, or stands behind a command that is not carried out.
+        """
+
+    async def mark(self, scope: str) -> str | None:
+        """The value of the last mark of a scope."""
+
+    async def waiting_sessions(self, limit: int) -> Sequence[tuple[str, bool]]:
+        """Sessions with something to run, those that wait longest first; True for work in the background."""
+
+    async def later(self, limit: int) -> Sequence[Later]:
+        """Messages that are not ready yet, the next ones first."""
+
+    async def open_commands(self) -> Sequence[tuple[int, str, InboundMessage]]:
+        """Commands that were accepted and not carried out, oldest first: seq, session key, message.
+
+        A damaged one is passed over.
+        """
+
+    async def count_waiting(self, session_key: str) -> int:
+        """How many messages wait in a session, ready or not: those that a stop would drop."""
+
+
+class Turns(Protocol):
+    """The life of a turn: claim (T2), blocks (T5), step (T3), calls and results (T4), finish (T7), cut, release.
+
+    All but the claim name the run: one that lost its turn gets StaleRun.
+    """
+
+    async def claim(
+        self, session_key: str, worker: str, model: str, *, background: bool = False, most: int = 1, until: int = 0
+    ) -> Turn | None:
+        """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
+
+        worker: who takes it, and has it until it is settled or its lease is gone. model: which one will answer, for the
+        event. background: take beats, jobs and children's results instead of what
+        people wrote. most: messages that one new turn answers, if they came one after the other into one conversation.
+        until: messages that are ready by then count as ready, also when the clock says less (milliseconds).
+        None when nothing is ready, or one runs or waits for a person.
+        """
+
+    async def set_prompt(self, transcript_id: str, prompt: str, fingerprint: str) -> None:
+        """Fix the system prompt of a transcript."""
+
+    async def plan(self, run: RunRef, where: PlanIn, blocks: Sequence[Planned]) -> tuple[Delivery, ...]:
+        """T5: put blocks of the answer that is being streamed into the ledger."""
+
+    async def step(
+        self,
+        run: RunRef,
+        message: Message,
+        *,
+        note: Message | None = None,
+        where: PlanIn,
+        blocks: Sequence[Planned],
+        usage: Usage,
+        context_start: int,
+        events: Sequence[KeptEvent],
+        outcome: Outcome,
+    ) -> tuple[Kept, tuple[Delivery, ...]]:
+        """T3: an answer with its calls, its last blocks, usage and events; with T7 when nothing is open.
+
+        note: the answer was cut, and this line for the model follows it: the turn goes on. outcome applies only if
+        the turn is finished: no note, no calls, and no steering text came.
+        usage: of the whole turn so far. A message without parts leaves no line.
+        """
+
+    async def note(self, run: RunRef, text: Message) -> Entry:
+        """Add a note of the service to the transcript, for the model to read."""
+
+    async def start_calls(self, run: RunRef, call_ids: Sequence[str], events: Sequence[KeptEvent]) -> None:
+        """Mark calls as running, directly before they are executed: a decision about one is used up by that."""
+
+    async def process_started(self, run: RunRef, call_id: str, pid: int, started: str) -> None:
+        """Remember the process of a call, before it may do anything."""
+
+    async def delivered(self, name: str) -> Delivered:
+        """What has become of a message that a call has planned, by its source."""
+
+    async def results(
+        self, run: RunRef, results: Sequence[CallResult], *, batch_done: bool, events: Sequence[KeptEvent]
+    ) -> tuple[Entry, ...]:
+        """T4: results of calls, in call order; with batch_done also the steering texts that came meanwhile.
+
+        Returns the lines written.
+        """
+
+    async def cut(self, run: RunRef, tell: Callable[[Cut], Sequence[KeptEvent]]) -> Cut:
+        """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
+
+        Nothing of it is kept when nothing had been planned. tell: makes events of what was kept. Another try begins.
+        """
+
+    async def finish(
+        self,
+        run: RunRef,
+        outcome: Outcome,
+        *,
+        error_kind: str | None,
+        error_message: str | None,
+        where: PlanIn,
+        blocks: Sequence[Planned],
+    ) -> tuple[tuple[Delivery, ...], AgentEnd]:
+        """T7 for a run that did not end with an answer: repair, one plain sentence (blocks), the end.
+
+        Returns what is to be delivered, and the end.
+        """
+
+    async def release(self, run: RunRef, until: int | None = None) -> None:
+        """Give a turn back to the queue without counting a crash (drain, or a store that could not write).
+
+        until: when the run ceased to work, in milliseconds; now, if nothing is said. A turn that is not the
+        run's any more (stopped) stays as it is.
+        """
+
+
+class Approvals(Protocol):
+    """Turns that wait for a person."""
+
+    async def park(
+        self, run: RunRef, call_id: str, approval_id: str, ask: Ask, *, where: PlanIn, blocks: Sequence[Planned]
+    ) -> tuple[tuple[Delivery, ...], AgentEnd]:
+        """A run ends at a call about which a person must decide. blocks: what people are told of it.
+
+        Its message stays taken: the turn has not ended. Returns what is to be delivered and the end of the run.
+        """
+
+    async def decide(self, approval_id: str, state: Verdict, by: str, reason: str = "") -> tuple[str, bool] | None:
+        """Settle an open approval and queue its turn; by: who decided, "channel:id". reason: for the model.
+
+        Returns the session to wake, and whether its turn is of the background; None when it is not open any more, or
+        not in time. Whether `by` may decide is the caller's to know.
+        """
+
+
+class Deliveries(Protocol):
+    """The ledger of deliveries: begin and settle (T6), in the order of planning within a conversation."""
+
+    async def next(self, conv_id: int) -> Delivery | None:
+        """The oldest open delivery of a conversation."""
+
+    async def begin(self, delivery_id: int, conv_id: int, max_age: int) -> Delivery | None:
+        """planned → sending, directly before the call; None when it is not planned any more.
+
+        conv_id: the conversation that is served; None also when it has moved, for then another worker serves it.
+        max_age: milliseconds after planning when a delivery is not worth sending any more: it expires instead.
+        """
+
+    async def settle(self, delivery: Delivery, result: SendResult, notice: OwnerNotice) -> None:
+        """T6: what became of a call. A chat that moved takes its conversation along; notice: of a refusal."""
+
+    async def tell_owner(self, notice: OwnerNotice) -> None:
+        """Plan a notice to an owner."""
+
+    async def recover(self) -> None:
+        """What a crash left in `sending` has an unknown outcome, or is simply repeated. Before the outbox runs."""
+
+    async def open_conversations(self) -> Sequence[tuple[int, Place]]:
+        """Conversations with something to deliver."""
+
+
+class Commands(Protocol):
+    """Commands of people (TC): effect, reply and the end of the command at once. seq: of its own row in the inbox."""
+
+    async def answer(self, seq: int, blocks: Sequence[Planned]) -> CommandKept:
+        """A command that only says something."""
+
+    async def stop(self, seq: int, session_key: str, reply: Reply) -> CommandKept:
+        """End the session's run and drop what waited before the command was written."""
+
+    async def reset(self, seq: int, session_key: str, transcript_id: str, reply: Reply) -> CommandKept:
+        """As stop; then the session goes on with a new, empty transcript. The old one stays readable."""
+
+    async def abort(self, turn_id: str) -> bool:
+        """End one turn, queued or running; False when it has ended already or is not known."""
+
+
+class Recovery(Protocol):
+    """What a crash left, before lanes and intake open."""
+
+    async def leftovers(self, worker: str) -> Sequence[Leftover]:
+        """Processes of turns whose lease is gone that nobody has seen end: the turn may run, or was stopped before."""
+
+    async def forget(self, ended: Sequence[Leftover]) -> None:
+        """These processes are known to have ended."""
+
+    async def cut_turns(self, worker: str) -> Sequence[CutTurn]:
+        """Turns that run and whose lease is gone, oldest first: none of `worker`'s own, whose lease holds."""
+
+    async def recover(self, turn_id: str, worker: str, give_up: Callable[[str], Sequence[Planned]]) -> bool:
+        """Repair one of those turns and put it back into the queue; after a second crash end it instead.
+
+        give_up: makes the notice to the person. Returns whether the turn goes on: not, when its lease holds. Beats are
+        stopped, not repeated. The attempt counts as having run until its last sign.
+        """
+
+
+class Reads(Protocol):
+    """Queries without side effects."""
+
+    async def context(self, transcript_id: str) -> tuple[Entry, ...]:
+        """The lines of a transcript that still go to the model, in order."""
+
+    async def turn(self, turn_id: str) -> TurnView | None:
+        """A turn by its id, with what it said so far."""
+
+    async def last_failure(self) -> tuple[int, str] | None:
+        """When the newest failed turn ended, in milliseconds, and why."""
+
+    async def last_exchange(self, session_key: str, upto: int, shown: int) -> Exchange | None:
+        """The newest exchange in a session's present transcript of which a reader of events has seen something.
+
+        upto: the position that it has read up to; shown: so many characters of the answer under way there it has seen.
+        """
+
+    async def totals(self) -> Totals:
+        """What is open, for /status and `hark status`."""
+
+    async def lost_deliveries(self, limit: int) -> tuple[LostDelivery, ...]:
+        """What did not arrive, or may not have, newest first."""
+
+    async def events_after(
+        self, seq: int, upto: int, session_key: str | None, run_id: str | None, limit: int, sessions: str = ""
+    ) -> Sequence[StoredEvent]:
+        """Kept events after a position up to another, oldest first; of sessions whose keys begin with `sessions`."""
+
+    async def under_way(self, session_key: str | None, sessions: str) -> tuple[int, Sequence[StoredEvent]]:
+        """The position of the newest kept event, and the beginnings of the answers that are being written at it."""
+
+    async def first_event(self, run_id: str) -> int | None:
+        """Where a run's first kept event stands; None when none is kept (yet, or any more)."""
+
+    async def end_of(self, run_id: str) -> int | None:
+        """Where the end of a run stands; None when it is not kept (yet, or any more)."""
+
+    async def last_event(self) -> int:
+        """The position of the newest kept event, 0 when there is none."""
+
+
+class Store(Protocol):
+    """All of it, opened, checked and closed together. salvage: what the check at the start found and recovered."""
+
+    inbox: Inbox
+    turns: Turns
+    approvals: Approvals
+    deliveries: Deliveries
+    commands: Commands
+    recovery: Recovery
+    reads: Reads
+    salvage: Salvage | None
+
+    @property
+    def failure(self) -> str | None:
+        """Why it cannot read or write, None while it can."""
+
+    async def open(self) -> None:
+        """Check what is kept, all of it unless it was closed in order, and begin to work.
+
+        Raises StoreUnavailable when that may work later; StoreTooNew or another error when it will not.
+        """
+
+    async def try_write(self) -> bool:
+        """Find out whether it can write, and read, again."""
+
+    async def prune(self) -> None:
+        """Forget what is old, a small batch at a time."""
+
+    async def close(self) -> None:
+        """Write what waits and let go."""
