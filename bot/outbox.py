@@ -15,10 +15,9 @@ from bot import wording
 from bot.accounts import is_of
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable, once_available
-from bot.persistence.values import OwnerNotice, PlanIn
-from bot.replies import notice
-from bot.store.outbox import REFUSED
 from bot.persistence.protocols import Store
+from bot.persistence.values import REFUSED, OwnerNotice, PlanIn
+from bot.replies import notice
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import Place
