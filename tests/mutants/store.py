@@ -214,4 +214,25 @@ FAULTS = (
         "",
         ("tests/bot/store/test_salvage.py::test_a_file_shorter_than_a_header_is_kept_and_a_new_store_begun",),
     ),
+    Fault(
+        "store/recovery-takes-what-a-living-worker-has",
+        "bot/store/recovery.py",
+        '"worker IS NOT ?"',
+        '"? IS NOT NULL"',
+        ("tests/bot/persistence/test_recovery.py::test_only_turns_whose_lease_is_gone_are_taken",),
+    ),
+    Fault(
+        "store/a-claim-names-no-worker",
+        "bot/store/claims.py",
+        "state='running', worker=?3,",
+        "state='running', worker=?3 || '?',",
+        ("tests/bot/persistence/test_recovery.py::test_only_turns_whose_lease_is_gone_are_taken",),
+    ),
+    Fault(
+        "store/a-stale-run-parks",
+        "bot/store/approvals.py",
+        "        rows.check_epoch(db, run)\n",
+        "",
+        ("tests/bot/persistence/test_turns.py::test_a_run_that_lost_its_turn_writes_nothing",),
+    ),
 )

@@ -1,0 +1,45 @@
+"""Commands: effect, reply and end at once, once."""
+
+from collections.abc import Sequence
+
+from channels.message import InboundKind
+from channels.outgoing import Planned
+from tests.bot.persistence.contract import Opens, accept, answer, claim
+from tests.bot.store.opened import KEY
+
+
+async def test_a_stop_drops_what_was_before_it_and_nothing_else_and_once(opens: Opens) -> None:
+    said: list[tuple[bool, int]] = []
+
+    def reply(stopped: object) -> Sequence[Planned]:
+        said.append((stopped.running, stopped.dropped))  # type: ignore[attr-defined]
+        return [Planned(source="cmd", body="stopped", nonce=1)]
+
+    async with opens() as store:
+        await accept(store, "one", "two")
+        turn = await claim(store)
+        (seq,) = await accept(store, "/stop", kind=InboundKind.COMMAND)
+        await accept(store, "three")
+        kept = await store.commands.stop(seq, KEY, reply)
+        assert [found.body for found in kept.deliveries] == ["stopped"]
+        assert kept.stopped.turns == (turn.turn_id,)
+        again = await store.commands.stop(seq, KEY, reply)
+        assert (again.deliveries, said) == ((), [(True, 1)])
+        assert [found.text for found in (await claim(store)).messages] == ["three"]
+
+
+async def test_a_reset_begins_a_new_transcript(opens: Opens) -> None:
+    async with opens() as store:
+        await accept(store, "one")
+        turn = await claim(store)
+        await answer(store, turn)
+        (seq,) = await accept(store, "/new", kind=InboundKind.COMMAND)
+        await store.commands.reset(seq, KEY, "fresh", lambda stopped: ())
+        await accept(store, "two")
+        turn = await claim(store)
+        assert (turn.transcript_id, turn.prompt) == ("fresh", None)
+        assert [line.message.text for line in await store.reads.context("fresh")] == ["two"]
+        await store.turns.set_prompt("fresh", "You are.", "print")
+        await store.turns.release(turn.run)
+        turn = await claim(store)
+        assert (turn.prompt, turn.fingerprint) == ("You are.", "print")

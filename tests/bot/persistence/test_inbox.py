@@ -1,0 +1,78 @@
+"""What people wrote: once, in order, until it is answered."""
+
+from agent.events import Outcome
+from bot.persistence.values import (
+    AcceptedMessage,
+    Duplicate,
+    Fresh,
+    PlanIn,
+)
+from channels.base import Mark
+from channels.message import InboundKind
+from channels.outgoing import Planned
+from tests.bot.persistence.contract import Opens, Time, accept, answer, claim
+from tests.bot.store.opened import KEY, message
+
+
+async def test_an_event_is_accepted_once_and_the_mark_with_it(opens: Opens) -> None:
+    async with opens() as store:
+        one, two = (AcceptedMessage(message=message(text), session_key=KEY) for text in ("one", "two"))
+        first = await store.inbox.accept([one, two], Mark("telegram:bot", "7"))
+        again = await store.inbox.accept([one, two], Mark("telegram:bot", "8"))
+        assert all(isinstance(found, Fresh) for found in first)
+        assert all(isinstance(found, Duplicate) for found in again)
+        assert first[0].seq < first[1].seq
+    async with opens() as store:
+        assert await store.inbox.mark("telegram:bot") == "8"
+        assert await store.inbox.mark("discord:bot") is None
+        assert await store.inbox.count_waiting(KEY) == 2
+        assert await store.inbox.waiting_sessions(9) == [(KEY, False)]
+
+
+async def test_what_is_dropped_waits_for_nobody(opens: Opens) -> None:
+    async with opens() as store:
+        refused = AcceptedMessage(message=message(), session_key=None, state="dropped", reason="access")
+        await store.inbox.accept([refused])
+        assert await store.inbox.waiting_sessions(9) == []
+
+
+async def test_commands_are_found_until_they_are_carried_out(opens: Opens) -> None:
+    async with opens() as store:
+        (seq,) = await accept(store, "/help", kind=InboundKind.COMMAND)
+    async with opens() as store:
+        ((found, session_key, command),) = await store.inbox.open_commands()
+        assert (found, session_key, command.text) == (seq, KEY, "/help")
+        assert await store.turns.claim(KEY, "one", "test/model") is None, "a model never sees it"
+        await store.commands.answer(seq, [Planned(source=f"cmd:{seq}", body="help", nonce=1)])
+        assert await store.inbox.open_commands() == []
+
+
+async def test_a_delayed_message_is_ready_in_its_time(opens: Opens) -> None:
+    time = Time()
+    async with opens(time.clock()) as store:
+        await accept(store, "later", delay=5_000)
+        assert await store.turns.claim(KEY, "one", "test/model") is None
+        assert [(later.session_key, later.wait) for later in await store.inbox.later(9)] == [(KEY, 5_000)]
+        time.at += 5_000
+        assert await store.inbox.later(9) == []
+        assert [found.text for found in (await claim(store)).messages] == ["later"]
+
+
+async def test_a_message_steers_a_turn_that_has_not_ended(opens: Opens) -> None:
+    async with opens() as store:
+        await accept(store, "one")
+        turn = await claim(store)
+        (seq,) = await accept(store, "two")
+        assert await store.inbox.steer(turn.turn_id, seq)
+        assert await answer(store, turn) is None, "it reads what steers it first"
+        assert await store.inbox.steer(turn.turn_id, message("three", InboundKind.API))
+        await store.turns.finish(
+            turn.run,
+            Outcome.FAILED,
+            error_kind="network",
+            error_message=None,
+            where=PlanIn(turn.conv_id),
+            blocks=(),
+        )
+        assert not await store.inbox.steer(turn.turn_id, message("four", InboundKind.API))
+        assert [found.text for found in (await claim(store)).messages] == ["three"]
