@@ -29,7 +29,7 @@ async def test_a_send_whose_outcome_cannot_be_written_does_not_keep_the_service_
         await asyncio.sleep(0)
         hark.time.advance(1)
         await asyncio.wait_for(closing, 5)
-        assert hark.rows("SELECT state FROM delivery") == [("sending",)]
+        assert hark.stored.deliveries("state") == [("sending",)]
     async with running(tmp_path) as hark:
         await hark.delivered()
         assert len(hark.channel.texts()) == 1  # once more, as for any send whose outcome nobody knows

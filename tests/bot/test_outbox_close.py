@@ -3,9 +3,7 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bot.clock import Clock
 from bot.outbox import Outbox
@@ -14,6 +12,7 @@ from channels.message import InboundKind
 from channels.outgoing import Delivery, Planned, SendResult, Sent
 from tests.bot.store.opened import accept, opened
 from tests.service import RecordingChannel
+from tests.stored import Stored
 from tests.watch import PATIENCE, ManualTime, Watch
 
 
@@ -22,11 +21,6 @@ async def plan(store: Store, outbox: Outbox, text: str) -> None:
     seq = await accept(store, "/help", InboundKind.COMMAND)
     kept = await store.commands.answer(seq, [Planned(source=text, body=text, nonce=1)])
     outbox.send(kept.deliveries)
-
-
-async def states(store: Store) -> Sequence[Any]:
-    """States of all deliveries."""
-    return await store.database.read(lambda db: db.execute("SELECT state FROM delivery").fetchall())
 
 
 async def test_what_is_just_being_begun_is_sent(tmp_path: Path) -> None:
@@ -50,7 +44,7 @@ async def test_what_is_just_being_begun_is_sent(tmp_path: Path) -> None:
             await asyncio.sleep(0)
         let_go.set()
         await closing
-        assert await states(store) == [("sent",)]
+        assert Stored(tmp_path).deliveries("state") == [("sent",)]
         assert channel.texts() == ["words"]
 
 

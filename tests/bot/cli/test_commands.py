@@ -69,7 +69,7 @@ async def test_chat_uses_the_service_that_runs(tmp_path: Path) -> None:
     async with house(tmp_path, reply="From the service.") as at:
         done = await hark(tmp_path, "chat", typed="hello")
         assert done == Done(0, "From the service.\n", "")
-        assert at.rows("delivery WHERE state='sent'") == 1
+        assert len(at.stored.deliveries(state="sent")) == 1
 
 
 async def test_an_interrupt_ends_the_run_of_a_line_and_the_next_one_follows(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ async def test_an_interrupt_ends_the_run_of_a_line_and_the_next_one_follows(tmp_
         done = await finish(process)
         assert (done.code, done.error) == (0, "")
         assert done.out.endswith("One.\nTwo.\n")
-        assert at.rows("turn WHERE outcome='aborted'") == 1
+        assert len(at.stored.turns(outcome="aborted")) == 1
 
 
 async def test_a_turn_prints_its_answer_in_a_session_of_its_own(alone: Path) -> None:
@@ -174,7 +174,7 @@ async def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None
         assert process.stderr is not None
         assert await process.stderr.read() == b""
         assert await process.wait() == 0
-        assert at.rows("turn WHERE outcome='completed'") == 1
+        assert len(at.stored.turns(outcome="completed")) == 1
 
 
 @pytest.mark.parametrize("arguments", [("status",), ("agent", "-m", "say one", "--json"), ("chat",)])
@@ -207,7 +207,7 @@ async def test_a_service_that_answers_with_another_model_says_so(tmp_path: Path)
         done = await hark(tmp_path, "agent", "-m", "hi", "--model", "offline/offline")
         complaint = "The service that runs answers with test/puppet; stop it, or leave --model out.\n"
         assert done == Done(2, "", complaint)
-        assert at.rows("turn") == 0
+        assert at.stored.turns() == []
 
 
 async def test_a_service_is_found_from_another_folder(alone: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -276,7 +276,7 @@ async def test_an_interrupt_ends_the_turn(tmp_path: Path) -> None:
         done = await finish(process)
         assert done == Done(130, "", "")
         await at.service.parts.lanes.wait_idle()
-        assert at.rows("turn WHERE outcome='aborted'") == 1
+        assert len(at.stored.turns(outcome="aborted")) == 1
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from bot.persistence.errors import StoreUnavailable
 from bot.service import Service
 from bot.wiring import SOCKET
 from tests.serving import PlainModel, assemble
+from tests.stored import Stored
 
 TOKEN = "s3cret-of-the-house"
 PATIENCE = 20.0
@@ -162,6 +163,7 @@ class House:
         self.model = model
         self.disk = disk
         self.folder = folder
+        self.stored = Stored(folder / "state")
         assert isinstance(service.gateway, Server)
         self.gateway = service.gateway
         self.closing: asyncio.Task[None] | None = None
@@ -205,13 +207,6 @@ class House:
         async with (client or self.http).stream("GET", path, headers=headers) as response:
             assert response.status_code == 200, await response.aread()
             yield Events(response)
-
-    def rows(self, table: str) -> int:
-        """How many rows a table of the store has."""
-        with sqlite3.connect(self.folder / "state" / "hark.db") as db:
-            count: int = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-        db.close()
-        return count
 
     async def store_fails(self) -> None:
         """From now on nothing can be written, and the service knows it."""
