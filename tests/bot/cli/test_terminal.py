@@ -256,7 +256,7 @@ async def test_a_message_can_be_typed_while_an_answer_is_written(tmp_path: Path)
         await terminal.until("> tw")
         call.say(" one.")
         call.finish("Answer to one.")
-        await terminal.until("Answer to one.")
+        await terminal.until("tokens")  # printed for good; before, it only stands above the prompt
         terminal.type("o\r")
         second = await at.model.called()
         second.answer("Answer to two.")
