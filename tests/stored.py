@@ -26,9 +26,19 @@ _ORDER = {
     "conversation": "conv_id",
 }
 
-UNREAD_MESSAGE = {"waiting", "steering", "taken"}
-OPEN_TURN = {"queued", "running", "parked"}
-OPEN_DELIVERY = {"planned", "sending", "unknown"}
+_OPEN_DELIVERIES = (
+    "SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown') AND source NOT LIKE 'refused:%'"
+)
+_UNFINISHED = (
+    "SELECT (SELECT count(*) FROM inbox WHERE state IN ('waiting','steering','taken')) +"
+    " (SELECT count(*) FROM turn WHERE state IN ('queued','running','parked')) +"
+    f" ({_OPEN_DELIVERIES})"
+)
+
+
+def disk_full() -> Exception:
+    """What a commit probe raises where nothing can be written."""
+    return sqlite3.OperationalError("database or disk is full")
 
 
 class Like(str):
@@ -47,6 +57,11 @@ class Stored:
         self._file = state / "hark.db"
         self._keep = keep
         self._kept: sqlite3.Connection | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a store."""
+        return bool(self._ask("SELECT 1 FROM sqlite_schema WHERE name='event'"))
 
     def messages(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """What was accepted."""
@@ -69,13 +84,11 @@ class Stored:
 
     def open_deliveries(self) -> int:
         """How many are still to be made; not those that wait for a terminal, unless another owner can be told."""
-        found = self.deliveries("source", state=OPEN_DELIVERY)
-        return sum(not source.startswith("refused:") for (source,) in found)
+        return self._count(_OPEN_DELIVERIES)
 
     def unfinished(self) -> int:
-        """How many messages, turns and deliveries the service has still to do something about."""
-        rest = len(self.messages("seq", state=UNREAD_MESSAGE)) + len(self.turns("turn_id", state=OPEN_TURN))
-        return rest + self.open_deliveries()
+        """How many messages, turns and deliveries the service has still to do something about, at one moment."""
+        return self._count(_UNFINISHED)
 
     def entries(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """Lines of transcripts."""
@@ -98,6 +111,10 @@ class Stored:
     def conversations(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         return self._read("conversation", columns, where)
 
+    def last_event(self, session_key: str) -> int:
+        """Position of the newest kept event of a session; 0 without any."""
+        return max((seq for (seq,) in self._read("event", ("seq",), {"session_key": session_key})), default=0)
+
     def events(self, **where: object) -> list[dict[str, Any]]:
         """Kept events, as every surface reads them."""
         return [json.loads(body) for (body,) in self._read("event", ("body",), where)]
@@ -112,11 +129,20 @@ class Stored:
         with contextlib.closing(sqlite3.connect(self._file, isolation_level=None)) as database:
             assert database.execute(change, values).rowcount
 
+    def rename(self, old: str, new: str) -> None:
+        """Take a table away, or give it back: what asks for it meanwhile cannot be read."""
+        with contextlib.closing(sqlite3.connect(self._file, isolation_level=None)) as database:
+            database.execute("PRAGMA legacy_alter_table=ON")
+            database.execute(f"ALTER TABLE {old} RENAME TO {new}")
+
     def close(self) -> None:
         """Let go of the file."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
+
+    def _count(self, sql: str) -> int:
+        return sum(count for (count,) in self._ask(sql))
 
     def _read(self, table: str, columns: Sequence[str], where: dict[str, object]) -> list[tuple[Any, ...]]:
         tests, values = ["true"], list[object]()

@@ -1,7 +1,6 @@
 """Order, places, fairness and memory of the lanes, in the real service, also while the store cannot write."""
 
 import asyncio
-import sqlite3
 import threading
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from channels.message import InboundKind
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, ScriptedTool, running, session_of, starts
 from tests.standins.script import Call, Gate, Hang, Say
+from tests.stored import disk_full
 from tests.watch import LoopTime
 
 BEAT = InboundKind.WAKE
@@ -251,7 +251,7 @@ async def test_a_store_that_cannot_write_during_a_run(tmp_path: Path) -> None:
 
     def fail(at: str) -> None:
         if at == "before" and full.is_set():
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
     async def fill(label: str) -> str:
         full.set()
@@ -286,7 +286,7 @@ async def test_waiting_for_the_store_is_no_running_time(tmp_path: Path) -> None:
 
     def fail(at: str) -> None:
         if at == "before" and full.is_set():
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
     async def fill(label: str) -> str:
         full.set()

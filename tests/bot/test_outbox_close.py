@@ -1,7 +1,6 @@
 """The end of the outbox: what it has begun is settled, and nothing keeps it from ending."""
 
 import asyncio
-import sqlite3
 import threading
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from channels.message import InboundKind
 from channels.outgoing import Delivery, Planned, SendResult, Sent
 from tests.bot.store.opened import accept, opened
 from tests.service import RecordingChannel
-from tests.stored import Stored
+from tests.stored import Stored, disk_full
 from tests.watch import PATIENCE, ManualTime, Watch
 
 
@@ -53,7 +52,7 @@ async def test_it_ends_while_the_store_cannot_write(tmp_path: Path) -> None:
 
     def probe(at: str) -> None:
         if at == "before" and full.is_set():
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
     async def send(delivery: Delivery) -> SendResult:
         full.set()

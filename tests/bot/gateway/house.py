@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from bot.persistence.errors import StoreUnavailable
 from bot.service import Service
 from bot.wiring import SOCKET
 from tests.serving import PlainModel, assemble
-from tests.stored import Stored
+from tests.stored import Stored, disk_full
 
 TOKEN = "s3cret-of-the-house"
 PATIENCE = 20.0
@@ -93,7 +92,7 @@ class Disk:
 
     def __call__(self, when: Literal["before", "after"]) -> None:
         if self.full and when == "before":
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,21 +11,21 @@ from agent.events import Outcome
 from agent.message import Message, Text, Usage
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, KeptAt, PlanIn
+from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, KeptAt, OwnerNotice, PlanIn
 from bot.store.prune import DAY
 from bot.store.store import Store
 from channels.base import Mark
 from channels.message import ChatKind, InboundKind, Place, UnreadEvent
-from channels.outgoing import Planned
+from channels.outgoing import Planned, Sent
 from tests.bot.store.opened import KEY, accept, claim, message, opened
-from tests.stored import Stored
+from tests.stored import Stored, disk_full
 
 
 async def _answered(store: Store, text: str = "hello") -> str:
     """A message, its answer and its delivery, all done; returns the turn."""
     await accept(store, text)
     turn = await claim(store)
-    kept, _ = await store.turns.step(
+    kept, (delivery,) = await store.turns.step(
         turn.run,
         Message("assistant", (Text("fine"),)),
         where=PlanIn(turn.conv_id, sending=True),
@@ -37,7 +36,7 @@ async def _answered(store: Store, text: str = "hello") -> str:
         outcome=Outcome.COMPLETED,
     )
     assert kept.end is not None
-    await store.writer.write(lambda db: db.execute("UPDATE delivery SET state='sent', settled_at=planned_at"))
+    await store.deliveries.settle(delivery, Sent("1"), OwnerNotice((), delivery.place, lambda place: ()))
     return turn.run.turn_id
 
 
@@ -177,7 +176,7 @@ async def test_who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answe
 
     def probe(at: str) -> None:
         if full and at == "before":
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
     async with opened(tmp_path, probe=probe, ring=rung.extend) as store:
         await accept(store)
