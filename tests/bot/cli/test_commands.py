@@ -18,7 +18,7 @@ from tests.bot.cli.terminal_emulator import PATIENCE, Program
 from tests.bot.gateway.house import house
 
 ROOT = Path(__file__).parents[3]
-ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
+ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": "1"}
 OFFLINE = "I am Hark's built-in offline model"
 NO_OLLAMA = "agent: {model: offline/offline}\n"
 """So that no test depends on what else this machine runs."""
@@ -60,8 +60,11 @@ async def launch(folder: Path, *command: str, piped: bool) -> Begun:
 
 
 async def finish(begun: Begun, typed: str = "") -> Done:
-    async with asyncio.timeout(PATIENCE):
-        out, error = await begun.process.communicate(typed.encode())
+    ending = asyncio.create_task(begun.process.communicate(typed.encode()))
+    if not (await asyncio.wait([ending], timeout=PATIENCE))[0]:
+        begun.process.send_signal(signal.SIGABRT)  # it says where it stands, by faulthandler
+        raise AssertionError(f"it did not end within {PATIENCE:g} s: {await ending}")
+    out, error = await ending
     return Done(begun.process.returncode or 0, out.decode(), error.decode())
 
 
