@@ -102,7 +102,7 @@ class _Made(AbstractAsyncContextManager[Sequence[Tool[Any]]]):
 
 async def approval(hark: Hark, count: int = 1) -> str:
     """The id of the approval of that number (from 1), once the turn is parked on it."""
-    asked = "SELECT approval_id FROM approval JOIN turn ON parked_on = approval_id WHERE turn.state='parked'"
-    counted = "SELECT count(*) FROM approval"
-    await hark.until(lambda: hark.rows(asked) and hark.rows(counted) == [(count,)], f"approval {count}")
-    return str(hark.rows(asked)[0][0])
+    stored = hark.stored
+    await hark.until(lambda: stored.turns(state="parked") and len(stored.approvals()) == count, f"approval {count}")
+    ((parked_on,),) = stored.turns("parked_on", state="parked")
+    return str(parked_on)

@@ -13,7 +13,6 @@ made no request that a strict provider would refuse.
 import asyncio
 import contextlib
 import itertools
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
@@ -21,7 +20,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome, load
+from pydantic import TypeAdapter
+
+from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome
 from agent.message import ToolOutput
 from agent.models.base import ModelClient
 from agent.tools.base import CallContext, Parameters, Tool, ToolFactory
@@ -34,9 +35,11 @@ from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Plac
 from channels.outgoing import Action, Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel
 from tests.serving import PlainChannel, assemble
+from tests.stored import Stored
 from tests.watch import PATIENCE, ManualTime, Watch
 
 E = TypeVar("E")
+_EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 _seeds = itertools.count(20)
 _numbers = itertools.count()
 Json = dict[str, Any]
@@ -169,6 +172,7 @@ class Hark:
     model: ScriptedModel
     time: ManualTime
     watch: Watch
+    stored: Stored
     state: Path
     events: list[AgentEvent] = field(default_factory=list)
     number: int = field(default_factory=lambda: next(_numbers))
@@ -223,24 +227,12 @@ class Hark:
 
     async def delivered(self) -> None:
         """Return when nothing waits to be delivered."""
-        open_rows = (
-            "SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"
-            " AND source NOT LIKE 'refused:%'"  # waits for a terminal, unless another owner can be told
-        )
-        await self.until(lambda: self.rows(open_rows) == [(0,)], "the delivery of everything")
-
-    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """What the store holds, read from beside it."""
-        with contextlib.closing(sqlite3.connect(self.state / "hark.db")) as database:
-            return database.execute(sql, values).fetchall()
+        await self.until(lambda: not self.stored.open_deliveries(), "the delivery of everything")
 
     async def listen(self) -> None:
         async for told in self.service.parts.bus.subscribe():
             if isinstance(told, range):
-                kept = self.rows(
-                    "SELECT body FROM event WHERE seq >= ? AND seq < ? ORDER BY seq", told.start, told.stop
-                )
-                self.events.extend(load(body) for (body,) in kept)
+                self.events.extend(map(_EVENT.validate_python, self.stored.events(seq=told)))
             else:
                 self.events.append(told)
             self.watch.changed()
@@ -314,7 +306,7 @@ async def running(
         tool_factories=factories,
         commit_probe=committed,
     )
-    hark = Hark(service, recording, model, time, watch, home / "state")
+    hark = Hark(service, recording, model, time, watch, Stored(home / "state"), home / "state")
     listening = asyncio.create_task(hark.listen(), name="test-events")
     await asyncio.sleep(0)
     starting = asyncio.create_task(service.start(), name="test-start")

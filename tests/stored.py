@@ -2,7 +2,8 @@
 
 stored = Stored(home / "state")
 assert stored.turns("state", "crashes") == [("done", 0)]
-assert stored.deliveries("said", state="sent") == [("fine",)]
+assert stored.deliveries("said", state="sent", chat="1") == [("fine",)]
+assert stored.messages(state={"waiting", "taken"}) == []
 """
 
 import contextlib
@@ -12,27 +13,63 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+_DELIVERIES = "delivery JOIN conversation USING (conv_id)"
 _ORDER = {
     "inbox": "seq",
     "turn": "created_at, turn_id",
-    "delivery": "delivery_id",
+    _DELIVERIES: "delivery_id",
     "tool_call": "turn_id, step, ordinal",
     "event": "seq",
     "entry": "transcript_id, seq",
     "session": "used_at, session_key",
     "approval": "asked_at, approval_id",
+    "conversation": "conv_id",
 }
+
+_OPEN_DELIVERIES = (
+    "SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown') AND source NOT LIKE 'refused:%'"
+)
+_UNFINISHED = (
+    "SELECT (SELECT count(*) FROM inbox WHERE state IN ('waiting','steering','taken')) +"
+    " (SELECT count(*) FROM turn WHERE state IN ('queued','running','parked')) +"
+    f" ({_OPEN_DELIVERIES})"
+)
+
+
+def disk_full() -> Exception:
+    """What a commit probe raises where nothing can be written."""
+    return sqlite3.OperationalError("database or disk is full")
+
+
+class Like(str):
+    """A pattern of SQL."""
 
 
 class Stored:
-    """Rows by their subject, oldest first. columns: which of each row, all of them without; where: what they hold."""
+    """Rows by their subject, oldest first; none while there is no store.
 
-    def __init__(self, state: Path) -> None:
+    columns: which of each row, all of them without. where: what they hold: a value, one of a set, something in a range,
+    or what is Like a pattern.
+    keep: hold the file open, for who asks all the time.
+    """
+
+    def __init__(self, state: Path, *, keep: bool = False) -> None:
         self._file = state / "hark.db"
+        self._keep = keep
+        self._kept: sqlite3.Connection | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a store."""
+        return bool(self._ask("SELECT 1 FROM sqlite_schema WHERE name='event'"))
 
     def messages(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """What was accepted."""
         return self._read("inbox", columns, where)
+
+    def texts(self, **where: object) -> list[str]:
+        """The words of what was accepted."""
+        return [json.loads(payload)["text"] for (payload,) in self.messages("payload", **where)]
 
     def turns(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         return self._read("turn", columns, where)
@@ -42,17 +79,41 @@ class Stored:
         return self._read("tool_call", columns, where)
 
     def deliveries(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
-        return self._read("delivery", columns, where)
+        """With the conversations that they belong to."""
+        return self._read(_DELIVERIES, columns, where)
+
+    def open_deliveries(self) -> int:
+        """How many are still to be made; not those that wait for a terminal, unless another owner can be told."""
+        return self._count(_OPEN_DELIVERIES)
+
+    def unfinished(self) -> int:
+        """How many messages, turns and deliveries the service has still to do something about, at one moment."""
+        return self._count(_UNFINISHED)
 
     def entries(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """Lines of transcripts."""
         return self._read("entry", columns, where)
+
+    def results(self) -> dict[str, list[str]]:
+        """What the model was told of calls, by the call."""
+        found: dict[str, list[str]] = {}
+        for (body,) in self.entries("body", kind="tool_result"):
+            for part in json.loads(body)["parts"]:
+                found.setdefault(part["call_id"], []).append(part["text"])
+        return found
 
     def sessions(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         return self._read("session", columns, where)
 
     def approvals(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         return self._read("approval", columns, where)
+
+    def conversations(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
+        return self._read("conversation", columns, where)
+
+    def last_event(self, session_key: str) -> int:
+        """Position of the newest kept event of a session; 0 without any."""
+        return max((seq for (seq,) in self._read("event", ("seq",), {"session_key": session_key})), default=0)
 
     def events(self, **where: object) -> list[dict[str, Any]]:
         """Kept events, as every surface reads them."""
@@ -63,12 +124,57 @@ class Stored:
         tables = self._ask("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'")
         return {name: self._ask(f"SELECT * FROM {name}") for (name,) in tables}
 
+    def spoil(self, change: str, *values: object) -> None:
+        """Change rows behind the back of the service, as nobody but a failing disk does; `change` is SQL."""
+        with contextlib.closing(sqlite3.connect(self._file, isolation_level=None)) as database:
+            assert database.execute(change, values).rowcount
+
+    def rename(self, old: str, new: str) -> None:
+        """Take a table away, or give it back: what asks for it meanwhile cannot be read."""
+        with contextlib.closing(sqlite3.connect(self._file, isolation_level=None)) as database:
+            database.execute("PRAGMA legacy_alter_table=ON")
+            database.execute(f"ALTER TABLE {old} RENAME TO {new}")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def _count(self, sql: str) -> int:
+        return sum(count for (count,) in self._ask(sql))
+
     def _read(self, table: str, columns: Sequence[str], where: dict[str, object]) -> list[tuple[Any, ...]]:
-        wanted = " AND ".join(f"{name} IS ?" for name in where) or "true"
-        order = _ORDER[table]
-        sql = f"SELECT {', '.join(columns) or '*'} FROM {table} WHERE {wanted} ORDER BY {order}"
-        return self._ask(sql, *where.values())
+        tests, values = ["true"], list[object]()
+        for name, value in where.items():
+            match value:
+                case set():
+                    tests.append(f"{name} IN ({','.join('?' * len(value))})")
+                    values += value
+                case range():
+                    tests.append(f"{name} BETWEEN ? AND ?")
+                    values += (value.start, value.stop - 1)
+                case Like():
+                    tests.append(f"{name} LIKE ?")
+                    values.append(str(value))
+                case _:
+                    tests.append(f"{name} IS ?")
+                    values.append(value)
+        wanted, order = " AND ".join(tests), _ORDER[table]
+        return self._ask(f"SELECT {', '.join(columns) or '*'} FROM {table} WHERE {wanted} ORDER BY {order}", *values)
 
     def _ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        with contextlib.closing(sqlite3.connect(f"{self._file.as_uri()}?mode=ro", uri=True)) as database:
+        if self._kept is None and not self._file.exists():
+            return []
+        database = self._kept or sqlite3.connect(f"{self._file.as_uri()}?mode=ro", uri=True, isolation_level=None)
+        if self._keep:
+            self._kept = database
+        try:
             return database.execute(sql, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                return []
+            raise
+        finally:
+            if not self._keep:
+                database.close()

@@ -43,7 +43,7 @@ class Limited:
 
 def said(hark: Hark) -> str:
     """The model's own words in all that was delivered."""
-    return "".join(text for (text,) in hark.rows("SELECT said FROM delivery WHERE step > 0 ORDER BY delivery_id"))
+    return "".join(text for text, step in hark.stored.deliveries("said", "step") if step)
 
 
 async def shown(hark: Hark, reply: Reply) -> str:
@@ -74,7 +74,7 @@ async def test_an_answer_at_the_limit_of_output_goes_on(tmp_path: Path) -> None:
             (WHOLE[50:90], "max_output", True),
             (WHOLE[90:], "end", False),
         ]
-        assert hark.rows("SELECT step FROM turn") == [(3,)]
+        assert hark.stored.turns("step") == [(3,)]
         hark.model.default = lambda request: "Yes."
         assert (await hark.say("and then?")).texts == ["Yes."]
 
@@ -154,7 +154,7 @@ async def test_a_call_in_an_answer_at_the_limit_is_not_executed(tmp_path: Path) 
         hark.model.add("Done.")
         reply = await hark.say("do it")
         assert (reply.texts, reply.outcome) == (["I act.", "Done."], Outcome.COMPLETED)
-        assert hark.rows("SELECT args FROM tool_call") == [('{"label": "c"}',)]
+        assert hark.stored.calls("args") == [('{"label": "c"}',)]
         assert [request.messages[-1].text for request in hark.model.requests[1:3]] == [CUT_NOTE, UNSAID_NOTE]
 
 
@@ -182,7 +182,7 @@ async def test_a_filtered_answer_says_so(tmp_path: Path) -> None:
         reply = await hark.say("tell me")
         assert reply.texts == ["The first half of", wording.ENDED_EARLY["refusal"]]
         assert reply.outcome is Outcome.COMPLETED
-        assert hark.rows("SELECT * FROM tool_call") == []
+        assert hark.stored.calls() == []
         model: ScriptedModel = hark.model
         assert (await hark.say("why?")).outcome is Outcome.COMPLETED
         assert texts(model.requests[1], "assistant") == ["The first half of"]

@@ -57,7 +57,7 @@ async def test_a_plain_answer(tmp_path: Path) -> None:
         hark.model.add(Think("hm"), "Good day.")
         reply = await hark.say("hello")
         turn = reply.end.run.turn_id
-        stored = hark.rows("SELECT event_id, json_extract(body, '$.type') FROM event ORDER BY seq")
+        stored = [(event["id"], event["type"]) for event in hark.stored.events()]
     assert reply.texts == ["Good day."]
     assert names(reply.events) == ["agent_start", "message_start", "message_update", "message_end", "agent_end"]
     kept = [event for event in reply.events if not isinstance(event, MessageUpdate)]
@@ -80,7 +80,7 @@ async def test_a_tool_call(tmp_path: Path) -> None:
         hark.model.add("Done.")
         reply = await hark.say("do it")
         turn = reply.end.run.turn_id
-        stored = hark.rows("SELECT event_id FROM event ORDER BY seq")
+        stored = [event["id"] for event in hark.stored.events()]
     assert reply.texts == ["Let me see.", "Done."]
     assert names(reply.events) == [
         "agent_start",
@@ -90,7 +90,7 @@ async def test_a_tool_call(tmp_path: Path) -> None:
         "agent_end",
     ]
     ids = ["start", "1/0", "1/1", "1/one/start", "1/one/end", "2/0", "2/1", "end"]
-    assert stored == [(f"{turn}/{part}",) for part in ids]
+    assert stored == [f"{turn}/{part}" for part in ids]
     (start,), (update,), (end,) = (
         reply.of(ToolExecutionStart),
         reply.of(ToolExecutionUpdate),
@@ -155,14 +155,14 @@ async def test_a_call_is_stored_as_running_before_it_runs_and_never_both(tmp_pat
     states: list[list[tuple[str, str]]] = []
 
     async def look(label: str) -> str:
-        states.append(hark.rows("SELECT call_id, state FROM tool_call ORDER BY ordinal"))
+        states.append(hark.stored.calls("call_id", "state"))
         return label
 
     async with running(tmp_path, tools=tool("look", look)) as hark:
         hark.model.add(Call("look", id="a"), Call("look", id="b"))
         hark.model.add("Done.")
         await hark.say("do it")
-        states.append(hark.rows("SELECT call_id, state FROM tool_call ORDER BY ordinal"))
+        states.append(hark.stored.calls("call_id", "state"))
     assert states == [
         [("a", "running"), ("b", "asked")],
         [("a", "done"), ("b", "running")],
@@ -330,7 +330,7 @@ async def test_half_a_surrogate_pair_in_what_names_a_call(tmp_path: Path) -> Non
         hark.model.add(Call("act", {"label": "a"}, id="one\ud800"))
         hark.model.add("Done.")
         assert (await hark.say("do it")).texts == ["Done."]
-        assert hark.rows("SELECT call_id FROM tool_call") == [("one\ufffd",)]
+        assert hark.stored.calls("call_id") == [("one\ufffd",)]
 
 
 async def test_steering_stands_behind_the_results_and_before_the_next_call(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ async def test_in_a_program_s_answer_the_cause_is_no_text(tmp_path: Path) -> Non
         message = hark.message("hello", origin=Origin(place=place, sender="http"))
         await hark.accept(message)
         await hark.until(lambda: [event for event in hark.events if isinstance(event, AgentEnd)])
-        assert hark.rows("SELECT said FROM delivery") == [(wording.failure("auth"),)]
+        assert hark.stored.deliveries("said") == [(wording.failure("auth"),)]
 
 
 async def test_status_tells_owners_of_the_last_failure(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ async def test_an_answer_that_breaks_after_text_is_continued(tmp_path: Path) -> 
         hark.model.add(Say("third, at last."))
         reply = await hark.say("tell me")
         assert reply.texts == ["The first line of it.", "third, at last."]
-        said = [text for (text,) in hark.rows("SELECT said FROM delivery ORDER BY delivery_id")]
+        said = [text for (text,) in hark.stored.deliveries("said")]
         assert said == ["The first line of it.\n\n", "third, at last."]
         second = hark.model.requests[1]
         assert second.messages[-1].text == CUT_NOTE
@@ -333,7 +333,7 @@ async def test_stop_in_the_middle_of_a_tool(tmp_path: Path) -> None:
         await hark.write("/stop")
         assert (await ended(hark)).outcome is Outcome.ABORTED
         assert await hark.until_texts(1) == ["Stopped."]
-        assert hark.rows("SELECT call_id, state FROM tool_call ORDER BY ordinal") == [
+        assert hark.stored.calls("call_id", "state") == [
             ("call-1", "cut"),
             ("call-2", "cut"),
         ]
@@ -369,14 +369,14 @@ async def test_a_service_that_ends_leaves_a_turn_that_goes_on(tmp_path: Path) ->
         assert [message.role for message in request.messages] == ["user", "assistant", "user"]
         assert request.messages[1].text.split() == " ".join(before).split()
         assert request.messages[2].text == CUT_NOTE
-        assert hark.rows("SELECT state, crashes FROM turn") == [("running", 0)]
+        assert hark.stored.turns("state", "crashes") == [("running", 0)]
     async with running(tmp_path, config=SMALL_BLOCKS) as hark:
         hark.model.default = lambda request: "Done."
         await hark.until(lambda: hark.ends(session_of("1")))
         assert texts(hark.model.requests[0], "tool") == [INTERRUPTED]
-        assert hark.rows("SELECT state, crashes, epoch FROM turn") == [("done", 0, 3)]
-        events = hark.rows("SELECT json_extract(body, '$.type') AS type FROM event WHERE type LIKE 'agent%'")
-        assert events == [("agent_start",), ("agent_end",)]
+        assert hark.stored.turns("state", "crashes", "epoch") == [("done", 0, 3)]
+        kinds = [event["type"] for event in hark.stored.events()]
+        assert [kind for kind in kinds if kind.startswith("agent")] == ["agent_start", "agent_end"]
         await hark.delivered()
-        said = hark.rows("SELECT said FROM delivery WHERE state='sent' ORDER BY delivery_id")
+        said = hark.stored.deliveries("said", state="sent")
     assert "|".join(text.strip() for (text,) in said) == "|".join((*before, "And this.", "Done."))

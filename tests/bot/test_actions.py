@@ -46,8 +46,7 @@ async def deliver(hark: Hark, *blocks: Planned, sender: str = "1") -> None:
 
 def states(hark: Hark) -> list[str]:
     """Of what was planned here, in the order of planning."""
-    found = hark.rows("SELECT state FROM delivery WHERE source NOT LIKE 'refused:%' ORDER BY delivery_id")
-    return [state for (state,) in found]
+    return [state for state, source in hark.stored.deliveries("state", "source") if not source.startswith("refused:")]
 
 
 async def never(delivery: Delivery) -> SendResult:

@@ -1,10 +1,10 @@
 """The beginning of a run is told once, also when the store cannot write before the run can be prepared."""
 
-import sqlite3
 from pathlib import Path
 
 from agent.events import Outcome
 from tests.service import running, session_of, starts
+from tests.stored import disk_full
 
 
 async def test_a_run_that_cannot_be_prepared_at_once_begins_once(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ async def test_a_run_that_cannot_be_prepared_at_once_begins_once(tmp_path: Path)
         if at == "before" and left:
             left[0] -= 1
             if left[0] == 0:
-                raise sqlite3.OperationalError("database or disk is full")
+                raise disk_full()
 
     async with running(tmp_path, probe=probe) as hark:
         left.append(3)  # accepted, claimed, and then the system prompt

@@ -1,7 +1,6 @@
 """A message for an idle session is claimed in the commit that accepts it, wherever that changes no order."""
 
 import asyncio
-import sqlite3
 import threading
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from channels.base import NotAccepted
 from channels.message import InboundKind
 from tests.service import running, session_of
 from tests.standins.script import Gate, Hang, Say
+from tests.stored import disk_full
 
 
 async def test_a_question_and_its_answer_wait_for_the_disk_twice(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ async def test_what_is_not_accepted_is_not_begun_and_keeps_no_place(tmp_path: Pa
 
     def fail(at: str) -> None:
         if at == "before" and full.is_set():
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
     async with running(tmp_path, probe=fail, config={"agent": {"max_concurrent": 1}}) as hark:
         await hark.say("the lanes are open", "2")
@@ -104,7 +104,7 @@ async def test_whoever_wrote_may_leave_before_it_is_accepted(tmp_path: Path) -> 
         writing.cancel()
         await hark.until_texts(2)
         await hark.service.parts.lanes.wait_idle()
-        assert hark.rows("SELECT DISTINCT state, crashes FROM turn") == [("done", 0)]
+        assert set(hark.stored.turns("state", "crashes")) == {("done", 0)}
 
 
 async def test_all_of_a_batch_is_answered(tmp_path: Path) -> None:

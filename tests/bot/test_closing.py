@@ -1,12 +1,12 @@
 """The end of the service when the store cannot write: it comes, and what is doubtful is settled at the next start."""
 
 import asyncio
-import sqlite3
 import threading
 from pathlib import Path
 
 from channels.outgoing import Delivery, SendResult, Sent
 from tests.service import running
+from tests.stored import disk_full
 
 
 async def test_a_send_whose_outcome_cannot_be_written_does_not_keep_the_service_from_ending(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ async def test_a_send_whose_outcome_cannot_be_written_does_not_keep_the_service_
 
     def fail(at: str) -> None:
         if at == "before" and full.is_set():
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
     async def send(delivery: Delivery) -> SendResult:
         full.set()
@@ -29,7 +29,7 @@ async def test_a_send_whose_outcome_cannot_be_written_does_not_keep_the_service_
         await asyncio.sleep(0)
         hark.time.advance(1)
         await asyncio.wait_for(closing, 5)
-        assert hark.rows("SELECT state FROM delivery") == [("sending",)]
+        assert hark.stored.deliveries("state") == [("sending",)]
     async with running(tmp_path) as hark:
         await hark.delivered()
         assert len(hark.channel.texts()) == 1  # once more, as for any send whose outcome nobody knows

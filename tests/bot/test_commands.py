@@ -46,7 +46,7 @@ async def test_help(tmp_path: Path) -> None:
         assert await command(hark, "/help dance") == "There is no command 'dance'. /help lists all."
         assert hark.model.requests == []
         assert (await ask(hark, "/help")).text == listed
-        assert hark.rows("SELECT count(*) FROM transcript JOIN entry USING (transcript_id)") == [(0,)]
+        assert hark.stored.entries() == []
 
 
 async def test_wrong_arguments_are_explained(tmp_path: Path) -> None:
@@ -112,8 +112,7 @@ async def test_stop_ends_a_tool_that_would_run_for_ever_and_drops_what_waits(tmp
         assert end.outcome is Outcome.ABORTED
         assert await command(hark, "/stop") == "Nothing was running."
         await hark.until_texts(1, "2")
-        dropped = hark.rows("SELECT json_extract(payload, '$.text') FROM inbox WHERE state='dropped' AND reason='stop'")
-        assert dropped == [("first",), ("second",), ("third",)]
+        assert hark.stored.texts(state="dropped", reason="stop") == ["first", "second", "third"]
         hark.model.add("Hello again.")
         assert (await hark.say("hello")).texts == ["Hello again."]
 
@@ -132,7 +131,7 @@ async def test_stop_takes_back_what_was_not_sent_yet(tmp_path: Path) -> None:
         hark.model.add(Say("One paragraph.\n\nTwo paragraphs.\n\nThree paragraphs.\n\n"), Say("Four.", gate=gate))
         await hark.write("talk")
         await gate.reached()
-        await hark.until(lambda: hark.rows("SELECT count(*) FROM delivery") == [(2,)])
+        await hark.until(lambda: len(hark.stored.deliveries()) == 2)
         await hark.write("/stop")
         await hark.until(lambda: hark.ends(session_of("1")))
         may_send.set()
@@ -207,7 +206,7 @@ async def test_a_command_that_fails_inside_is_answered(tmp_path: Path, monkeypat
 
         monkeypatch.setattr(hark.service.parts.store.inbox, "count_waiting", fail)
         assert await command(hark, "/status") == wording.INTERNAL_ERROR
-        assert hark.rows("SELECT state FROM inbox") == [("done",)]
+        assert hark.stored.messages("state") == [("done",)]
 
 
 async def test_a_command_that_was_accepted_before_the_end_is_carried_out_after_the_start(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ async def test_a_turn_of_a_person_goes_on_after_a_crash(tmp_path: Path) -> None:
         hark.model.add("Here I am.")
         assert await hark.until_texts(1) == ["Here I am."]
         await hark.service.parts.lanes.wait_idle()
-        assert hark.rows("SELECT state, epoch, crashes FROM turn") == [("done", 2, 1)]
+        assert hark.stored.turns("state", "epoch", "crashes") == [("done", 2, 1)]
 
 
 async def test_a_beat_is_not_repeated_after_a_crash(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ async def test_a_beat_is_not_repeated_after_a_crash(tmp_path: Path) -> None:
         assert await store.turns.claim(KEY, "worker", "test/model", background=True) is not None
     async with running(tmp_path) as hark:
         await hark.service.parts.lanes.wait_idle()
-        assert hark.rows("SELECT state, outcome, error_kind FROM turn") == [("stopped", "aborted", "restart")]
+        assert hark.stored.turns("state", "outcome", "error_kind") == [("stopped", "aborted", "restart")]
         hark.model.add("At your service.")
         assert (await hark.say("hello")).texts == ["At your service."]
         assert len(hark.model.requests) == 1
@@ -39,9 +39,9 @@ async def test_what_steered_a_run_that_failed_before_reading_it_is_answered(tmp_
         hark.model.add("Blue it is.")
         await hark.write("paint it red")
         await hang.entered()
-        (turn,) = hark.rows("SELECT turn_id FROM turn WHERE state='running'")[0]
+        (turn,) = hark.stored.turns("turn_id", state="running")[0]
         assert await hark.service.parts.api.steer(turn, "no, blue")
         hang.release()
         await hark.until(lambda: len(hark.ends(session_of("1"))) == 2, "the end of both turns")
         assert hark.model.requests[-1].messages[-1].text.endswith("no, blue")
-        assert hark.rows("SELECT count(*) FROM inbox WHERE state NOT IN ('done','dropped')") == [(0,)]
+        assert {state for (state,) in hark.stored.messages("state")} <= {"done", "dropped"}

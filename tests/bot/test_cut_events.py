@@ -1,7 +1,6 @@
 """What is cut has an end among the events, stored with the repair and told where the service lives on."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,7 +36,7 @@ async def begin_call(hark: Hark) -> None:
 
 
 def check_cut_call(hark: Hark, *, told: bool) -> None:
-    ids = [row[0] for row in hark.rows("SELECT event_id FROM event ORDER BY seq") if "/one/" in row[0]]
+    ids = [event["id"] for event in hark.stored.events() if "/one/" in event["id"]]
     assert [event_id.split("/", 1)[1] for event_id in ids] == ["1/one/start", "1/one/end"]
     ends = [event for event in hark.events if isinstance(event, ToolExecutionEnd)]
     assert [(end.id, end.state) for end in ends] == ([(ids[1], "cut")] if told else [])
@@ -74,14 +73,13 @@ async def begin_answer(hark: Hark) -> None:
 
 
 def check_cut_answer(hark: Hark, *, told: bool) -> None:
-    found = hark.rows("SELECT event_id, body FROM event WHERE json_extract(body, '$.step')=1 ORDER BY seq")
-    assert [event_id.split("/", 1)[1] for event_id, _ in found] == ["1/0", "1/1"]
-    end = json.loads(found[1][1])
+    start, end = (event for event in hark.stored.events() if event.get("step") == 1)
+    assert [event["id"].split("/", 1)[1] for event in (start, end)] == ["1/0", "1/1"]
     assert end["cut"]
     assert end["text"].strip()
     assert FIRST.startswith(end["text"].strip())
     ends = [event for event in hark.events if isinstance(event, MessageEnd)]
-    assert [(event.id, event.cut) for event in ends] == ([(found[1][0], True)] if told else [])
+    assert [(event.id, event.cut) for event in ends] == ([(end["id"], True)] if told else [])
 
 
 async def test_a_stopped_answer_has_start_and_end(tmp_path: Path) -> None:
@@ -98,8 +96,8 @@ async def test_a_drained_answer_has_start_and_end_and_the_rest_has_its_own(tmp_p
     check_cut_answer(hark, told=True)
     async with running(tmp_path, model=answers("The end.")) as hark:
         await hark.until(lambda: hark.ends(session_of("1")))
-        rest = hark.rows("SELECT event_id FROM event WHERE json_extract(body, '$.step')=2 ORDER BY seq")
-    assert [event_id.split("/", 1)[1] for (event_id,) in rest] == ["2/0.2.1", "2/1"]
+        rest = [event["id"] for event in hark.stored.events() if event.get("step") == 2]
+    assert [event_id.split("/", 1)[1] for event_id in rest] == ["2/0.2.1", "2/1"]
 
 
 def waiting(subscription: Subscription) -> Sequence[Told]:

@@ -1,8 +1,7 @@
 """What becomes of deliveries over time: limits, age, times to wait, also across a restart, and faults of an adapter."""
 
 import asyncio
-import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from channels.message import InboundKind
 from channels.outgoing import Delivery, NotSent, Planned, SendResult, Sent
 from tests.bot.store.opened import accept, claim, opened
 from tests.service import Hark, RecordingChannel, running, session_of
+from tests.stored import Stored
 from tests.watch import Watch
 
 HOUR = 3600.0
@@ -22,8 +22,7 @@ HOUR = 3600.0
 
 def states(hark: Hark, chat: str = "1") -> list[str]:
     """States of what was planned in a chat, in its order."""
-    found = "SELECT state FROM delivery JOIN conversation USING (conv_id) WHERE chat=? ORDER BY delivery_id"
-    return [state for (state,) in hark.rows(found, chat)]
+    return [state for (state,) in hark.stored.deliveries("state", chat=chat)]
 
 
 async def answered(hark: Hark, text: str) -> None:
@@ -76,8 +75,7 @@ async def test_what_is_planned_behind_something_open_is_not_begun_before_it(tmp_
         here = PlanIn(turn.conv_id, sending=True)
         await store.turns.plan(turn.run, here, blocks[:2])
         await store.turns.plan(turn.run, here, blocks[2:])
-    with closing(sqlite3.connect(tmp_path / "hark.db")) as database:
-        found = database.execute("SELECT source, state FROM delivery ORDER BY delivery_id").fetchall()
+    found = Stored(tmp_path).deliveries("source", "state")
     assert found == [("block 0", "sending"), ("block 1", "planned"), ("block 2", "planned")]
 
 

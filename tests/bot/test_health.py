@@ -10,6 +10,7 @@ from bot.health import report
 from bot.persistence.values import Salvage
 from channels.base import Health, HealthState
 from tests.service import running
+from tests.stored import Like
 
 NOW = 1_700_000_000_000
 FOUND = Salvage("malformed", Path("/state/hark.db.damaged-1"), {"entry": 40, "inbox": 2}, at=5)
@@ -73,12 +74,12 @@ async def test_an_owner_is_told_of_a_salvage_once(tmp_path: Path) -> None:
         await hark.say("hello")
     damage(hark.state / "hark.db")
     async with running(tmp_path) as hark:
-        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE source LIKE 'salvage:%'"), "the notice")
-        ((told,),) = hark.rows("SELECT body FROM delivery WHERE source LIKE 'salvage:%'")
+        await hark.until(lambda: hark.stored.deliveries(source=Like("salvage:%")), "the notice")
+        ((told,),) = hark.stored.deliveries("body", source=Like("salvage:%"))
         assert told.startswith("The store was damaged (")
         (kept,) = hark.state.glob("hark.db.damaged-*[0-9]")
         assert str(kept) in told
     async with running(tmp_path) as hark:
         await hark.write("hello again")
         await hark.until_texts(1)
-        assert hark.rows("SELECT count(*) FROM delivery WHERE source LIKE 'salvage:%'") == [(1,)]
+        assert len(hark.stored.deliveries(source=Like("salvage:%"))) == 1

@@ -32,12 +32,12 @@ async def test_a_stranger_is_told_nothing_and_costs_one_small_message(tmp_path: 
         assert hark.channel.texts("666") == []
         assert ("working", "666") not in hark.channel.log
         assert len(hark.model.requests) == 1
-        kept = hark.rows("SELECT state, reason, session_key, payload FROM inbox WHERE sender='666'")
+        kept = hark.stored.messages("state", "reason", "session_key", "payload", sender="666")
         ((state, reason, key, payload),) = kept
         assert (state, reason, key) == ("dropped", "access", None)
         assert "ää" in payload
         assert len(payload.encode()) < 4096 + 600
-        assert hark.rows("SELECT count(*) FROM session") == [(1,)]
+        assert len(hark.stored.sessions()) == 1
 
 
 async def test_owners_and_the_list_get_in(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ async def test_groups_wait_for_their_own_rules(tmp_path: Path) -> None:
         await hark.write("hello", origin=Origin(place=place, sender="1"))
         await hark.say("hello")
         assert hark.channel.texts("-5") == []
-        assert hark.rows("SELECT reason FROM inbox WHERE state='dropped'") == [("groups",)]
+        assert hark.stored.messages("reason", state="dropped") == [("groups",)]
 
 
 @given(
@@ -102,7 +102,7 @@ async def test_an_unreadable_event_is_kept_and_the_mark_moves_on(tmp_path: Path)
         await hark.channel.sink.accept([event, hark.message("hello"), event], Mark("poll", "8"))
         assert await hark.channel.sink.mark("poll") == "8"
         await hark.until_texts(1)
-        assert hark.rows("SELECT event_key, reason FROM inbox WHERE state='unread'") == [("u:7", "no message")]
+        assert hark.stored.messages("event_key", "reason", state="unread") == [("u:7", "no message")]
 
 
 async def test_an_edit_replaces_the_words_of_a_message_that_waits(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ async def test_a_button_is_kept_and_neither_shown_to_a_model_nor_taken_for_a_com
         assert (await hark.say("and now?")).texts != []
         assert len(hark.model.requests) == 2
         assert text not in "".join(message.text for message in hark.model.requests[1].messages)
-        assert hark.rows("SELECT count(*) FROM inbox WHERE kind='button' AND turn_id IS NULL") == [(1,)]
+        assert len(hark.stored.messages(kind="button", turn_id=None)) == 1
         assert (await hark.service.parts.store.reads.totals()).waiting == 0
 
 
@@ -147,7 +147,7 @@ async def test_nothing_is_accepted_once_the_service_stops(tmp_path: Path) -> Non
         hark.service.parts.pipeline.close()
         with pytest.raises(NotAccepted):
             await hark.write("hello")
-        assert hark.rows("SELECT count(*) FROM inbox") == [(0,)]
+        assert hark.stored.messages() == []
 
 
 def composed(message: InboundMessage, zone: str, accepted_at: int = 1_784_000_000_000) -> str:

@@ -1,9 +1,7 @@
 """Order, places, fairness and memory of the lanes, in the real service, also while the store cannot write."""
 
 import asyncio
-import sqlite3
 import threading
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from channels.message import InboundKind
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, ScriptedTool, running, session_of, starts
 from tests.standins.script import Call, Gate, Hang, Say
+from tests.stored import disk_full
 from tests.watch import LoopTime
 
 BEAT = InboundKind.WAKE
@@ -25,11 +24,8 @@ BEAT = InboundKind.WAKE
 
 def questions(hark: Hark) -> list[str]:
     """What was begun to be answered, in the order in which it got a place."""
-    begun = (
-        "SELECT json_extract(payload, '$.text') FROM event JOIN inbox USING (turn_id)"
-        " WHERE json_extract(body, '$.type')='agent_start' ORDER BY event.seq"
-    )
-    return [text for (text,) in hark.rows(begun)]
+    begun = [event["run"]["turn_id"] for event in hark.stored.events() if event["type"] == "agent_start"]
+    return [text for turn in begun for text in hark.stored.texts(turn_id=turn)]
 
 
 class Crowd:
@@ -110,7 +106,7 @@ async def test_more_sessions_than_memory_holds_are_found_again(tmp_path: Path, m
         assert [text for text in questions(hark) if "from" in text] == [f"from {person}" for person in people]
         assert [text for text in questions(hark) if "beat" in text] == [f"beat {n}" for n in range(6)]
         await hark.service.parts.lanes.wait_idle()
-        assert hark.rows("SELECT count(*) FROM inbox WHERE state='waiting'") == [(0,)]
+        assert hark.stored.messages(state="waiting") == []
 
 
 async def test_those_who_wait_in_the_store_are_not_overtaken_for_ever(
@@ -154,7 +150,7 @@ async def test_what_nobody_wrote_runs_as_soon_as_it_is_accepted(tmp_path: Path, 
         await hark.write("wake up", kind=kind)
         await hark.until_texts(1)
         await hark.service.parts.lanes.wait_idle()
-        assert hark.rows("SELECT kind FROM turn") == [("beat" if kind is InboundKind.WAKE else kind,)]
+        assert hark.stored.turns("kind") == [("beat" if kind is InboundKind.WAKE else kind,)]
 
 
 async def test_the_sweep_starts_what_a_lost_signal_left(tmp_path: Path) -> None:
@@ -176,13 +172,12 @@ async def test_a_claim_that_fails_unexpectedly_is_tried_again(tmp_path: Path) ->
         await hark.time.until_pause(SWEEP_EVERY)
         waiting = AcceptedMessage(message=hark.message("hello"), session_key=session_of("1"))
         await hark.service.parts.store.inbox.accept([waiting])
-        with closing(sqlite3.connect(hark.state / "hark.db", isolation_level=None)) as other:
-            other.execute("UPDATE inbox SET conv_id=99")
-            with capture_logs() as logs:
-                hark.service.parts.lanes.wake(session_of("1"))
-                await hark.service.parts.lanes.wait_idle()
-            assert {line["event"] for line in logs} == {"lane failed"}
-            other.execute("UPDATE inbox SET conv_id=1")
+        hark.stored.spoil("UPDATE inbox SET conv_id=99")
+        with capture_logs() as logs:
+            hark.service.parts.lanes.wake(session_of("1"))
+            await hark.service.parts.lanes.wait_idle()
+        assert {line["event"] for line in logs} == {"lane failed"}
+        hark.stored.spoil("UPDATE inbox SET conv_id=1")
         hark.time.advance(SWEEP_EVERY)
         await hark.until_texts(1)
 
@@ -196,7 +191,7 @@ async def test_what_was_accepted_before_the_end_is_answered_after_the_start(tmp_
         hark.model.default = lambda request: f"re: {request.last_user_text.rpartition(chr(10))[2]}"
         await hark.until(lambda: len(hark.channel.sent) == 6)
         assert [hark.channel.texts(person) for person in "123"] == [[f"re: 0.{p}", f"re: 1.{p}"] for p in "123"]
-        assert hark.rows("SELECT DISTINCT state, crashes FROM turn") == [("done", 0)]
+        assert set(hark.stored.turns("state", "crashes")) == {("done", 0)}
 
 
 async def test_a_drain_lets_runs_finish_and_cuts_the_rest(tmp_path: Path) -> None:
@@ -217,7 +212,10 @@ async def test_a_drain_lets_runs_finish_and_cuts_the_rest(tmp_path: Path) -> Non
         await time.advance(31)
         await closing
         assert hark.channel.texts() == ["Just in time."]
-        assert hark.rows("SELECT state, crashes FROM turn ORDER BY session_key") == [("done", 0), ("queued", 0)]
+        assert [
+            *hark.stored.turns("state", "crashes", session_key=session_of("1")),
+            *hark.stored.turns("state", "crashes", session_key=session_of("2")),
+        ] == [("done", 0), ("queued", 0)]
         assert len(hark.model.requests) == 2
 
 
@@ -240,11 +238,11 @@ async def test_a_drain_during_a_claim_counts_no_crash(tmp_path: Path) -> None:
         go_on.set()
         await writing
         await draining
-        assert hark.rows("SELECT state, crashes, epoch FROM turn") == [("queued", 0, 1)]
+        assert hark.stored.turns("state", "crashes", "epoch") == [("queued", 0, 1)]
         assert hark.model.requests == []
     async with running(tmp_path) as hark:
         await hark.until_texts(1)
-        assert hark.rows("SELECT state, crashes FROM turn") == [("done", 0)]
+        assert hark.stored.turns("state", "crashes") == [("done", 0)]
 
 
 async def test_a_store_that_cannot_write_during_a_run(tmp_path: Path) -> None:
@@ -253,7 +251,7 @@ async def test_a_store_that_cannot_write_during_a_run(tmp_path: Path) -> None:
 
     def fail(at: str) -> None:
         if at == "before" and full.is_set():
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
     async def fill(label: str) -> str:
         full.set()
@@ -280,7 +278,7 @@ async def test_a_store_that_cannot_write_during_a_run(tmp_path: Path) -> None:
         assert (end.outcome, end.run.attempt) == (Outcome.COMPLETED, 2)
         assert len([event for event in hark.events if isinstance(event, ToolExecutionStart)]) == 1
         assert len(starts(hark.events)) == 1
-        assert hark.rows("SELECT crashes, state FROM turn") == [(0, "done")]
+        assert hark.stored.turns("crashes", "state") == [(0, "done")]
 
 
 async def test_waiting_for_the_store_is_no_running_time(tmp_path: Path) -> None:
@@ -288,7 +286,7 @@ async def test_waiting_for_the_store_is_no_running_time(tmp_path: Path) -> None:
 
     def fail(at: str) -> None:
         if at == "before" and full.is_set():
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
     async def fill(label: str) -> str:
         full.set()
@@ -307,7 +305,7 @@ async def test_waiting_for_the_store_is_no_running_time(tmp_path: Path) -> None:
             await hark.until(lambda: hark.time.pauses(PROBE_EVERY) or len(hark.model.requests) == 2)
             hark.time.advance(PROBE_EVERY)
             await asyncio.sleep(0)
-        assert hark.rows("SELECT ran FROM turn") == [(0,)]
+        assert hark.stored.turns("ran") == [(0,)]
 
 
 async def test_a_run_that_cannot_be_prepared_is_told_and_has_a_beginning_and_an_end(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from tests.service import Hark, running, session_of
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
 
 EXEC: dict[str, Any] = {"tools": {"exec": {"security": "full"}}}
-PROCESSES = "SELECT state, pid FROM tool_call"
 
 
 async def begin(hark: Hark) -> int:
@@ -41,7 +40,7 @@ async def test_what_a_crash_left_is_ended_at_the_next_start(tmp_path: Path, stop
     async with running(home, config=EXEC) as hark:
         process = await begin(hark)
         if stopped:  # the transaction of /stop, and the service dies before it has cancelled the run
-            ((turn_id,),) = hark.rows("SELECT turn_id FROM turn")
+            ((turn_id,),) = hark.stored.turns("turn_id")
             assert await hark.service.parts.store.commands.abort(turn_id)
         shutil.copytree(hark.state, after / "state", ignore=shutil.ignore_patterns("lock"))
         assert not ended(process, 0)
@@ -50,7 +49,7 @@ async def test_what_a_crash_left_is_ended_at_the_next_start(tmp_path: Path, stop
             if not stopped:
                 next_start.model.add("done")
                 await next_start.until(lambda: next_start.ends(session_of("1")), "the end")
-            assert next_start.rows(PROCESSES) == [("cut", None)]
+            assert next_start.stored.calls("state", "pid") == [("cut", None)]
         hark.model.add("done")  # the first service lives on, and may yet ask
         hark.model.tolerate("unused")
     os.close(process)
@@ -60,4 +59,4 @@ async def test_a_call_that_has_ended_leaves_no_process_to_look_for(tmp_path: Pat
     async with running(tmp_path, config=EXEC) as hark:
         hark.model.add(Call("exec", {"command": "true"}), "done")
         await hark.say("go")
-        assert hark.rows(PROCESSES) == [("done", None)]
+        assert hark.stored.calls("state", "pid") == [("done", None)]

@@ -56,7 +56,7 @@ async def test_words_on_their_way_are_not_sent_again_where_the_chat_goes_meanwhi
         hark.channel.on_send = send
         hark.model.add("words")
         await hark.write("hello")
-        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='sending'"), "the send")
+        await hark.until(lambda: hark.stored.deliveries(state="sending"), "the send")
         pauses = len(hark.time.asked)
         await hark.service.parts.pipeline.accept([EVENT], None)
         await hark.until(lambda: hark.channel.texts(NEW) or hark.time.asked[pauses:], "a look from the new place")

@@ -1,11 +1,8 @@
 """The end of the outbox: what it has begun is settled, and nothing keeps it from ending."""
 
 import asyncio
-import sqlite3
 import threading
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bot.clock import Clock
 from bot.outbox import Outbox
@@ -14,6 +11,7 @@ from channels.message import InboundKind
 from channels.outgoing import Delivery, Planned, SendResult, Sent
 from tests.bot.store.opened import accept, opened
 from tests.service import RecordingChannel
+from tests.stored import Stored, disk_full
 from tests.watch import PATIENCE, ManualTime, Watch
 
 
@@ -22,11 +20,6 @@ async def plan(store: Store, outbox: Outbox, text: str) -> None:
     seq = await accept(store, "/help", InboundKind.COMMAND)
     kept = await store.commands.answer(seq, [Planned(source=text, body=text, nonce=1)])
     outbox.send(kept.deliveries)
-
-
-async def states(store: Store) -> Sequence[Any]:
-    """States of all deliveries."""
-    return await store.database.read(lambda db: db.execute("SELECT state FROM delivery").fetchall())
 
 
 async def test_what_is_just_being_begun_is_sent(tmp_path: Path) -> None:
@@ -50,7 +43,7 @@ async def test_what_is_just_being_begun_is_sent(tmp_path: Path) -> None:
             await asyncio.sleep(0)
         let_go.set()
         await closing
-        assert await states(store) == [("sent",)]
+        assert Stored(tmp_path).deliveries("state") == [("sent",)]
         assert channel.texts() == ["words"]
 
 
@@ -59,7 +52,7 @@ async def test_it_ends_while_the_store_cannot_write(tmp_path: Path) -> None:
 
     def probe(at: str) -> None:
         if at == "before" and full.is_set():
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
     async def send(delivery: Delivery) -> SendResult:
         full.set()

@@ -1,8 +1,6 @@
 """A turn that waits for a person: it holds nothing meanwhile, and goes on with exactly one decision."""
 
 import asyncio
-import contextlib
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ from tests.standins.script import Call
 from tests.watch import LoopTime
 
 KEY = session_of("1")
-STATES = "SELECT state FROM tool_call ORDER BY ordinal"
 
 
 def results(hark: Hark) -> list[str]:
@@ -43,18 +40,18 @@ async def test_a_call_that_is_allowed_runs_once(tmp_path: Path) -> None:
         ident = await approval(hark)
         await hark.delivered()
         assert hark.channel.texts() == [ASKED]
-        assert hark.rows("SELECT source, state FROM delivery") == [(f"ask:{ident}", "sent")]
-        assert (tool.begun, hark.rows(STATES)) == ([], [("waiting",)])
-        assert hark.rows("SELECT state FROM inbox") == [("taken",)]
+        assert hark.stored.deliveries("source", "state") == [(f"ask:{ident}", "sent")]
+        assert (tool.begun, hark.stored.calls("state")) == ([], [("waiting",)])
+        assert hark.stored.messages("state") == [("taken",)]
         assert hark.service.parts.lanes.active == 0
 
         assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
         end = await over(hark)
         assert (tool.begun, results(hark), hark.channel.texts()) == (["it"], ["did it"], [ASKED, "done"])
         assert end.outcome is Outcome.COMPLETED
-        assert hark.rows("SELECT state, used_at IS NOT NULL FROM tool_call") == [("done", 1)]
-        assert hark.rows("SELECT state, decided_by FROM approval") == [("once", "telegram:1")]
-        assert hark.rows("SELECT state, outcome FROM turn") == [("done", "completed")]
+        assert [(state, used is not None) for state, used in hark.stored.calls("state", "used_at")] == [("done", True)]
+        assert hark.stored.approvals("state", "decided_by") == [("once", "telegram:1")]
+        assert hark.stored.turns("state", "outcome") == [("done", "completed")]
 
 
 async def test_parking_is_told_and_is_no_end(tmp_path: Path) -> None:
@@ -68,10 +65,8 @@ async def test_parking_is_told_and_is_no_end(tmp_path: Path) -> None:
         told = [event for event in hark.events if isinstance(event, AgentStart | AgentEnd)]
         assert [event.id for event in told] == [f"{run}/start", f"{run}/end.1", f"{run}/start.2", f"{run}/end"]
         assert [end.outcome for end in hark.ends(KEY)] == [Outcome.PARKED, Outcome.COMPLETED]
-        stored = hark.rows(
-            "SELECT event_id FROM event WHERE event_id LIKE '%start%' OR event_id LIKE '%/end%' ORDER BY seq"
-        )
-        assert [one for (one,) in stored if "call" not in one] == [event.id for event in told]
+        stored = [event["id"] for event in hark.stored.events() if event["type"] in ("agent_start", "agent_end")]
+        assert stored == [event.id for event in told]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +87,7 @@ async def test_a_call_that_is_not_allowed(tmp_path: Path, state: str, reason: st
         ident = await approval(hark)
         assert await hark.service.parts.api.decide(ident, state, "telegram:1", reason)  # type: ignore[arg-type]
         await over(hark)
-        assert (tool.begun, results(hark), hark.rows(STATES)) == ([], [told], [("denied",)])
+        assert (tool.begun, results(hark), hark.stored.calls("state")) == ([], [told], [("denied",)])
         (ended,) = [event for event in hark.events if isinstance(event, ToolExecutionEnd)]
         assert ended.state == "denied"
         assert not [event for event in hark.events if isinstance(event, ToolExecutionStart)]
@@ -113,7 +108,7 @@ async def test_of_two_decisions_at_once_one_wins(tmp_path: Path) -> None:
         await over(hark)
         assert not await decide(ident, "denied", "telegram:1"), "too late"
         assert not await decide("no such one", "once", "telegram:1")
-        assert len(tool.begun) == (hark.rows("SELECT state FROM approval") == [("once",)])
+        assert len(tool.begun) == (hark.stored.approvals("state") == [("once",)])
         assert len(starts(hark.events)) == 2
 
 
@@ -132,10 +127,12 @@ async def test_calls_beside_one_that_asks(tmp_path: Path) -> None:
         hark.model.add("done")
         await hark.write("do it")
         first = await approval(hark)
-        assert [state for (state,) in hark.rows(STATES)] == ["done", "done", "waiting", "asked", "asked", "asked"]
+        states = [state for (state,) in hark.stored.calls("state")]
+        assert states == ["done", "done", "waiting", "asked", "asked", "asked"]
         assert await hark.service.parts.api.decide(first, "denied", "telegram:1")
         second = await approval(hark, 2)
-        assert [state for (state,) in hark.rows(STATES)] == ["done", "done", "denied", "done", "waiting", "asked"]
+        states = [state for (state,) in hark.stored.calls("state")]
+        assert states == ["done", "done", "denied", "done", "waiting", "asked"]
         assert await hark.service.parts.api.decide(second, "always", "telegram:1")
         await over(hark)
         assert asking.begun == ["free", "d"]
@@ -158,7 +155,7 @@ async def test_a_parked_turn_outlives_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
         hark.model.add("done")
         await hark.service.parts.lanes.wait_idle()
-        assert hark.rows("SELECT state, crashes FROM turn") == [("parked", 0)]
+        assert hark.stored.turns("state", "crashes") == [("parked", 0)]
         assert hark.model.requests == []
         assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
         await over(hark)
@@ -179,7 +176,7 @@ async def test_what_was_decided_while_nobody_could_tell_the_lanes(tmp_path: Path
         assert claimed is not None
         assert [decision.state for decision in claimed.decisions.values()] == ["once"]
         await hark.service.parts.store.turns.release(claimed.run)
-        assert hark.rows(STATES) == [("waiting",)]
+        assert hark.stored.calls("state") == [("waiting",)]
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
         hark.model.add("done")
         await over(hark)
@@ -197,7 +194,7 @@ async def test_a_decision_counts_for_what_was_shown(tmp_path: Path) -> None:
         tool.where = "elsewhere"
         assert await hark.service.parts.api.decide(first, "once", "telegram:1")
         second = await approval(hark, 2)
-        assert (second != first, tool.begun, hark.rows(STATES)) == (True, [], [("waiting",)])
+        assert (second != first, tool.begun, hark.stored.calls("state")) == (True, [], [("waiting",)])
         assert await hark.service.parts.api.decide(second, "once", "telegram:1")
         await over(hark)
         assert tool.begun == ["it"]
@@ -226,7 +223,7 @@ async def test_stopping_a_parked_turn(tmp_path: Path, command: str) -> None:
         hark.model.add(Call("ask", {"label": "it"}), Call("ask", {"label": "more"}))
         await hark.write("do it")
         ident = await approval(hark)
-        ((run,),) = hark.rows("SELECT turn_id FROM turn")
+        ((run,),) = hark.stored.turns("turn_id")
         hark.model.add("hello again")
         if command == "abort":
             assert await hark.service.parts.api.abort(run)
@@ -235,9 +232,9 @@ async def test_stopping_a_parked_turn(tmp_path: Path, command: str) -> None:
             await hark.write(command, "next")
         await hark.until(lambda: "hello again" in hark.channel.texts(), "the next answer")
         assert not await hark.service.parts.api.decide(ident, "once", "telegram:1")
-        assert (tool.begun, hark.rows(STATES)) == ([], [("cut",), ("cut",)])
-        assert hark.rows("SELECT state FROM approval") == [("expired",)]
-        assert hark.rows("SELECT state, outcome FROM turn WHERE turn_id=?", run) == [("stopped", "aborted")]
+        assert (tool.begun, hark.stored.calls("state")) == ([], [("cut",), ("cut",)])
+        assert hark.stored.approvals("state") == [("expired",)]
+        assert hark.stored.turns("state", "outcome", turn_id=run) == [("stopped", "aborted")]
         ended = [end.outcome for end in hark.ends(KEY) if end.run.turn_id == run]
         assert ended == [Outcome.PARKED, Outcome.ABORTED]
         if command != "/new":
@@ -252,7 +249,7 @@ async def test_what_waited_behind_a_turn_that_was_parked_and_stopped(tmp_path: P
         hark.model.add(Call("ask", {"label": "it"}))
         await hark.write("do it")
         await approval(hark)
-        ((run,),) = hark.rows("SELECT turn_id FROM turn")
+        ((run,),) = hark.stored.turns("turn_id")
         if command == "/stop":  # accepted, and not carried out yet
             stop = hark.message(command, kind=InboundKind.COMMAND)
             await parts.store.inbox.accept([AcceptedMessage(message=stop, session_key=KEY)])
@@ -276,13 +273,13 @@ async def test_nobody_decides_in_time(tmp_path: Path) -> None:
         hark.time.advance(59)
         await hark.service.parts.lanes.sweep()
         await hark.service.parts.lanes.wait_idle()
-        assert hark.rows("SELECT state FROM turn") == [("parked",)]
+        assert hark.stored.turns("state") == [("parked",)]
         hark.time.advance(1)
         assert not await hark.service.parts.api.decide(ident, "once", "telegram:1"), "a second too late"
         await hark.service.parts.lanes.sweep()
         await over(hark)
         assert (tool.begun, results(hark), hark.channel.texts()) == ([], [OTHERWISE], ["then not"])
-        assert hark.rows("SELECT state FROM approval") == [("expired",)]
+        assert hark.stored.approvals("state") == [("expired",)]
 
 
 async def test_only_running_time_counts(tmp_path: Path) -> None:
@@ -343,10 +340,10 @@ async def test_a_text_for_a_parked_turn_is_read_behind_its_results(tmp_path: Pat
         hark.model.add("done")
         await hark.write("do it")
         ident = await approval(hark)
-        ((run,),) = hark.rows("SELECT turn_id FROM turn")
+        ((run,),) = hark.stored.turns("turn_id")
         assert await hark.service.parts.api.steer(run, "and be quick")
         await hark.service.parts.lanes.wait_idle()
-        assert hark.rows("SELECT state FROM turn") == [("parked",)]
+        assert hark.stored.turns("state") == [("parked",)]
         assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
         await over(hark)
         roles = [message.role for message in hark.model.requests[-1].messages]
@@ -361,8 +358,7 @@ async def test_an_approval_that_was_lost_is_asked_for_anew(tmp_path: Path) -> No
         await hark.write("do it")
         lost = await approval(hark)
         await hark.delivered()
-    with contextlib.closing(sqlite3.connect(tmp_path / "state" / "hark.db")) as db, db:
-        db.execute("DELETE FROM approval")
+    hark.stored.spoil("DELETE FROM approval")
     tool = AskingTool()
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
         ident = await approval(hark)

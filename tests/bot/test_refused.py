@@ -6,13 +6,14 @@ from pathlib import Path
 from agent.cut import CUT_NOTE
 from agent.events import Notice
 from channels.outgoing import Delivery, NotSent, Refused, SendResult, Sent, Unknown
-from tests.service import running
+from tests.service import Hark, running
 from tests.standins.script import Break, Hang, Say
+from tests.stored import Like
 
-NOTICES = (
-    "SELECT channel, chat, delivery.state FROM delivery JOIN conversation USING (conv_id) WHERE source LIKE 'refused:%'"
-)
-FAILED = "SELECT 1 FROM delivery WHERE state='failed'"
+
+def notices(hark: Hark) -> list[tuple[str, str, str]]:
+    """Where owners were told of a refusal, and what became of it."""
+    return hark.stored.deliveries("channel", "chat", "state", source=Like("refused:%"))
 
 
 async def refuse(delivery: Delivery) -> SendResult:
@@ -31,7 +32,7 @@ async def test_after_a_cut_a_refused_block_is_not_said_to_have_been_delivered(tm
         cut, note = hark.model.requests[-1].messages[-2:]
         assert note.text.endswith(CUT_NOTE)
         assert cut.text.split()[:2] == ["good", "good"]
-        ((turn_id,),) = hark.rows("SELECT turn_id FROM turn")
+        ((turn_id,),) = hark.stored.turns("turn_id")
         view = await hark.service.parts.api.turn(turn_id)
         assert view is not None
         assert view.text.startswith("good good")
@@ -43,8 +44,8 @@ async def test_an_owner_who_cannot_be_reached_is_told_in_the_terminal_once(tmp_p
         hark.channel.on_send = refuse
         hark.model.add("bad " * 300 + "\n\n" + "bad " * 300)
         await hark.write("hi")
-        await hark.until(lambda: len(hark.rows(FAILED)) == 2, "both refusals")
-        assert hark.rows(NOTICES) == [("console", "local", "sent")]
+        await hark.until(lambda: len(hark.stored.deliveries(state="failed")) == 2, "both refusals")
+        assert notices(hark) == [("console", "local", "sent")]
         (told,) = [event.detail for event in hark.events if isinstance(event, Notice)]
         assert told.startswith("Telegram refused a message to chat 1, so it was not delivered: unwanted words.")
 
@@ -57,9 +58,9 @@ async def test_a_refused_notice_is_told_to_nobody(tmp_path: Path) -> None:
         await hark.say("hello", sender="2")
         hark.channel.on_send = nothing
         await hark.write("hi")
-        await hark.until(lambda: len(hark.rows(FAILED)) == 2, "both refusals")
+        await hark.until(lambda: len(hark.stored.deliveries(state="failed")) == 2, "both refusals")
         await hark.delivered()
-        assert hark.rows(NOTICES) == [("telegram", "2", "failed")]
+        assert notices(hark) == [("telegram", "2", "failed")]
 
 
 async def lose(delivery: Delivery) -> SendResult:
@@ -78,9 +79,9 @@ async def test_an_unknown_outcome_holds_back_its_own_conversation_only(tmp_path:
         hark.channel.on_send, hark.channel.on_settle = lose, look
         hark.model.add("words")
         await hark.write("hi")
-        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='unknown'"), "the unknown send")
+        await hark.until(lambda: hark.stored.deliveries(state="unknown"), "the unknown send")
         await hark.write("/status")
-        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='planned'"), "the reply that waits")
+        await hark.until(lambda: hark.stored.deliveries(state="planned"), "the reply that waits")
         hark.model.add("Hello, you.")
         await hark.write("hi", sender="2")
         assert await hark.until_texts(1, "2") == ["Hello, you."]
@@ -88,7 +89,7 @@ async def test_an_unknown_outcome_holds_back_its_own_conversation_only(tmp_path:
         looked.set()
         await hark.until_texts(1)
         await hark.delivered()
-        assert set(hark.rows("SELECT state FROM delivery")) == {("sent",)}
+        assert set(hark.stored.deliveries("state")) == {("sent",)}
 
 
 async def test_what_is_stopped_while_its_outcome_is_unknown_stays_uncertain(tmp_path: Path) -> None:
@@ -102,13 +103,13 @@ async def test_what_is_stopped_while_its_outcome_is_unknown_stays_uncertain(tmp_
         hark.channel.on_send, hark.channel.on_settle = lose, look
         hark.model.add("words " * 300 + "\n\nmore", Hang())
         await hark.write("hi")
-        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='unknown'"), "the unknown send")
+        await hark.until(lambda: hark.stored.deliveries(state="unknown"), "the unknown send")
         await hark.write("/stop")
-        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='uncertain'"), "the stop")
+        await hark.until(lambda: hark.stored.deliveries(state="uncertain"), "the stop")
         looked.set()
         assert await hark.until_texts(1) == ["Stopped."]
         await hark.delivered()
-        assert hark.rows("SELECT state, attempts FROM delivery ORDER BY delivery_id") == [("uncertain", 1), ("sent", 1)]
+        assert hark.stored.deliveries("state", "attempts") == [("uncertain", 1), ("sent", 1)]
 
 
 async def test_what_grew_old_while_its_outcome_was_unknown_is_uncertain(tmp_path: Path) -> None:
@@ -120,5 +121,5 @@ async def test_what_grew_old_while_its_outcome_was_unknown_is_uncertain(tmp_path
         hark.channel.on_send = grow_old
         hark.model.add("words")
         await hark.write("hi")
-        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE state='uncertain'"), "the end of it")
-        assert hark.rows("SELECT attempts FROM delivery") == [(1,)]
+        await hark.until(lambda: hark.stored.deliveries(state="uncertain"), "the end of it")
+        assert hark.stored.deliveries("attempts") == [(1,)]

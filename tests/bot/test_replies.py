@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.replies import Replies
 from channels.outgoing import Planned
 from channels.settings import Streaming
-from tests.service import Json, RecordingChannel, running, session_of
+from tests.service import Json, RecordingChannel, running
 from tests.standins.script import Break, Continuer, Say, remainder
 from tests.watch import Watch
 
@@ -110,10 +110,7 @@ async def test_a_stream_that_breaks_at_any_delta_is_delivered_whole(tmp_path: Pa
             hark.model.default = Continuer(MARKDOWN, "everything, please", cuts=[cut])
             reply = await hark.say("everything, please", sender=person)
             assert visible("".join(reply.texts)) == visible(MARKDOWN), f"cut after {cut}"
-            kept = hark.rows(
-                "SELECT said FROM delivery JOIN turn USING (turn_id) WHERE session_key=? ORDER BY delivery_id",
-                session_of(person),
-            )
+            kept = hark.stored.deliveries("said", chat=person)
             assert visible("".join(text for (text,) in kept)) == visible(MARKDOWN), f"cut after {cut}"
             assert len(hark.model.requests) == 2 * number
 

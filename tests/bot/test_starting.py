@@ -1,8 +1,6 @@
 """A start that cannot read or write: it waits, says so, and goes on by itself; nothing of it ends in silence."""
 
 import asyncio
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -26,13 +24,6 @@ class LateModel(ScriptedModel):
         await self.imported.wait()
 
 
-def rename(state: Path, old: str, new: str) -> None:
-    """Take a table away, or give it back: what asks for it meanwhile cannot be read."""
-    with closing(sqlite3.connect(state / "hark.db", isolation_level=None)) as db:
-        db.execute("PRAGMA legacy_alter_table=ON")
-        db.execute(f"ALTER TABLE {old} RENAME TO {new}")
-
-
 def store_of(hark: Hark) -> tuple[bool, HealthState | None, str]:
     """Whether the service is ready, and what is said of the store."""
     found = hark.service.health()
@@ -45,7 +36,7 @@ async def test_every_step_of_the_start_waits(tmp_path: Path, table: str) -> None
     async with running(tmp_path, config={"agent": {"max_concurrent": 1}}) as hark:
         hark.model.default = "answered"
         await hark.write("hello")
-    rename(hark.state, table, "gone")
+    hark.stored.rename(table, "gone")
     async with running(tmp_path, wait=False) as hark:
         hark.model.default = "answered"
         for _ in range(3):
@@ -56,7 +47,7 @@ async def test_every_step_of_the_start_waits(tmp_path: Path, table: str) -> None
             assert hark.channel.sink is None, "nothing is accepted"
             hark.time.advance(PROBE_EVERY)
             await asyncio.sleep(0)
-        rename(hark.state, "gone", table)
+        hark.stored.rename("gone", table)
         await hark.time.until_pause(PROBE_EVERY)
         hark.time.advance(PROBE_EVERY)
         await hark.until(lambda: hark.service.health().ready, "the end of the start")
@@ -67,7 +58,7 @@ async def test_the_lanes_wait_as_well(tmp_path: Path) -> None:
     model = LateModel(Watch())
     async with running(tmp_path, model=model) as hark:
         await hark.write("hello")
-        rename(hark.state, "inbox", "gone")
+        hark.stored.rename("inbox", "gone")
         model.imported.set()
         for _ in range(3):
             await hark.until(lambda: store_of(hark)[0] is False, "red")
@@ -75,7 +66,7 @@ async def test_the_lanes_wait_as_well(tmp_path: Path) -> None:
             assert "no such table: inbox" in store_of(hark)[2]
             hark.time.advance(PROBE_EVERY)
             await asyncio.sleep(0)
-        rename(hark.state, "gone", "inbox")
+        hark.stored.rename("gone", "inbox")
         await hark.time.until_pause(PROBE_EVERY, 2)
         hark.time.advance(PROBE_EVERY)
         await hark.until_texts(1)
@@ -85,11 +76,11 @@ async def test_the_lanes_wait_as_well(tmp_path: Path) -> None:
 async def test_a_read_that_fails_later_turns_the_service_red_until_one_succeeds(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         await hark.say("hello")
-        rename(hark.state, "delivery", "gone")
+        hark.stored.rename("delivery", "gone")
         with pytest.raises(Exception, match="the store cannot read: no such table: delivery"):
             await hark.service.parts.store.deliveries.open_conversations()
         assert store_of(hark)[:2] == (False, HealthState.DOWN)
-        rename(hark.state, "gone", "delivery")
+        hark.stored.rename("gone", "delivery")
         await hark.time.until_pause(PROBE_EVERY)
         hark.time.advance(PROBE_EVERY)
         await hark.until(lambda: hark.service.health().ready, "green")

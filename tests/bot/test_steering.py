@@ -15,7 +15,7 @@ async def write_behind(hark: Hark, first: str, then: str, hang: Hang) -> bool:
     await hark.write(then)
     handle = hark.service.parts.lanes.handle(session_of("1"))
     assert handle is not None
-    ((seq,),) = hark.rows("SELECT seq FROM inbox WHERE state='waiting'")
+    ((seq,),) = hark.stored.messages("seq", state="waiting")
     return await handle.steer(seq)
 
 
@@ -29,8 +29,8 @@ async def test_a_run_reads_a_message_that_waited(tmp_path: Path) -> None:
         assert await hark.until_texts(2) == ["Red it is.", "Blue, then."]
         await hark.service.parts.lanes.wait_idle()
         assert hark.model.requests[1].messages[-1].text.endswith("in blue")
-        assert hark.rows("SELECT state, step FROM turn") == [("done", 2)]
-        assert hark.rows("SELECT state FROM inbox") == [("done",), ("done",)]
+        assert hark.stored.turns("state", "step") == [("done", 2)]
+        assert hark.stored.messages("state") == [("done",), ("done",)]
 
 
 async def test_what_a_run_did_not_come_to_read_is_answered_by_itself(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ async def test_what_a_run_did_not_come_to_read_is_answered_by_itself(tmp_path: P
         assert await write_behind(hark, "paint it", "in blue", hang)
         hang.release()
         assert (await hark.until_texts(2))[1] == "Blue it is."
-        assert sorted(hark.rows("SELECT state FROM turn")) == [("done",), ("failed",)]
+        assert sorted(hark.stored.turns("state")) == [("done",), ("failed",)]
 
 
 @pytest.mark.parametrize("command", ["/stop", "/new"])
@@ -53,4 +53,4 @@ async def test_a_stop_drops_what_steered_and_counts_it(tmp_path: Path, command: 
         await hark.write(command)
         (told,) = await hark.until_texts(1)
         assert "1 waiting message" in told
-        assert hark.rows("SELECT state FROM inbox WHERE kind='message'") == [("done",), ("dropped",)]
+        assert hark.stored.messages("state", kind="message") == [("done",), ("dropped",)]

@@ -1,8 +1,6 @@
 """Messages that a tool sends: rows of the ledger, which know more than the tool does when that is cut off."""
 
 import asyncio
-import contextlib
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from tests.bot.store.opened import accept, claim, opened
 from tests.bot.store.test_running_time import Time, answer
 from tests.service import Hark, running
 from tests.standins.script import Call
+from tests.stored import Like, Stored
 
 
 def results(hark: Hark) -> list[ToolResult]:
@@ -26,10 +25,12 @@ def results(hark: Hark) -> list[ToolResult]:
 
 
 async def test_a_message_of_a_tool_is_a_delivery_in_its_order(tmp_path: Path) -> None:
-    settled = "SELECT count(*) FROM delivery WHERE state IN ('sent','failed') AND turn_id IS NOT NULL"
+    def settled() -> list[str]:
+        """The turns of what was settled; what refusals say to an owner belongs to none."""
+        return [turn for (turn,) in hark.stored.deliveries("turn_id", state={"sent", "failed"}) if turn]
 
     async def then() -> None:
-        await hark.until(lambda: hark.rows(settled) == [(3,)], "the sends")
+        await hark.until(lambda: len(settled()) == 3, "the sends")
 
     tool = SendingTool(then)
 
@@ -43,8 +44,8 @@ async def test_a_message_of_a_tool_is_a_delivery_in_its_order(tmp_path: Path) ->
         await hark.say("send them")
         assert hark.channel.texts() == ["First.", "one", "Done."]
         assert tool.fates == ["sent", "not sent"]
-        ((turn, call),) = hark.rows("SELECT turn_id, call_id FROM tool_call")
-        assert [name for (name,) in hark.rows("SELECT source FROM delivery ORDER BY delivery_id")][1:3] == [
+        ((turn, call),) = hark.stored.calls("turn_id", "call_id")
+        assert [name for (name,) in hark.stored.deliveries("source")][1:3] == [
             source(turn, call, 0),
             source(turn, call, 1),
         ]
@@ -74,11 +75,11 @@ async def test_what_is_not_sent_when_a_run_is_stopped(tmp_path: Path) -> None:
         hark.channel.wait = 100.0  # its rate limit
         hark.model.add(Call("send", {"label": "hello"}))
         await hark.write("send it")
-        await hark.until(lambda: hark.rows("SELECT 1 FROM delivery WHERE source LIKE 'tool:%'"), "the plan")
+        await hark.until(lambda: hark.stored.deliveries(source=Like("tool:%")), "the plan")
         await hark.write("/stop")
-        await hark.until(lambda: hark.rows("SELECT 1 FROM turn WHERE state='stopped'"), "the stop")
-        ((body,),) = hark.rows("SELECT json_extract(body, '$.parts[0].text') FROM entry WHERE kind='tool_result'")
-        assert body.endswith("Of what it sent, message 1 was not sent (stop).")
+        await hark.until(lambda: hark.stored.turns(state="stopped"), "the stop")
+        ((told,),) = hark.stored.results().values()
+        assert told.endswith("Of what it sent, message 1 was not sent (stop).")
 
 
 def _number(name: str) -> str:
@@ -96,9 +97,8 @@ async def cut_call(home: Path, store: Store, call_id: str, **states: str) -> tup
         planned = Planned(source=f"tool:{turn.turn_id}:{call_id}:{_number(name)}", body="x", nonce=1)
         await store.turns.plan(turn.run, PlanIn(turn.conv_id), [planned])
 
-    with contextlib.closing(sqlite3.connect(home / "hark.db")) as db, db:
-        for name, state in states.items():
-            db.execute("UPDATE delivery SET state=? WHERE source LIKE ?", (state, f"%:{_number(name)}"))
+    for name, state in states.items():
+        Stored(home).spoil("UPDATE delivery SET state=? WHERE source LIKE ?", state, f"%:{_number(name)}")
     await store.recovery.recover(turn.turn_id, "next", lambda turn_id: ())
     entries = await store.reads.context(turn.transcript_id)
     found = {p.call_id: p for entry in entries for p in entry.message.parts if isinstance(p, ToolResult)}

@@ -6,7 +6,6 @@ reaches the store or anybody else. What is left of it is dropped by `drop_tasks`
 
 import asyncio
 import contextlib
-import sqlite3
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -14,6 +13,7 @@ from typing import Any, Literal, Protocol
 from agent.message import ToolOutput
 from agent.tools.base import Ask, CallContext, Parameters, Tool
 from bot.service import Service
+from tests.stored import Stored, disk_full
 
 When = Literal["before", "after", "effect", "drain", "full"]
 
@@ -41,12 +41,10 @@ class Outside(Protocol):
     failed_commits: int
     violations: list[str]
     executed: Counter[str]
+    stored: Stored
 
     def changed(self) -> None:
         """Something happened."""
-
-    def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Rows of the store."""
 
 
 class Process:
@@ -78,7 +76,7 @@ class Process:
             if at == "before":
                 self._failures -= 1
                 self._world.failed_commits += 1
-                raise sqlite3.OperationalError("database or disk is full")
+                raise disk_full()
         elif end is not None and self.commits == end.commit:
             self._reached(end, at)
 
@@ -90,7 +88,7 @@ class Process:
             self._end, self._failures = None, 2
             self._world.reached += 1
             self._world.failed_commits += 1
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
         if at == "after" and end.when == "drain":
             self._end = None
             self._world.reached += 1
@@ -138,7 +136,7 @@ class Counting(Tool[_Key]):
         await asyncio.sleep(0)
         if self._process.dead:
             await asyncio.Event().wait()
-        (state,) = world.ask("SELECT state FROM tool_call WHERE call_id=?", context.call_id)[0]
+        (state,) = world.stored.calls("state", call_id=context.call_id)[0]
         if state not in ("running", "cut"):  # cut: a stop came between the store and the tool
             world.violations.append(f"call {context.call_id} executes while it is {state}")
         world.executed[parameters.key] += 1

@@ -85,7 +85,7 @@ async def _steer_waiting(world: World) -> None:
     world.platform.write("A", "A1 2p+hold+count | 2p")
     await world.until(lambda: world.held["A1"] > 0)
     world.platform.write("A", "A2 also")
-    await world.until(lambda: world.stored(world.platform.updates[-1]))
+    await world.until(lambda: world.has(world.platform.updates[-1]))
     await world.steer_waiting(world.platform.updates[-1])
 
 
@@ -140,7 +140,7 @@ async def _edit(world: World) -> None:
     await world.until(lambda: world.held["A1"] > 0)
     world.platform.write("A", "A2 1p")
     world.platform.edit(world.platform.updates[-1], "A2 3p")
-    await world.until(lambda: world.stored(world.platform.updates[-1]))
+    await world.until(lambda: world.has(world.platform.updates[-1]))
     world.open_gate("A1")
 
 
@@ -170,7 +170,7 @@ def _decides(text: str, *verdicts: Verdict) -> Callable[[World], Awaitable[None]
     async def person(world: World) -> None:
         world.platform.write("A", text, "A2 1p")
         while await _asked(world):
-            ((ident,),) = world.ask("SELECT approval_id FROM approval WHERE state='open'")
+            ((ident,),) = world.stored.approvals("approval_id", state="open")
             people = [asyncio.create_task(world.decide(ident, verdict), name="person") for verdict in verdicts]
             won = await asyncio.gather(*people)
             if won.count(True) > 1:
@@ -187,8 +187,8 @@ async def _stop_parked(world: World) -> None:
 
 async def _asked(world: World) -> bool:
     """Whether a person is asked something, once that is so or nothing happens any more."""
-    await world.until(lambda: bool(world.ask("SELECT 1 FROM approval WHERE state='open'")))
-    return bool(world.ask("SELECT 1 FROM approval WHERE state='open'"))
+    await world.until(lambda: bool(world.stored.approvals(state="open")))
+    return bool(world.stored.approvals(state="open"))
 
 
 def _said(world: World, text: str) -> bool:

@@ -100,6 +100,6 @@ async def test_two_crashes_of_one_turn_are_one_notice(fresh: Fresh) -> None:
             world = scenario.world(root)
             await world.live(End("after", first), End("after", second))
             assert not check(world), (first, second, check(world))
-            given_up += bool(world.ask("SELECT 1 FROM turn WHERE error_kind='crash'"))
+            given_up += bool(world.stored.turns(error_kind="crash"))
             world.close()
     assert given_up > 10, "most second crashes hit the same turn"

@@ -11,7 +11,6 @@ import json
 import multiprocessing
 import os
 import signal
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +32,7 @@ from tests.standins.script import Call, Part, Say
 from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB, private
+from tests.stored import Stored
 
 CAMPAIGNS = 8
 KILLS = 25
@@ -100,6 +100,7 @@ class Campaign:
 
     def __init__(self, home: Path, seed: int) -> None:
         self.home = home
+        self.stored = Stored(home / "state")
         self.random = Random(seed)
         self.watching = Watching()
         self.telegram = WatchedTelegram()
@@ -159,7 +160,7 @@ class Campaign:
         failure = self.home / child.FAILURE
         assert process.exitcode == -signal.SIGKILL, failure.read_text() if failure.exists() else process.exitcode
         self.kills += 1
-        known = {row[0] for row in self.ask("SELECT message_id FROM inbox")}
+        known = {row[0] for row in self.stored.messages("message_id")}
         lost = [
             text
             for number, (ident, text) in self.texts.items()
@@ -175,26 +176,9 @@ class Campaign:
                 await self.watching.moved.wait()
 
     def _at_rest(self) -> bool:
-        (accepted,) = self.ask("SELECT count(*) FROM inbox") or [(0,)]
-        (rows,) = self.ask(
-            "SELECT (SELECT count(*) FROM inbox WHERE state IN ('waiting','steering','taken')) +"
-            " (SELECT count(*) FROM turn WHERE state IN ('queued','running','parked')) +"
-            " (SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown'))"
-        ) or [(1,)]
-        return bool(rows[0] == 0 and accepted[0] == len(self.texts))
-
-    def ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """Rows of the store, as they are."""
-        path = self.home / "state" / "hark.db"
-        if not path.exists():
-            return []
-        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-            try:
-                return database.execute(sql, values).fetchall()
-            except sqlite3.OperationalError as error:
-                if "no such table" in str(error):
-                    return []
-                raise
+        stored = self.stored
+        accepted = len(stored.messages("seq"))
+        return stored.begun and accepted == len(self.texts) and not stored.unfinished()
 
     def wrong(self) -> list[str]:
         """Every broken promise."""
@@ -202,10 +186,7 @@ class Campaign:
 
     def _deliveries(self) -> list[str]:
         wrong = []
-        rows = self.ask(
-            "SELECT delivery_id, chat, said, attempts, state, error FROM delivery JOIN conversation USING (conv_id)"
-            " ORDER BY delivery_id"
-        )
+        rows = self.stored.deliveries("delivery_id", "chat", "said", "attempts", "state", "error")
         for person in PEOPLE.values():
             shown = self.telegram.texts(private(person))
             once = list(dict.fromkeys(shown))
@@ -224,25 +205,23 @@ class Campaign:
     def _answers(self) -> list[str]:
         wrong = []
         words: dict[str, list[int]] = defaultdict(list)
-        for (said,) in self.ask("SELECT said FROM delivery ORDER BY delivery_id"):
+        for (said,) in self.stored.deliveries("said"):
             for token, number in words_of(said):
                 words[token].append(number)
         for ident, text in self.texts.values():
-            ((seq, state, turn_id),) = self.ask("SELECT seq, state, turn_id FROM inbox WHERE message_id=?", ident)
+            ((seq, state, turn_id),) = self.stored.messages("seq", "state", "turn_id", message_id=ident)
             script = parse(text)
             if script is None:
-                replies = self.ask("SELECT state FROM delivery WHERE source=?", f"cmd:{seq}")
+                replies = self.stored.deliveries("state", source=f"cmd:{seq}")
                 if state != "done" or replies != [("sent",)]:
                     wrong.append(f"{text} is {state}, answered by {replies}")
                 continue
-            ((outcome, kind, crashes),) = self.ask(
-                "SELECT outcome, error_kind, crashes FROM turn WHERE turn_id=?", turn_id
-            )
+            ((outcome, kind, crashes),) = self.stored.turns("outcome", "error_kind", "crashes", turn_id=turn_id)
             seen, whole = words[script.token], list(range(script.words))
             if outcome == "completed" and seen != whole:
                 wrong.append(f"{text} is answered by {seen}")
             elif outcome == "failed":
-                notices = self.ask("SELECT said FROM delivery WHERE source=?", f"turn:{turn_id}:error")
+                notices = self.stored.deliveries("said", source=f"turn:{turn_id}:error")
                 if kind != "crash" or crashes != 2 or notices != [(wording.CRASHED_TWICE,)]:
                     wrong.append(f"{text} failed: {kind} after {crashes} crashes, {notices}")
                 if seen != whole[: len(seen)]:
@@ -256,13 +235,10 @@ class Campaign:
         log = self.home / "workspace" / "count.log"
         ran = Counter(log.read_text().split() if log.exists() else [])
         wrong += [f"{key} executed {count} times" for key, count in ran.items() if count > 1]
-        results = dict[str, str]()
-        for (body,) in self.ask("SELECT body FROM entry WHERE kind='tool_result'"):
-            for part in json.loads(body)["parts"]:
-                results[part["call_id"]] = part["text"]
-        for call_id, args, state in self.ask("SELECT call_id, args, state FROM tool_call"):
+        results = self.stored.results()
+        for call_id, args, state in self.stored.calls("call_id", "args", "state"):
             key = json.loads(args)["command"].split()[1]
-            if (state == "done") != (ran[key] == 1 and results[call_id] != INTERRUPTED) or state in (
+            if (state == "done") != (ran[key] == 1 and results[call_id] != [INTERRUPTED]) or state in (
                 "asked",
                 "running",
             ):

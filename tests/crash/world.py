@@ -5,14 +5,13 @@ A life is one service on the state directory; `process.py` says how it ends.
 
 import asyncio
 import contextlib
-import sqlite3
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from agent.events import load
 from agent.message import Message
@@ -35,6 +34,7 @@ from tests.crash.model import FaithfulModel
 from tests.crash.platform import Platform, PlatformChannel, Update
 from tests.crash.process import Asking, Counting, End, Process, Sending, drop_tasks, let_go
 from tests.serving import assemble
+from tests.stored import Stored
 
 SPEED = 2000
 """How much faster than the real one the clocks run: a second of waiting takes half a millisecond."""
@@ -82,7 +82,7 @@ class World:
         self._gates: dict[str, asyncio.Event] = {}
         self._person_done = False
         self._began = time.monotonic()
-        self._db: sqlite3.Connection | None = None
+        self.stored = Stored(self.root / "state", keep=True)
         self.service: Service | None = None
         self.process: Process | None = None
         self._run: asyncio.Task[None] | None = None
@@ -152,7 +152,7 @@ class World:
     async def steer_waiting(self, update: Update) -> bool:
         """A message that waits is to steer the run of its session; False when it does not, or the service dies."""
         life = self.process
-        ((seq, session_key),) = self.ask("SELECT seq, session_key FROM inbox WHERE event_key=?", update.event_key)
+        ((seq, session_key),) = self.stored.messages("seq", "session_key", event_key=update.event_key)
         if self.service is None or life is None or life.dead:
             return False
         handle = self.service.parts.lanes.handle(session_key)
@@ -327,17 +327,17 @@ class World:
         if self.service is not None:
             await let_go(self.service)
         self.service = self.api = None
-        for nonce, attempts in self.ask("SELECT nonce, attempts FROM delivery WHERE state='sending'"):
+        for nonce, attempts in self.stored.deliveries("nonce", "attempts", state="sending"):
             self.in_doubt[nonce] = max(self.in_doubt[nonce], attempts)
-        lost = [found for found in self.platform.updates[: self.platform.confirmed] if not self.stored(found)]
+        lost = [found for found in self.platform.updates[: self.platform.confirmed] if not self.has(found)]
         if lost:
             self.violations.append(f"acknowledged and not stored: {lost}")
 
-    def stored(self, update: Update) -> bool:
+    def has(self, update: Update) -> bool:
         """Whether the service has an update in its store."""
         if update.moves_to:
-            return not self.ask("SELECT 1 FROM conversation WHERE chat=? AND moved_to IS NULL", update.chat)
-        return bool(self.ask("SELECT 1 FROM inbox WHERE channel='telegram' AND event_key=?", update.event_key))
+            return not self.stored.conversations(chat=update.chat, moved_to=None)
+        return bool(self.stored.messages("seq", channel="telegram", event_key=update.event_key))
 
     async def bury(self) -> None:
         """Leave nothing running after a failure."""
@@ -349,58 +349,32 @@ class World:
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._db is not None:
-            self._db.close()
-            self._db = None
-
-    # Looking into the store from outside.
-
-    def ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Rows of the store, through a connection of our own."""
-        if self._db is None:
-            path = self.root / "state" / "hark.db"
-            if not path.exists():
-                return []
-            self._db = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
-        try:
-            return self._db.execute(sql, values).fetchall()
-        except sqlite3.OperationalError as error:
-            if "no such table" in str(error):
-                return []
-            raise
+        self.stored.close()
 
     def at_rest(self, *, person: bool = True) -> bool:
         """Whether everything accepted is done, and everything written is accepted."""
         if (person and not self._person_done) or self.process is None or self.service is None:
             return False
         # first what was accepted: a message that comes between two looks must not be overlooked by the second
-        accepted = self.ask("SELECT count(*) FROM inbox WHERE channel='telegram'") or [(-1,)]
-        moves = [update for update in self.platform.updates if update.moves_to]
-        if accepted[0][0] + len(moves) != len(self.platform.updates) or not all(map(self.stored, moves)):
+        if not self.stored.begun:
             return False
-        (rows,) = self.ask(
-            "SELECT (SELECT count(*) FROM inbox WHERE state IN ('waiting','steering','taken')) +"
-            " (SELECT count(*) FROM turn WHERE state IN ('queued','running','parked')) +"
-            " (SELECT count(*) FROM delivery WHERE state IN ('planned','sending','unknown')"
-            " AND source NOT LIKE 'refused:%') +"
-            " (SELECT count(*) FROM event WHERE session_key=? AND seq > ?)",
-            *(console_key(), self.terminal.position),
-        ) or [(1,)]
-        return bool(rows[0] == 0)
+        accepted = len(self.stored.messages("seq", channel="telegram"))
+        moves = [update for update in self.platform.updates if update.moves_to]
+        if accepted + len(moves) != len(self.platform.updates) or not all(map(self.has, moves)):
+            return False
+        return not self.stored.unfinished() and self.stored.last_event(console_key()) <= self.terminal.position
 
     def describe(self) -> str:
         """What is open, for the message of a failed test."""
-        return (
-            "\n".join(
-                f"{table}: {self.ask(sql)}"
-                for table, sql in (
-                    ("inbox", "SELECT seq, state, reason, kind, turn_id, payload FROM inbox"),
-                    ("turn", "SELECT turn_id, state, epoch, crashes, step, outcome, error_kind FROM turn"),
-                    ("delivery", "SELECT delivery_id, source, state, attempts, not_before, error FROM delivery"),
-                    ("tool_call", "SELECT call_id, state FROM tool_call"),
-                )
+        stored = self.stored
+        return "\n".join(
+            (
+                f"messages: {stored.messages('seq', 'state', 'reason', 'kind', 'turn_id', 'payload')}",
+                f"turns: {stored.turns('turn_id', 'state', 'epoch', 'crashes', 'step', 'outcome', 'error_kind')}",
+                f"deliveries: {stored.deliveries('delivery_id', 'source', 'state', 'attempts', 'not_before', 'error')}",
+                f"calls: {stored.calls('call_id', 'state')}",
+                f"shown: {self.platform.shown}\nviolations: {self.violations}\nnow: {self.now()}",
             )
-            + f"\nshown: {self.platform.shown}\nviolations: {self.violations}\nnow: {self.now()}"
         )
 
 

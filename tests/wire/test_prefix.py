@@ -155,7 +155,7 @@ async def talk(hark: Hark, server: ModelServer) -> None:
     server.add("Blue it is.")
     await hark.write("paint it red")
     await hang.entered()
-    turn = hark.rows("SELECT turn_id FROM turn WHERE state='running'")[0][0]
+    turn = hark.stored.turns("turn_id", state="running")[0][0]
     assert await hark.service.parts.api.steer(turn, "no, blue")
     hang.release()
     await hark.until(lambda: "Blue it is." in hark.channel.texts())

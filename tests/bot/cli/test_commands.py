@@ -18,7 +18,7 @@ from tests.bot.cli.terminal_emulator import PATIENCE, Program
 from tests.bot.gateway.house import house
 
 ROOT = Path(__file__).parents[3]
-ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
+ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": "1"}
 OFFLINE = "I am Hark's built-in offline model"
 NO_OLLAMA = "agent: {model: offline/offline}\n"
 """So that no test depends on what else this machine runs."""
@@ -31,21 +31,45 @@ class Done:
     error: str
 
 
-async def begin(folder: Path, *arguments: str) -> asyncio.subprocess.Process:
+@dataclass(frozen=True)
+class Begun:
+    """A command that runs."""
+
+    process: asyncio.subprocess.Process
+    stdin: asyncio.StreamWriter
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+
+
+async def begin(folder: Path, *arguments: str, piped: bool = False) -> Begun:
+    """piped: somebody may write to its standard input, or only have forgotten to close it."""
+    return await launch(folder, sys.executable, "-m", "bot", *arguments, piped=piped)
+
+
+async def launch(folder: Path, *command: str, piped: bool) -> Begun:
     pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", *arguments), cwd=folder, env=ENVIRON, stdin=pipe, stdout=pipe, stderr=pipe
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=folder, env=ENVIRON, stdin=pipe, stdout=pipe, stderr=pipe
     )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    if not piped:
+        process.stdin.close()
+    return Begun(process, process.stdin, process.stdout, process.stderr)
 
 
-async def finish(process: asyncio.subprocess.Process, typed: str = "") -> Done:
-    async with asyncio.timeout(PATIENCE):
-        out, error = await process.communicate(typed.encode())
-    return Done(process.returncode or 0, out.decode(), error.decode())
+async def finish(begun: Begun, typed: str = "") -> Done:
+    ending = asyncio.create_task(begun.process.communicate(typed.encode()))
+    if not (await asyncio.wait([ending], timeout=PATIENCE))[0]:
+        begun.process.send_signal(signal.SIGABRT)  # it says where it stands, by faulthandler
+        raise AssertionError(f"it did not end within {PATIENCE:g} s: {await ending}")
+    out, error = await ending
+    return Done(begun.process.returncode or 0, out.decode(), error.decode())
 
 
 async def hark(folder: Path, *arguments: str, typed: str = "") -> Done:
-    return await finish(await begin(folder, *arguments), typed)
+    return await finish(await begin(folder, *arguments, piped=True), typed)
 
 
 @pytest.fixture
@@ -69,24 +93,22 @@ async def test_chat_uses_the_service_that_runs(tmp_path: Path) -> None:
     async with house(tmp_path, reply="From the service.") as at:
         done = await hark(tmp_path, "chat", typed="hello")
         assert done == Done(0, "From the service.\n", "")
-        assert at.rows("delivery WHERE state='sent'") == 1
+        assert len(at.stored.deliveries(state="sent")) == 1
 
 
 async def test_an_interrupt_ends_the_run_of_a_line_and_the_next_one_follows(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
-        process = await begin(tmp_path, "chat")
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b"one\n")
+        command = await begin(tmp_path, "chat", piped=True)
+        command.stdin.write(b"one\n")
         (await at.model.called()).say("One. " * 200 + "\n\nAnd more.")
-        assert await process.stdout.readuntil(b"One.")
-        process.send_signal(signal.SIGINT)
-        process.stdin.write(b"two\n")
+        assert await command.stdout.readuntil(b"One.")
+        command.process.send_signal(signal.SIGINT)
+        command.stdin.write(b"two\n")
         (await at.model.called()).answer("Two.")
-        done = await finish(process)
+        done = await finish(command)
         assert (done.code, done.error) == (0, "")
         assert done.out.endswith("One.\nTwo.\n")
-        assert at.rows("turn WHERE outcome='aborted'") == 1
+        assert len(at.stored.turns(outcome="aborted")) == 1
 
 
 async def test_a_turn_prints_its_answer_in_a_session_of_its_own(alone: Path) -> None:
@@ -103,30 +125,25 @@ async def test_a_turn_prints_its_answer_in_a_session_of_its_own(alone: Path) -> 
 
 async def test_an_answer_is_printed_as_it_comes(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
-        process = await begin(tmp_path, "agent", "-m", "go")
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.close()
+        command = await begin(tmp_path, "agent", "-m", "go")
         call = await at.model.called()
         call.say("First. ")
         async with asyncio.timeout(PATIENCE):
-            assert await process.stdout.readexactly(6) == b"First."
+            assert await command.stdout.readexactly(6) == b"First."
         call.say("\n\nThen \x1b[31mred.\n")
         call.finish("First. \n\nThen \x1b[31mred.\n", ToolCall("c1", "glob", '{"pattern": "x"}'))
         (await at.model.called()).answer("Last.\n\n")
-        assert await finish(process) == Done(0, " \n\nThen [31mred.\n\nLast.\n", "")
+        assert await finish(command) == Done(0, " \n\nThen [31mred.\n\nLast.\n", "")
 
 
 async def test_an_answer_that_begins_anew_is_printed_whole(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
-        process = await begin(tmp_path, "agent", "-m", "go")
-        assert process.stdin is not None
-        process.stdin.close()
+        command = await begin(tmp_path, "agent", "-m", "go")
         call = await at.model.called()
         call.say("Half of it")
         call.fail(ModelError(ErrorKind.NETWORK, "broke off"))
         (await at.model.called()).answer("All of it.")
-        done = await finish(process)
+        done = await finish(command)
         assert (done.code, done.out) == (0, "Half of it\n\nAll of it.\n")
         assert done.error == "\n(The answer broke off, and goes on.)\n"
 
@@ -150,31 +167,26 @@ async def test_standard_input_is_the_message_or_follows_it(
 
 async def test_an_input_that_was_only_inherited_is_not_waited_for(tmp_path: Path) -> None:
     async with house(tmp_path, reply="Read.") as at:
-        process = await begin(tmp_path, "agent", "-m", "hello")  # nobody writes, and nobody closes
-        assert process.stderr is not None
+        command = await begin(tmp_path, "agent", "-m", "hello", piped=True)  # nobody writes, and nobody closes
         async with asyncio.timeout(PATIENCE):
-            assert (await process.stderr.readline()).startswith(b"Nothing came on standard input for 5 s")
+            assert (await command.stderr.readline()).startswith(b"Nothing came on standard input for 5 s")
         assert (await at.model.called()).request.messages[-1].text.endswith("\nhello")
-        assert (await finish(process)).out == "Read.\n"
+        assert (await finish(command)).out == "Read.\n"
 
 
 async def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
-        process = await begin(tmp_path, "agent", "-m", "go")
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.close()
+        command = await begin(tmp_path, "agent", "-m", "go")
         call = await at.model.called()
         call.say("One line.\n\nAnother")
         async with asyncio.timeout(PATIENCE):
-            await process.stdout.readuntil(b"Another")
-        process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+            await command.stdout.readuntil(b"Another")
+        command.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
         call.say(" line.")
         call.finish("One line.\n\nAnother line.")
-        assert process.stderr is not None
-        assert await process.stderr.read() == b""
-        assert await process.wait() == 0
-        assert at.rows("turn WHERE outcome='completed'") == 1
+        assert await command.stderr.read() == b""
+        assert await command.process.wait() == 0
+        assert len(at.stored.turns(outcome="completed")) == 1
 
 
 @pytest.mark.parametrize("arguments", [("status",), ("agent", "-m", "say one", "--json"), ("chat",)])
@@ -207,7 +219,7 @@ async def test_a_service_that_answers_with_another_model_says_so(tmp_path: Path)
         done = await hark(tmp_path, "agent", "-m", "hi", "--model", "offline/offline")
         complaint = "The service that runs answers with test/puppet; stop it, or leave --model out.\n"
         assert done == Done(2, "", complaint)
-        assert at.rows("turn") == 0
+        assert at.stored.turns() == []
 
 
 async def test_a_service_is_found_from_another_folder(alone: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -249,11 +261,9 @@ async def test_a_turn_as_json_is_the_object_of_the_gateway(tmp_path: Path) -> No
 
 async def test_a_turn_that_failed(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
-        process = await begin(tmp_path, "agent", "-m", "hi")
-        assert process.stdin is not None
-        process.stdin.close()
+        command = await begin(tmp_path, "agent", "-m", "hi")
         (await at.model.called()).fail(ModelError(ErrorKind.AUTH, "401"))
-        done = await finish(process)
+        done = await finish(command)
         assert done == Done(1, f"{wording.failure('auth')}\n", "test/puppet: 401\n")
 
 
@@ -268,15 +278,13 @@ async def test_a_turn_that_takes_too_long_goes_on(tmp_path: Path) -> None:
 
 async def test_an_interrupt_ends_the_turn(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
-        process = await begin(tmp_path, "agent", "-m", "hi")
-        assert process.stdin is not None
-        process.stdin.close()
+        command = await begin(tmp_path, "agent", "-m", "hi")
         await at.model.called()
-        process.send_signal(signal.SIGINT)
-        done = await finish(process)
+        command.process.send_signal(signal.SIGINT)
+        done = await finish(command)
         assert done == Done(130, "", "")
         await at.service.parts.lanes.wait_idle()
-        assert at.rows("turn WHERE outcome='aborted'") == 1
+        assert len(at.stored.turns(outcome="aborted")) == 1
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 
 from bot.gateway.unix_socket import SOCKET
 from tests.bot.cli.terminal_emulator import PATIENCE, Program
-from tests.bot.cli.test_commands import ENVIRON, NO_OLLAMA, Done, finish, hark
+from tests.bot.cli.test_commands import ENVIRON, NO_OLLAMA, Begun, Done, finish, hark, launch
 
 pytestmark = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits cannot be raised from outside")
 
@@ -36,37 +36,34 @@ def give_room(pid: int) -> None:
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
 
 
-async def begin(folder: Path, blocks: int, *arguments: str) -> asyncio.subprocess.Process:
+async def begin(folder: Path, blocks: int, *arguments: str) -> Begun:
     (folder / "config.yaml").write_text(NO_OLLAMA + "gateway: {port: 0}\n")
-    pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(
-        *limited(blocks, *arguments), cwd=folder, env=ENVIRON, stdin=pipe, stdout=pipe, stderr=pipe
-    )
+    return await launch(folder, *limited(blocks, *arguments), piped=True)
 
 
 @contextlib.asynccontextmanager
-async def waiting(folder: Path, blocks: int) -> AsyncIterator[tuple[asyncio.subprocess.Process, httpx2.AsyncClient]]:
+async def waiting(folder: Path, blocks: int) -> AsyncIterator[tuple[Begun, httpx2.AsyncClient]]:
     """`hark run` that waits with its start, and a client of its socket."""
-    process = await begin(folder, blocks, "run")
+    command = await begin(folder, blocks, "run")
+    process = command.process
     try:
-        await said(process, WAITS)
+        await said(command, WAITS)
         transport = httpx2.AsyncHTTPTransport(uds=str(folder / "state" / SOCKET))
         async with httpx2.AsyncClient(base_url="http://hark", transport=transport, timeout=PATIENCE) as client:
-            yield process, client
+            yield command, client
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
 
 
-async def said(process: asyncio.subprocess.Process, words: str) -> str:
+async def said(command: Begun, words: str) -> str:
     """The next line of the log with these words in it."""
-    assert process.stderr is not None
     async with asyncio.timeout(PATIENCE):
-        while line := (await process.stderr.readline()).decode():
+        while line := (await command.stderr.readline()).decode():
             if words in line:
                 return line
-    raise AssertionError(f"it ended without a word of {words!r}: {await finish(process)}")
+    raise AssertionError(f"it ended without a word of {words!r}: {await finish(command)}")
 
 
 async def get(client: httpx2.AsyncClient, path: str) -> tuple[int, dict[str, Any]]:
@@ -76,7 +73,7 @@ async def get(client: httpx2.AsyncClient, path: str) -> tuple[int, dict[str, Any
 
 @pytest.mark.parametrize("blocks", FULL)
 async def test_the_service_waits_red_and_goes_on_by_itself(tmp_path: Path, blocks: int) -> None:
-    async with waiting(tmp_path, blocks) as (process, client):
+    async with waiting(tmp_path, blocks) as (command, client):
         assert (await get(client, "/healthz"))[0] == 200
         status, health = await get(client, "/readyz")
         assert (status, health["ready"]) == (503, False)
@@ -89,20 +86,20 @@ async def test_the_service_waits_red_and_goes_on_by_itself(tmp_path: Path, block
         assert (done.code, done.error) == (1, "")
         assert done.out.startswith("Hark is running, but not ready.")
         assert store["detail"].partition("(")[0] in done.out  # the free room may differ by now
-        give_room(process.pid)
-        await said(process, "the service goes on with its start")
+        give_room(command.process.pid)
+        await said(command, "the service goes on with its start")
         async with asyncio.timeout(PATIENCE):
             while (await get(client, "/readyz"))[0] != 200:
                 pass
         assert (await hark(tmp_path, "agent", "-m", "say hello")).out.endswith("hello\n")
-        process.send_signal(signal.SIGTERM)
-        assert (await finish(process)).code == 0
+        command.process.send_signal(signal.SIGTERM)
+        assert (await finish(command)).code == 0
 
 
 async def test_a_start_that_waits_can_be_ended(tmp_path: Path) -> None:
-    async with waiting(tmp_path, 32) as (process, _):
-        process.send_signal(signal.SIGTERM)
-        done = await finish(process)
+    async with waiting(tmp_path, 32) as (command, _):
+        command.process.send_signal(signal.SIGTERM)
+        done = await finish(command)
         assert done.code == 0
         assert "Traceback" not in done.error
 

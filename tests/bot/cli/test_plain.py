@@ -50,7 +50,7 @@ async def test_a_long_answer_comes_as_it_was_written(tmp_path: Path) -> None:
     async with house(tmp_path, reply=answer) as at:
         client = Client(at.socket)
         assert await said(client, "go") == f"{answer}\n"
-        assert at.rows("delivery") > 1
+        assert len(at.stored.deliveries()) > 1
         await client.close()
 
 
@@ -95,7 +95,7 @@ async def test_an_interrupt_ends_the_run_and_a_second_one_leaves(tmp_path: Path)
         second.answer("Two.")
         await talking
         assert out.getvalue() == "Two.\n"
-        assert at.rows("turn WHERE outcome='aborted'") == 1
+        assert len(at.stored.turns(outcome="aborted")) == 1
         await client.close()
 
 

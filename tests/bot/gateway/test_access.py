@@ -76,7 +76,7 @@ async def test_without_a_token_programs_of_this_machine_get_in(tmp_path: Path, h
 async def test_without_a_token_web_pages_stay_outside(tmp_path: Path, headers: dict[str, str], code: str) -> None:
     async with house(tmp_path) as at:
         assert await status_of(at, headers) == (403, code)
-        assert at.rows("inbox") == 0
+        assert at.stored.messages() == []
 
 
 @pytest.mark.parametrize("path", ["/v1/agent/x", "/v1/events", "/v1/status", "/v1/chat/completions", "/v1/nothing"])
@@ -108,7 +108,7 @@ async def test_a_wrong_token_is_refused(tmp_path: Path, sent: str) -> None:
         assert (response.status_code, error_of(response)["code"]) == (401, "unauthorized")
         assert response.headers["www-authenticate"] == "Bearer"
         assert TOKEN not in response.text
-        assert at.rows("inbox") == 0
+        assert at.stored.messages() == []
 
 
 async def test_with_the_token_everybody_gets_in(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ async def test_without_a_token_there_are_only_sessions_of_ones_own(tmp_path: Pat
         ):
             assert (response.status_code, error_of(response)["code"]) == (403, "owners_only")
             assert "gateway.token" in error_of(response)["hint"]
-        assert at.rows("inbox") == 0
+        assert at.stored.messages() == []
         run = (await owner.post("/v1/agent", json={"message": "mine", "session": session})).json()["run_id"]
         await at.model.called()
         for missing in (
@@ -182,7 +182,7 @@ async def test_without_a_token_there_are_only_sessions_of_ones_own(tmp_path: Pat
         ):
             assert (missing.status_code, error_of(missing)["code"]) == (404, "no_such_run")
         assert (await owner.get(f"/v1/agent/{run}")).json()["status"] == "running"
-        assert at.rows("inbox") == 1
+        assert len(at.stored.messages()) == 1
 
 
 async def test_without_a_token_nothing_is_heard_of_other_sessions(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ async def test_bad_input_is_refused_and_nothing_is_stored(tmp_path: Path, body: 
         response = await at.http.post("/v1/agent", content=body, headers={"content-type": "application/json"})
         assert response.status_code == 422, response.text
         assert error_of(response)["code"] == code
-        assert at.rows("inbox") == 0
+        assert at.stored.messages() == []
 
 
 @pytest.mark.parametrize("key", ["", "a b", "ä", "x" * 201, "tab\there"])
@@ -113,7 +113,7 @@ async def test_an_idempotency_key_is_visible_ascii(tmp_path: Path, key: str) -> 
         response = await at.http.post("/v1/agent", json={"message": "hi"}, headers=headers)
         assert response.status_code == 422
         assert "Idempotency-Key" in error_of(response)["message"]
-        assert at.rows("inbox") == 0
+        assert at.stored.messages() == []
 
 
 async def test_a_long_body_is_refused(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ async def test_a_long_body_is_refused(tmp_path: Path) -> None:
         headers = {"content-type": "application/json"}
         chunked = await at.http.post("/v1/agent", content=pieces(), headers=headers)
         assert (chunked.status_code, error_of(chunked)["code"]) == (413, "too_long")
-        assert at.rows("inbox") == 1
+        assert len(at.stored.messages()) == 1
 
 
 async def test_the_same_key_gives_the_same_run_also_after_a_restart(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ async def test_the_same_key_gives_the_same_run_also_after_a_restart(tmp_path: Pa
         for other in ({"message": "twice"}, {"message": "once", "session": "elsewhere"}):
             response = await at.http.post("/v1/agent", json=other, headers=key)
             assert (response.status_code, error_of(response)["code"]) == (409, "idempotency_conflict")
-        assert at.rows("turn") == 1
+        assert len(at.stored.turns()) == 1
 
 
 async def test_the_same_key_at_the_same_time_gives_one_run(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ async def test_the_same_key_at_the_same_time_gives_one_run(tmp_path: Path) -> No
         key = {"idempotency-key": "race"}
         runs = await asyncio.gather(*(at.submit("once", headers=key) for _ in range(20)))
         assert len(set(runs)) == 1
-        assert at.rows("turn") == 1
+        assert len(at.stored.turns()) == 1
 
 
 async def test_without_a_key_the_same_text_is_another_message(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ async def test_a_store_that_cannot_write_accepts_nothing(tmp_path: Path) -> None
             assert int(response.headers["retry-after"]) > 0
         assert (await at.http.get("/readyz")).status_code == 503
         at.disk.full = False
-        assert at.rows("inbox") == 1
+        assert len(at.stored.messages()) == 1
         assert (await at.http.post("/v1/agent", json={"message": "hi", "session": "b"})).status_code == 202
         assert (await at.http.get("/readyz")).status_code == 200
 

@@ -109,7 +109,7 @@ async def test_a_client_that_leaves_in_the_middle_of_its_request(
         writer.write(b'{"message"')
         writer.close()
         await at.gateway.close()
-        assert at.rows("inbox") == 0
+        assert at.stored.messages() == []
         assert not caplog.records
 
 

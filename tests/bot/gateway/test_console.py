@@ -48,7 +48,7 @@ async def test_a_terminal_reads_questions_answers_and_what_the_service_says(tmp_
         notice, end = await terminal.until("agent_end")
         assert (notice.event, notice.data["kind"], end.data["outcome"]) == ("notice", "said", "completed")
         assert "Alt-Enter" in notice.data["detail"]
-        assert at.rows("delivery WHERE state='sent'") == 2
+        assert len(at.stored.deliveries(state="sent")) == 2
 
 
 async def test_a_failed_run_is_told_before_its_end(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from bot.persistence.values import TurnState
 from channels.session_key import console_key
 from tests.asking import ASKED, AskingTool
 from tests.bot.gateway.house import House, house
-from tests.stored import Stored
 
 CALL = ToolCall("c1", "ask", '{"label": "it"}')
 
@@ -23,7 +22,7 @@ async def parked(at: House) -> str:
 
 
 async def decide(at: House, run: str) -> bool:
-    ((ident,),) = Stored(at.folder / "state").approvals("approval_id", turn_id=run)
+    ((ident,),) = at.stored.approvals("approval_id", turn_id=run)
     return await at.service.parts.api.decide(ident, "once", "owner")
 
 

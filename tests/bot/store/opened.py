@@ -2,11 +2,9 @@
 
 import contextlib
 import itertools
-import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from agent.message import Message, Text
 from bot.clock import Clock
@@ -53,10 +51,3 @@ async def claim(store: Store) -> Turn:
     claimed = await store.turns.claim(KEY, "worker", "test/model")
     assert claimed is not None
     return claimed
-
-
-def rows(home: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of all tables, read from beside the store."""
-    with contextlib.closing(sqlite3.connect(home / "hark.db")) as database:
-        tables = database.execute("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'")
-        return {name: database.execute(f"SELECT * FROM {name}").fetchall() for (name,) in tables.fetchall()}

@@ -5,7 +5,8 @@ from pathlib import Path
 from bot.persistence.values import Stopped, TurnState
 from channels.message import InboundKind
 from channels.outgoing import Planned
-from tests.bot.store.opened import KEY, accept, claim, message, opened, rows
+from tests.bot.store.opened import KEY, accept, claim, message, opened
+from tests.stored import Stored
 
 
 async def test_a_turn_that_waits_is_ended_once_though_it_was_steered(tmp_path: Path) -> None:
@@ -26,8 +27,7 @@ async def test_what_steers_a_turn_that_is_stopped_does_not_wait_for_ever(tmp_pat
         stop = await accept(store, "/stop", InboundKind.COMMAND)
         assert await store.inbox.steer("t1", message("more", InboundKind.API))
         await store.commands.stop(stop, KEY, lambda stopped: ())
-        states = await store.database.read(lambda db: db.execute("SELECT state FROM inbox ORDER BY seq").fetchall())
-        assert states == [("dropped",), ("done",), ("dropped",)]
+        assert Stored(tmp_path).messages("state") == [("dropped",), ("done",), ("dropped",)]
 
 
 async def test_a_turn_of_a_later_message_goes_on(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ async def test_a_command_has_its_effect_once(tmp_path: Path) -> None:
         block = Planned(source="cmd", body="A new conversation.", nonce=1)
         first = await store.commands.reset(new, KEY, "second transcript", lambda stopped: [block])
         assert len(first.deliveries) == 1
-        before = rows(tmp_path)
+        before = Stored(tmp_path).everything()
         again = await store.commands.reset(new, KEY, "third transcript", lambda stopped: [block])
         assert (again.stopped, again.deliveries) == (Stopped(), ())
-        assert rows(tmp_path) == before
+        assert Stored(tmp_path).everything() == before

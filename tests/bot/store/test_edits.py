@@ -6,6 +6,7 @@ from pathlib import Path
 from bot.persistence.values import AcceptedMessage
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, claim, message, opened
+from tests.stored import Stored
 
 
 async def test_an_edit_that_is_refused_changes_nothing(tmp_path: Path) -> None:
@@ -16,8 +17,7 @@ async def test_an_edit_that_is_refused_changes_nothing(tmp_path: Path) -> None:
         refused = AcceptedMessage(message=edit, session_key=None, state="dropped", reason="access")
         await store.inbox.accept([AcceptedMessage(message=asked, session_key=KEY), refused])
         assert (await claim(store)).messages[0].text == "a question"
-        reasons = await store.database.read(lambda db: db.execute("SELECT reason FROM inbox ORDER BY seq").fetchall())
-        assert reasons == [(None,), ("access",)]
+        assert Stored(tmp_path).messages("reason") == [(None,), ("access",)]
 
 
 async def test_an_edit_replaces_the_words_of_a_message_that_waits(tmp_path: Path) -> None:

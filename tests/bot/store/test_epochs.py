@@ -14,7 +14,8 @@ from bot.persistence.values import PlanIn
 from bot.store.store import Store
 from bot.store.turns import Turns
 from channels.outgoing import Planned
-from tests.bot.store.opened import KEY, accept, claim, opened, rows
+from tests.bot.store.opened import KEY, accept, claim, opened
+from tests.stored import Stored
 
 WORDS = Message("assistant", (Text("words of nobody"),))
 HERE = PlanIn(1)
@@ -67,11 +68,11 @@ async def asking(store: Store) -> RunRef:
 
 async def refuses(store: Store, home: Path, name: str, run: RunRef) -> None:
     """A write of a run, and giving it back, change nothing."""
-    before = rows(home)
+    before = Stored(home).everything()
     with pytest.raises(StaleRun):
         await WRITES[name](store.turns, run)
     await store.turns.release(run)
-    assert rows(home) == before
+    assert Stored(home).everything() == before
 
 
 @pytest.mark.parametrize("name", WRITES)

@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,24 +11,21 @@ from agent.events import Outcome
 from agent.message import Message, Text, Usage
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, KeptAt, PlanIn
+from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, KeptAt, OwnerNotice, PlanIn
 from bot.store.prune import DAY
 from bot.store.store import Store
 from channels.base import Mark
 from channels.message import ChatKind, InboundKind, Place, UnreadEvent
-from channels.outgoing import Planned
+from channels.outgoing import Planned, Sent
 from tests.bot.store.opened import KEY, accept, claim, message, opened
-
-
-async def _rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
-    return await store.database.read(lambda db: db.execute(sql).fetchall())
+from tests.stored import Stored, disk_full
 
 
 async def _answered(store: Store, text: str = "hello") -> str:
     """A message, its answer and its delivery, all done; returns the turn."""
     await accept(store, text)
     turn = await claim(store)
-    kept, _ = await store.turns.step(
+    kept, (delivery,) = await store.turns.step(
         turn.run,
         Message("assistant", (Text("fine"),)),
         where=PlanIn(turn.conv_id, sending=True),
@@ -41,7 +36,7 @@ async def _answered(store: Store, text: str = "hello") -> str:
         outcome=Outcome.COMPLETED,
     )
     assert kept.end is not None
-    await store.writer.write(lambda db: db.execute("UPDATE delivery SET state='sent', settled_at=planned_at"))
+    await store.deliveries.settle(delivery, Sent("1"), OwnerNotice((), delivery.place, lambda place: ()))
     return turn.run.turn_id
 
 
@@ -60,7 +55,7 @@ async def test_an_event_is_stored_once_and_its_mark_with_it(tmp_path: Path) -> N
 
 async def test_where_a_session_was_used_last_is_where_a_person_wrote(tmp_path: Path) -> None:
     """Programs and beats speak from places where an answer reaches nobody."""
-    last = "SELECT channel FROM session LEFT JOIN conversation ON conv_id = last_conv"
+    stored = Stored(tmp_path)
     async with opened(tmp_path) as store:
         for channel, kind, what, expected in (
             ("http", ChatKind.API, InboundKind.API, None),
@@ -73,7 +68,8 @@ async def test_where_a_session_was_used_last_is_where_a_person_wrote(tmp_path: P
             place = Place(channel=channel, account="bot", chat="1", kind=kind)
             written = replace(written, origin=replace(written.origin, place=place))
             await store.inbox.accept([AcceptedMessage(message=written, session_key=KEY)])
-            assert await _rows(store, last) == [(expected,)]
+            ((last,),) = stored.sessions("last_conv")
+            assert stored.conversations("channel", conv_id=last) == ([(expected,)] if expected else [])
 
 
 async def test_the_same_key_on_another_account_is_another_event(tmp_path: Path) -> None:
@@ -92,14 +88,13 @@ async def test_an_event_that_cannot_be_read_is_kept_once_and_not_whole(tmp_path:
         event = UnreadEvent(channel="telegram", account="bot", event_key="u:1", raw="{" * 200_000, error="not JSON")
         await store.inbox.accept([event])
         assert isinstance((await store.inbox.accept([event]))[0], Duplicate)
-        assert await _rows(store, "SELECT state, length(payload), reason FROM inbox") == [
-            ("unread", 65_536, "not JSON")
-        ]
+        ((state, payload, reason),) = Stored(tmp_path).messages("state", "payload", "reason")
+        assert (state, len(payload), reason) == ("unread", 65_536, "not JSON")
 
 
 async def test_what_is_old_is_forgotten_and_what_is_open_or_needed_is_not(tmp_path: Path) -> None:
     now = [1_000 * DAY]
-    clock = Clock(now=lambda: now[0])
+    clock, stored = Clock(now=lambda: now[0]), Stored(tmp_path)
     async with opened(tmp_path, clock) as store:
         turn = await _answered(store)
         await accept(store, "waits")
@@ -107,30 +102,28 @@ async def test_what_is_old_is_forgotten_and_what_is_open_or_needed_is_not(tmp_pa
         asked = replace(message(kind=InboundKind.API), event_key="h:1")
         asked = replace(asked, origin=replace(asked.origin, place=place))
         await store.inbox.accept([AcceptedMessage(message=asked, session_key="s", state="dropped", reason="stop")])
-        assert await _counts(store) == {"inbox": 3, "delivery": 1, "event": 3, "turn": 1}
+        assert _counts(stored) == {"inbox": 3, "delivery": 1, "event": 3, "turn": 1}
 
         now[0] += 2 * DAY
         await store.prune()
-        assert await _counts(store) == {"inbox": 2, "delivery": 1, "event": 0, "turn": 1}, "HTTP's keys and events go"
+        assert _counts(stored) == {"inbox": 2, "delivery": 1, "event": 0, "turn": 1}, "HTTP's keys and events go"
 
         now[0] += 28 * DAY
         await store.prune()
-        assert await _counts(store) == {"inbox": 2, "delivery": 1, "event": 0, "turn": 1}, "keys stay for 30 days"
+        assert _counts(stored) == {"inbox": 2, "delivery": 1, "event": 0, "turn": 1}, "keys stay for 30 days"
 
         now[0] += 2 * DAY
         await store.prune()
-        assert await _counts(store) == {"inbox": 1, "delivery": 0, "event": 0, "turn": 1}
+        assert _counts(stored) == {"inbox": 1, "delivery": 0, "event": 0, "turn": 1}
         assert await store.inbox.count_waiting(KEY) == 1
         view = await store.reads.turn(turn)
         assert view is not None
         assert view.outcome == "completed"
 
 
-async def _counts(store: Store) -> dict[str, int]:
-    return {
-        table: (await _rows(store, f"SELECT count(*) FROM {table}"))[0][0]
-        for table in ("inbox", "delivery", "event", "turn")
-    }
+def _counts(stored: Stored) -> dict[str, int]:
+    found = stored.everything()
+    return {table: len(found[table]) for table in ("inbox", "delivery", "event", "turn")}
 
 
 async def test_much_that_is_old_is_forgotten_in_small_batches(tmp_path: Path) -> None:
@@ -153,7 +146,7 @@ async def test_much_that_is_old_is_forgotten_in_small_batches(tmp_path: Path) ->
         commits = 0
         await store.prune()
         assert commits == 6
-        assert await _rows(store, "SELECT count(*) FROM inbox") == [(0,)]
+        assert Stored(tmp_path).messages() == []
 
 
 async def test_kept_events_come_in_the_order_of_storing_also_when_the_clock_is_set_back(tmp_path: Path) -> None:
@@ -183,7 +176,7 @@ async def test_who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answe
 
     def probe(at: str) -> None:
         if full and at == "before":
-            raise sqlite3.OperationalError("database or disk is full")
+            raise disk_full()
 
     async with opened(tmp_path, probe=probe, ring=rung.extend) as store:
         await accept(store)

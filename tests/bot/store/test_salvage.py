@@ -22,7 +22,8 @@ from bot.store.database import CLEAN, migrate
 from bot.store.salvage import check
 from channels.base import Mark
 from channels.outgoing import Planned
-from tests.bot.store.opened import KEY, accept, claim, message, opened, rows
+from tests.bot.store.opened import KEY, accept, claim, message, opened
+from tests.stored import Stored
 
 NOW = 1_700_000_000_000
 PAGE = 1024
@@ -236,13 +237,13 @@ async def test_every_table_comes_over(tmp_path: Path) -> None:
             outcome=Outcome.COMPLETED,
         )
         await store.turns.start_calls(turn.run, ["call"], ())
-    before = rows(home)
+    before = Stored(home).everything()
     assert {name for name, found in before.items() if found} >= tables
 
     damaged(home / "hark.db", lambda content: flip(content, 63))
     async with opened(home) as store:
         assert store.salvage is not None
-        after = rows(home)
+        after = Stored(home).everything()
         assert await store.inbox.mark("telegram:bot") == "7"
     assert {name: found for name, found in after.items() if name in tables} == {
         name: found for name, found in before.items() if name in tables

@@ -1,7 +1,5 @@
 """One turn may answer several messages: of one place, in order, and none across a command."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from agent.events import Outcome
@@ -10,6 +8,7 @@ from bot.persistence.values import AcceptedMessage, PlanIn, Turn, TurnState
 from bot.store.store import Store
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, accept, claim, message, opened
+from tests.stored import Stored
 
 
 async def take(store: Store, most: int = 9) -> Turn:
@@ -106,8 +105,7 @@ async def test_one_damaged_message_costs_only_itself(tmp_path: Path) -> None:
 
 
 def spoil(home: Path, seq: int) -> None:
-    with closing(sqlite3.connect(home / "hark.db", isolation_level=None)) as db:
-        assert db.execute("UPDATE inbox SET payload='{' WHERE seq=?", (seq,)).rowcount
+    Stored(home).spoil("UPDATE inbox SET payload='{' WHERE seq=?", seq)
 
 
 async def test_a_turn_that_goes_on_answers_what_steered_it_too(tmp_path: Path) -> None:

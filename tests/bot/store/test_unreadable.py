@@ -1,7 +1,5 @@
 """One damaged row costs what was in it, and nothing else: the check of the whole file does not see it."""
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from bot.persistence.values import AcceptedMessage, PlanIn, Turn, TurnState
 from bot.store.store import Store
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, accept, claim, message, opened
+from tests.stored import Stored
 
 SPOILT = [b'{"role": "us', b"\xff\xfe{", b'{"role": "user", "parts": [{"type": "text", "text": 1}]}']
 
@@ -23,8 +22,7 @@ def spoil(home: Path, row: str, value: bytes) -> None:
     """Put bytes in place of a text, behind the back of the store; row: its column and which."""
     column, which = row.split(" WHERE ")
     table, column = column.split(".")
-    with closing(sqlite3.connect(home / "hark.db", isolation_level=None)) as db:
-        assert db.execute(f"UPDATE {table} SET {column}=CAST(? AS TEXT) WHERE {which}", (value,)).rowcount
+    Stored(home).spoil(f"UPDATE {table} SET {column}=CAST(? AS TEXT) WHERE {which}", value)
 
 
 async def step(store: Store, claimed: Turn, message: Message) -> None:
@@ -82,7 +80,7 @@ async def test_a_damaged_message_does_not_block_its_session(tmp_path: Path, valu
     spoil(tmp_path, f"inbox.payload WHERE seq IN ({seq},{asked})", value)
     async with opened(tmp_path) as store:
         assert (await claim(store)).messages[0].text == "three"
-        found = await store.database.read(lambda db: db.execute("SELECT state, reason FROM inbox").fetchall())
+        found = Stored(tmp_path).messages("state", "reason")
         assert found == [("dropped", "unreadable"), ("dropped", "unreadable"), ("taken", None)]
         view = await store.reads.turn("t1")
         assert view is not None
