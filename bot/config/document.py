@@ -5,7 +5,7 @@ here, duplicate keys and missing variables are found here. Knows no key by name.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -29,7 +29,6 @@ _MOST_VARIABLES = 0xF8FF - _FIRST_MARK
 _MARK = re.compile("[\ue000-\uf8ff]")
 _NO_VARIABLE = "not a variable; allowed: ${NAME}, ${NAME:-default}, $${ for a plain ${"
 _MOST_NODES = 100_000
-_CORE = "tag:yaml.org,2002:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def read_document(text: str, environ: Mapping[str, str]) -> Document:
     marks = (chr(_FIRST_MARK + number) for number in range(len(variables)))
     try:
         root = YAML(typ="safe", pure=True).compose(_VARIABLE.sub(lambda _: next(marks), text))
-        if root is None or _is_null(root):
+        if root is None or (isinstance(root, ScalarNode) and _plain(root) is None):
             return document
         if not isinstance(root, MappingNode):
             document.flaws.append(Flaw(_line(root), (), "the file must be a mapping of keys to values"))
@@ -143,7 +142,7 @@ class _Reader:
         return result
 
     def _scalar(self, node: ScalarNode, path: KeyPath, line: int) -> Tree:
-        value = _plain(node.tag, str(node.value))
+        value = _plain(node)
         written = _MARK.sub(lambda mark: self._variable(mark)[0], str(node.value))
         self._document.places[path] = Place(line, written or "nothing", isinstance(value, str))
         return self._with_variables(value, path, line) if isinstance(value, str) else value
@@ -173,37 +172,22 @@ class _Reader:
         return None if flaws else result
 
 
-def _plain(tag: str | None, written: str) -> Tree:
+def _plain(node: ScalarNode) -> Tree:
     """The value of a scalar under YAML 1.2's core schema; what is none of its types stays text."""
-    readers: dict[str, Callable[[str], Tree]] = {
-        "null": lambda _: None,
-        "bool": _bool,
-        "int": _int,
-        "float": _float,
-    }
-    return readers.get(str(tag).removeprefix(_CORE), str)(written)
-
-
-def _bool(written: str) -> bool:
-    return written.lower() == "true"
-
-
-def _int(written: str) -> Tree:
+    written = str(node.value)
     try:
-        return int(written, 0 if written.lstrip("+-")[:2] in ("0x", "0o", "0b") else 10)
+        match str(node.tag).removeprefix("tag:yaml.org,2002:"):
+            case "null":
+                return None
+            case "bool":
+                return written.lower() == "true"
+            case "int":
+                return int(written, 0 if written.lstrip("+-")[:2] in ("0x", "0o", "0b") else 10)
+            case "float":
+                return float(written.replace(".inf", "inf").replace(".nan", "nan"))
     except ValueError:
-        return written
-
-
-def _float(written: str) -> Tree:
-    try:
-        return float(written.replace(".inf", "inf").replace(".nan", "nan"))
-    except ValueError:
-        return written
-
-
-def _is_null(node: Node) -> bool:
-    return isinstance(node, ScalarNode) and _plain(node.tag, str(node.value)) is None
+        pass
+    return written
 
 
 def _line(node: Node) -> int:

@@ -12,7 +12,6 @@ from bot.config.checks import folder_conflicts, service_conflicts
 from bot.config.document import Document, read_document, touches, without
 from bot.config.errors import ConfigError, KeyPath, Problem
 from bot.config.explain import errors_of, explain, path_of
-from bot.config.later import later_keys
 from bot.config.model import Config
 
 DEFAULT_NAME = "config.yaml"
@@ -60,10 +59,6 @@ def _check(document: Document, file: Path, environ: Mapping[str, str], service: 
     findings: list[_Finding] = [(flaw.line, flaw.path, flaw.text) for flaw in document.flaws]
     reported = {flaw.path for flaw in document.flaws if flaw.hides_value}
     tree = copy.deepcopy(document.tree)
-    for path, text in list(later_keys(tree)):
-        findings.append((None, path, text))
-        reported.add(path)
-        without(tree, [path])
     while errors := errors_of(Config, tree):
         paths = []
         for error in errors:
