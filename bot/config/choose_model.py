@@ -4,11 +4,8 @@ Order without a name: providers of the file as they are written, then ANTHROPIC_
 local Ollama, and at last the built-in offline model, which always is. Called once at start by `bot.wiring`.
 """
 
-import http.client
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from agent.models.spec import Api, ModelSpec
 from bot.config.errors import ConfigError, Problem
@@ -107,20 +104,13 @@ def probe_ollama(base_url: str) -> str | None:
 
     Blocks for that long: call it before the event loop runs, or in a thread.
     """
-    parts = urlsplit(base_url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=0.5)
+    import httpx2  # only where nothing else is configured
+
     try:
-        connection.request("GET", parts.path.removesuffix("/v1") + "/api/tags")
-        response = connection.getresponse()
-        answer = json.loads(response.read(1_000_000)) if response.status == 200 else None
-    except (OSError, http.client.HTTPException, ValueError):
+        answer = httpx2.get(base_url.removesuffix("/v1") + "/api/tags", timeout=0.5, trust_env=False)
+        name = answer.raise_for_status().json()["models"][0]["name"]
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, TypeError):
         return None
-    finally:
-        connection.close()
-    models = answer.get("models") if isinstance(answer, dict) else None
-    first = models[0] if isinstance(models, list) and models else None
-    name = first.get("name") if isinstance(first, dict) else None
     return name if isinstance(name, str) and name else None
 
 
