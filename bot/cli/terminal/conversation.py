@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from uuid import uuid4
 
@@ -39,14 +39,8 @@ class Link(Enum):
     LOST = "lost"
 
 
-@dataclass(frozen=True, slots=True)
-class Platform:
-    """A platform receives, or does not. text: one line that says so, with the cause."""
-
-    text: str
-
-
-Heard = Received | ConsoleView | Link | Platform
+Heard = Received | ConsoleView | Link | str
+"""A text: one line that says that a platform receives, or does not."""
 
 
 class Conversation:
@@ -78,15 +72,21 @@ class Conversation:
         """Hear everything until cancelled. Raises Rejected when the service wants no terminal."""
         lost = False
         while True:
+            found = False
             try:
-                await self._hear()
-                lost = False
+                begin = self._received if self._received is not None else await self._begin()
+                async with self._client.events(self._session, begin) as stream:
+                    found, lost = True, False
+                    await self._heard.put(Link.FOUND)
+                    async for heard in stream:
+                        self._received = heard[0] or self._received
+                        await self._heard.put(heard)
             except (Unreachable, Rejected) as error:
                 if isinstance(error, Rejected) and (self._received is None or error.status < 500):
                     raise  # later on it may be starting again
-                if not lost:
+                if not (found or lost):
+                    lost = True
                     await self._heard.put(Link.LOST)
-                lost = True
             await self._sleep(_RETRY)
 
     async def watch(self) -> None:
@@ -98,7 +98,7 @@ class Conversation:
                     before, told[name] = told.get(name), channel
                     news = before is None or (before.state, before.detail) != (channel.state, channel.detail)
                     if news and name not in _OURS and channel.state != "starting":
-                        await self._heard.put(Platform(_spoken(name.capitalize(), channel)))
+                        await self._heard.put(_spoken(name.capitalize(), channel))
             await self._sleep(_LOOK)
 
     async def pieces(self, patience: float | None = None) -> Sequence[Piece]:
@@ -147,27 +147,16 @@ class Conversation:
             return False
         return True
 
-    async def _hear(self) -> None:
-        """Hear until the connection ends. Raises Unreachable when there was none."""
-        if self._received is None:
-            position, characters = self._shown.read()
-            begin = await self._client.console(position, characters)
-            if begin.position != position:
-                self._shown.note(begin.position, 0, anew=True)
-            self._received = begin.position
-            self.view.printed_before(characters if begin.position else 0)
-            await self._heard.put(begin)
-        found = False
-        try:
-            async with self._client.events(self._session, self._received) as stream:
-                found = True
-                await self._heard.put(Link.FOUND)
-                async for heard in stream:
-                    self._received = heard[0] or self._received
-                    await self._heard.put(heard)
-        except Unreachable:
-            if not found:
-                raise
+    async def _begin(self) -> int:
+        """Hear what was said last; returns the position to read on from."""
+        position, characters = self._shown.read()
+        begin = await self._client.console(position, characters)
+        if begin.position != position:
+            self._shown.note(begin.position, 0, anew=True)
+        self._received = begin.position
+        self.view.printed_before(characters if begin.position else 0)
+        await self._heard.put(begin)
+        return begin.position
 
     def _pieces(self, heard: Heard) -> Sequence[Piece]:
         match heard:
@@ -178,8 +167,8 @@ class Conversation:
                 self.view.reconnected()
                 back, self._lost = self._lost, False
                 return self._aside("The service is back.") if back else ()
-            case Platform():
-                return self._aside(heard.text)
+            case str():
+                return self._aside(heard)
             case ConsoleView():
                 self._looked_at = heard.position
                 return self.view.last(heard.last) if heard.last else ()

@@ -106,7 +106,7 @@ class Terminal:
                     for task in beside:
                         task.cancel()
             except* Rejected as refused:
-                raise _first(refused) from None
+                raise refused.exceptions[0] from None
             finally:
                 self._print(self._view.leave())
         return left
@@ -178,11 +178,6 @@ class Terminal:
         except (Rejected, Unreachable):
             return []
         return [Piece(Tone.ASIDE, f"{model} answers. /help shows what you can type; {self._leaving}.")]
-
-
-def _first(group: BaseExceptionGroup[Rejected]) -> Rejected:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 def _now() -> int:
