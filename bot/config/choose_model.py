@@ -5,7 +5,7 @@ local Ollama, and at last the built-in offline model, which always is. Called on
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.models.spec import Api, ModelSpec
 from bot.config.errors import ConfigError, Problem
@@ -56,18 +56,15 @@ _OPENAI = _Known(
     vision=True,
     thinking=True,
 )
-_OFFLINE = _Known(api="offline", base_url="", default_model="offline", context_window=200_000)
 _BY_NAME = {
     "anthropic": _ANTHROPIC,
     "openai": _OPENAI,
     # Ollama gives a model a small window unless it is told otherwise, and drops what does not fit in silence.
     "ollama": _Known(api="openai-chat", base_url=OLLAMA_URL, context_window=8_192),
-    "offline": _OFFLINE,
+    "offline": _Known(api="offline", base_url="", default_model="offline", context_window=200_000),
 }
 _BY_API: Mapping[str, _Known] = {
-    "anthropic": _Known(
-        api="anthropic", base_url=_ANTHROPIC.base_url, context_window=200_000, max_output=32_000, vision=True
-    ),
+    "anthropic": replace(_ANTHROPIC, default_model=None, key_variable=None, url_variable=None, thinking=False),
     "openai-chat": _Known(api="openai-chat", base_url=_OPENAI.base_url),
 }
 

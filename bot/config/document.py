@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bot.config.errors import KeyPath
+from bot.config.errors import KeyPath, Problem
 
 Tree: TypeAlias = "bool | int | float | str | list[Tree] | dict[str, Tree] | None"
 
@@ -40,35 +40,40 @@ class Place:
     is_text: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Flaw:
-    """A mistake of the document itself, before any key has a meaning. `line` is None for the whole file;
-    `hides_value` means that the tree holds nothing at `path` although something was written."""
-
-    line: int | None
-    path: KeyPath
-    text: str
-    hides_value: bool = False
-
-
 @dataclass(slots=True)
 class Document:
-    """The tree, the place of each path in it, and what was wrong on the way."""
+    """What a file holds, the place of each path in it, and what is wrong with it.
 
+    file: its name, as its owner would write it. wrong: paths whose mistakes are known, so that what follows from one
+    is not told as well.
+    """
+
+    file: str
     tree: dict[str, Tree] = field(default_factory=dict)
     places: dict[KeyPath, Place] = field(default_factory=dict)
-    flaws: list[Flaw] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    wrong: set[KeyPath] = field(default_factory=set)
+
+    def add(self, text: str, line: int | None = None, key: KeyPath = ()) -> None:
+        """A mistake of the document itself, before any key has a meaning. line: None for the whole file."""
+        self.problems.append(Problem(self.file, line, key, text))
+
+    def report(self, text: str, key: KeyPath, *read: KeyPath) -> None:
+        """A mistake at a key, unless one is known there or at one of those that were read to find it."""
+        if not any(path[: len(one)] == one or one[: len(path)] == path for path in (key, *read) for one in self.wrong):
+            written = (self.places.get(key[:length]) for length in range(len(key), 0, -1))
+            self.add(text, next((place.line for place in written if place), None), key)
 
 
-def read_document(text: str, environ: Mapping[str, str]) -> Document:
+def read_document(text: str, environ: Mapping[str, str], file: str) -> Document:
     """Parse `text`, putting `${NAME}` and `${NAME:-default}` in from `environ`; `$${` is a literal `${`.
 
     Never raises for what the text holds: a file that is no YAML gives an empty tree and one flaw.
     """
-    document = Document()
+    document = Document(file)
     variables = list(_VARIABLE.finditer(text))
     if len(variables) > _MOST_VARIABLES or _MARK.search(text):
-        document.flaws.append(Flaw(None, (), "too many variables, or characters for private use"))
+        document.add("too many variables, or characters for private use")
         return document
     marks = (chr(_FIRST_MARK + number) for number in range(len(variables)))
     try:
@@ -76,7 +81,7 @@ def read_document(text: str, environ: Mapping[str, str]) -> Document:
         if root is None or (isinstance(root, ScalarNode) and _plain(root) is None):
             return document
         if not isinstance(root, MappingNode):
-            document.flaws.append(Flaw(_line(root), (), "the file must be a mapping of keys to values"))
+            document.add("the file must be a mapping of keys to values", _line(root))
             return document
         tree = _Reader(document, environ, variables).value(root, (), _line(root))
         assert isinstance(tree, dict)
@@ -85,12 +90,11 @@ def read_document(text: str, environ: Mapping[str, str]) -> Document:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
         complaint = ", ".join(part for part in (error.context, error.problem) if part)
-        document.flaws.append(Flaw(line, (), f"not valid YAML: {_without_content(complaint)}"))
+        document.add(f"not valid YAML: {_without_content(complaint)}", line)
     except YAMLError:
-        document.flaws.append(Flaw(None, (), "not valid YAML: it holds characters that no text may hold"))
+        document.add("not valid YAML: it holds characters that no text may hold")
     except (RecursionError, _TooMuchError):
-        document.tree = {}
-        document.flaws.append(Flaw(None, (), "too deep or too large for a configuration"))
+        document.add("too deep or too large for a configuration")
     return document
 
 
@@ -130,13 +134,13 @@ class _Reader:
         for key_node, value_node in node.value:
             line = _line(key_node)
             if not isinstance(key_node, ScalarNode):
-                self._document.flaws.append(Flaw(line, path, "a key must be a text"))
+                self._document.add("a key must be a text", line, path)
                 continue
             key = _MARK.sub(lambda mark: self._variable(mark)[0], str(key_node.value))
             below = (*path, key)
             if key in result:
                 first = self._document.places[below].line
-                self._document.flaws.append(Flaw(line, below, f"written twice; the first one is in line {first}"))
+                self._document.add(f"written twice; the first one is in line {first}", line, below)
                 continue
             result[key] = self.value(value_node, below, line)
         return result
@@ -151,7 +155,7 @@ class _Reader:
         return self._variables[ord(mark[0]) - _FIRST_MARK]
 
     def _with_variables(self, text: str, path: KeyPath, line: int) -> str | None:
-        flaws: list[Flaw] = []
+        flaws: list[str] = []
 
         def put_in(mark: re.Match[str]) -> str:
             variable = self._variable(mark)
@@ -159,16 +163,17 @@ class _Reader:
             if variable["literal"]:
                 return "$" + variable["literal"]
             if variable["bad"]:
-                flaws.append(Flaw(line, path, _NO_VARIABLE, hides_value=True))
+                flaws.append(_NO_VARIABLE)
                 return ""
             found = self._environ.get(name)
             if found is None and default is None:
-                text = f"the environment variable {name} is not set"
-                flaws.append(Flaw(line, path, text, hides_value=True))
+                flaws.append(f"the environment variable {name} is not set")
             return found or default or ""
 
         result = _MARK.sub(put_in, text)
-        self._document.flaws.extend(flaws)
+        for flaw in flaws:
+            self._document.add(flaw, line, path)
+            self._document.wrong.add(path)  # the tree holds nothing there, although something was written
         return None if flaws else result
 
 
@@ -198,11 +203,6 @@ def _without_content(complaint: str) -> str:
     """The parser's complaint without what it quotes of the file, which may be part of a secret."""
     harmless = re.compile(r"'(?:<[a-z ]+>|.{0,2})'")
     return re.sub(r"'[^']*'", lambda part: part[0] if harmless.fullmatch(part[0]) else "...", complaint)
-
-
-def touches(paths: set[KeyPath], path: KeyPath) -> bool:
-    """Whether `path` is one of `paths`, or stands below or above one of them."""
-    return any(path[: len(one)] == one or one[: len(path)] == path for one in paths)
 
 
 def without(tree: Tree, paths: Iterable[KeyPath]) -> None:
