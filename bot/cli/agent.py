@@ -54,17 +54,14 @@ def main(
         return USAGE
 
     async def work(config: Config) -> int:
-        async with service(config if model is None else _with_model(config, model)) as socket:
-            client = Client(socket)
-            try:
-                answering = (await client.status()).model if model else ""
-                if model and answering != ("offline/offline" if model == "offline" else model):
-                    complain(f"The service that runs answers with {answering}; stop it, or leave --model out.")
-                    return USAGE
-                words = None if as_json else _Words()
-                run = await _one_turn(client, text, session or f"cli-{uuid4().hex}", timeout, words)
-            finally:
-                await client.close()
+        own = config if model is None else _with_model(config, model)
+        async with service(own) as socket, contextlib.aclosing(Client(socket)) as client:
+            answering = (await client.status()).model if model else ""
+            if model and answering != ("offline/offline" if model == "offline" else model):
+                complain(f"The service that runs answers with {answering}; stop it, or leave --model out.")
+                return USAGE
+            words = None if as_json else _Words()
+            run = await _one_turn(client, text, session or f"cli-{uuid4().hex}", timeout, words)
         return _report(run, words)
 
     return carry_out(config_path, work)

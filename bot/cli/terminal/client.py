@@ -59,7 +59,7 @@ class Client:
             transport=transport, base_url="http://localhost", trust_env=False, timeout=_PATIENCE
         )
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Release the connections."""
         await self._http.aclose()
         self._address.close()

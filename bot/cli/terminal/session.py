@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import aclosing
 from enum import Enum
 from pathlib import Path
 
@@ -52,23 +53,20 @@ async def talk(
     service ends; the terminal stays, for what it still says.
     Raises Rejected when the service wants no terminal; without a screen also Unreachable.
     """
-    client = Client(socket)
-    conversation = Conversation(client, Shown(socket.parent / "shown"))
-    terminal: Terminal | PlainTerminal
-    if is_terminal():
-        terminal = Terminal(client, conversation, socket.parent / "history", leaving, stopping or asyncio.Event())
-    else:
-        terminal = PlainTerminal(conversation, lines(), sys.stdout)
-    task = asyncio.current_task()
-    assert task is not None
-    if own_process:
-        leave = task.cancel
-        interrupt = terminal.interrupt if isinstance(terminal, PlainTerminal) else lambda: True
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: interrupt() and leave())
-    try:
+    async with aclosing(Client(socket)) as client:
+        conversation = Conversation(client, Shown(socket.parent / "shown"))
+        terminal: Terminal | PlainTerminal
+        if is_terminal():
+            terminal = Terminal(client, conversation, socket.parent / "history", leaving, stopping or asyncio.Event())
+        else:
+            terminal = PlainTerminal(conversation, lines(), sys.stdout)
+        task = asyncio.current_task()
+        assert task is not None
+        if own_process:
+            leave = task.cancel
+            interrupt = terminal.interrupt if isinstance(terminal, PlainTerminal) else lambda: True
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: interrupt() and leave())
         return (await terminal.run()) or Left.END_OF_INPUT
-    finally:
-        await client.close()
 
 
 class Terminal:
