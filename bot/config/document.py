@@ -68,7 +68,7 @@ class Document:
 def read_document(text: str, environ: Mapping[str, str], file: str) -> Document:
     """Parse `text`, putting `${NAME}` and `${NAME:-default}` in from `environ`; `$${` is a literal `${`.
 
-    Never raises for what the text holds: a file that is no YAML gives an empty tree and one flaw.
+    Never raises for what the text holds: a file that is no YAML gives an empty tree and one problem.
     """
     document = Document(file)
     variables = list(_VARIABLE.finditer(text))

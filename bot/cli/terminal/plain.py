@@ -27,18 +27,15 @@ class PlainTerminal:
 
     async def run(self) -> None:
         """Until the input ends and its last line is answered. Raises Rejected or Unreachable."""
-        listening = asyncio.create_task(self._conversation.listen(), name="plain-listen")
-        showing = asyncio.create_task(self._show(), name="plain-show")
-        talking = asyncio.create_task(self._talk(), name="plain-talk")
-        tasks = (listening, showing, talking)
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            async with asyncio.TaskGroup() as tasks:
+                beside = [tasks.create_task(task) for task in (self._conversation.listen(), self._show())]
+                await self._talk()
+                for task in beside:
+                    task.cancel()
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             self._paper.end()
 
     def interrupt(self) -> bool:
