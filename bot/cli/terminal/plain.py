@@ -10,7 +10,7 @@ from typing import TextIO
 
 from bot.cli.terminal import slash
 from bot.cli.terminal.conversation import Conversation
-from bot.cli.terminal.safe_text import clean
+from bot.cli.terminal.paper import Paper
 from bot.cli.terminal.view import Piece
 
 
@@ -20,7 +20,10 @@ class PlainTerminal:
     def __init__(self, conversation: Conversation, lines: AsyncIterator[str], out: TextIO) -> None:
         self._conversation = conversation
         self._lines = lines
-        self._paper = _Paper(out)
+        self._out = out
+        self._paper = Paper(out)
+        self._answer = ""
+        self._away = False
         self._run_id: str | None = None
         self._pressed: str | None = None
         self._aborting: asyncio.Task[bool] | None = None
@@ -59,40 +62,17 @@ class PlainTerminal:
     async def _show(self) -> None:
         while True:
             for piece in await self._conversation.pieces():
-                self._paper.write(piece)
+                self._write(piece)
             await self._conversation.printed()
 
-
-class _Paper:
-    """What was written so far: answers begin on a line of their own."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._away = False
-        self._answer = ""
-        self._blank = ""
-
-    def write(self, piece: Piece) -> None:
+    def _write(self, piece: Piece) -> None:
         """Write words of the model or of the service as they are: blocks of one answer join without a seam."""
         if not piece.of:
             return
         if piece.of != self._answer:
-            self.end()
+            self._answer = piece.of
+            self._paper.end()
         if piece.away and not self._away:
             self._away = True
             self._out.write("While you were away:\n")
-        text = clean(piece.said)
-        if piece.of != self._answer:
-            text = text.lstrip("\n")
-        shown = text.rstrip()
-        if shown:
-            self._out.write(self._blank + shown)
-            self._answer, self._blank = piece.of, text[len(shown) :]
-            self._out.flush()
-
-    def end(self) -> None:
-        """What comes next is another answer."""
-        if self._answer:
-            self._out.write("\n")
-            self._out.flush()
-        self._answer, self._blank = "", ""
+        self._paper.write(piece.said)
