@@ -164,8 +164,8 @@ FAULTS = (
     Fault(
         "terminal/shown-blocks-are-shown-again",
         "bot/cli/terminal/conversation.py",
-        "noted = (self._looked_at, self.view.printed)",
-        "noted = (self._looked_at, 0)",
+        "noted = (self._position or 0, self.view.printed)",
+        "noted = (self._position or 0, 0)",
         (f"{_TERMINAL}a_terminal_that_is_killed_repeats_nothing",),
     ),
     Fault(

@@ -5,7 +5,7 @@ none at the end of its input.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import TextIO
 
 from bot.cli.terminal import slash
@@ -32,10 +32,9 @@ class PlainTerminal:
         """Until the input ends and its last line is answered. Raises Rejected or Unreachable."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                beside = [tasks.create_task(task) for task in (self._conversation.listen(), self._show())]
+                listening = tasks.create_task(self._conversation.listen(self._show), name="plain-listen")
                 await self._talk()
-                for task in beside:
-                    task.cancel()
+                listening.cancel()
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
         finally:
@@ -59,20 +58,15 @@ class PlainTerminal:
                 self._run_id = None
                 self._paper.end()
 
-    async def _show(self) -> None:
-        while True:
-            for piece in await self._conversation.pieces():
-                self._write(piece)
-            await self._conversation.printed()
-
-    def _write(self, piece: Piece) -> None:
+    def _show(self, pieces: Sequence[Piece]) -> None:
         """Write words of the model or of the service as they are: blocks of one answer join without a seam."""
-        if not piece.of:
-            return
-        if piece.of != self._answer:
-            self._answer = piece.of
-            self._paper.end()
-        if piece.away and not self._away:
-            self._away = True
-            self._out.write("While you were away:\n")
-        self._paper.write(piece.said)
+        for piece in pieces:
+            if not piece.of:
+                continue
+            if piece.of != self._answer:
+                self._answer = piece.of
+                self._paper.end()
+            if piece.away and not self._away:
+                self._away = True
+                self._out.write("While you were away:\n")
+            self._paper.write(piece.said)

@@ -23,7 +23,7 @@ from bot.cli.terminal.standard_input import lines
 from bot.cli.terminal.view import Piece, Tone
 
 _TICK = 0.5
-"""Seconds between redraws while something runs: the clock on the screen moves."""
+"""Seconds between redraws while something runs."""
 FINISHING = "finishing …"
 """Said when the service ends while something may still run."""
 
@@ -98,8 +98,8 @@ class Terminal:
             self._print(await self._greeting())
             try:
                 async with asyncio.TaskGroup() as self._tasks:
-                    work = (conversation.listen(), conversation.watch(), self._show(), self._say_stopping())
-                    beside = [self._tasks.create_task(task) for task in work]
+                    shown = conversation.listen(self._print), conversation.watch(self._print)
+                    beside = [self._tasks.create_task(task) for task in (*shown, self._tick(), self._say_stopping())]
                     left = await self._read()
                     for task in beside:
                         task.cancel()
@@ -148,12 +148,12 @@ class Terminal:
                 self._print([Piece(Tone.ASIDE, f"Not sent. {reason}")])
                 unsent = text
 
-    async def _show(self) -> None:
-        """Show what is heard."""
+    async def _tick(self) -> None:
+        """The clock on the screen moves while something runs."""
         while True:
-            self._print(await self._conversation.pieces(_TICK if self._view.running else None))
-            await self._conversation.printed()
-            self._prompt.refresh()
+            await asyncio.sleep(_TICK)
+            if self._view.running:
+                self._prompt.refresh()
 
     async def _abort(self, run_id: str) -> None:
         self._view.aborting = run_id
@@ -165,6 +165,7 @@ class Terminal:
         if pieces:
             width = self._prompt.width
             self._prompt.print("".join(self._screen.piece(piece, width) for piece in pieces))
+        self._prompt.refresh()
 
     def _live(self, width: int, height: int) -> str:
         live = self._view.live
