@@ -85,17 +85,14 @@ def salvaged(found: Salvage) -> str:
 
 def stopped(running: bool, dropped: int) -> str:
     """The answer to /stop."""
-    waiting = f"{dropped} waiting message{'' if dropped == 1 else 's'} dropped."
-    if running:
-        return f"Stopped. {waiting}" if dropped else "Stopped."
-    return f"Nothing was running. {waiting}" if dropped else "Nothing was running."
+    return " ".join(("Stopped." if running else "Nothing was running.", *_dropped(dropped)))
 
 
 def fresh_start(running: bool, dropped: int) -> str:
     """The answer to /new and /reset."""
-    parts = ["New conversation."]
-    if running:
-        parts.append("What was running is stopped.")
-    if dropped:
-        parts.append(f"{dropped} waiting message{'' if dropped == 1 else 's'} dropped.")
-    return " ".join(parts)
+    parts = ("New conversation.", "What was running is stopped.") if running else ("New conversation.",)
+    return " ".join((*parts, *_dropped(dropped)))
+
+
+def _dropped(count: int) -> list[str]:
+    return [f"{count} waiting message{'' if count == 1 else 's'} dropped."] if count else []

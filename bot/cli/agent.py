@@ -14,7 +14,7 @@ from agent.events import AgentEnd, AgentEvent, MessageEnd, MessageStart, Message
 from agent.text import well_formed
 from bot.cli.local import FAILED, USAGE, carry_out, complain, service
 from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
-from bot.cli.terminal.safe_text import clean
+from bot.cli.terminal.paper import Paper
 from bot.cli.terminal.standard_input import LARGEST, whole
 from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config, model_problem
@@ -54,17 +54,14 @@ def main(
         return USAGE
 
     async def work(config: Config) -> int:
-        async with service(config if model is None else _with_model(config, model)) as socket:
-            client = Client(socket)
-            try:
-                answering = (await client.status()).model if model else ""
-                if model and answering != ("offline/offline" if model == "offline" else model):
-                    complain(f"The service that runs answers with {answering}; stop it, or leave --model out.")
-                    return USAGE
-                words = None if as_json else _Words()
-                run = await _one_turn(client, text, session or f"cli-{uuid4().hex}", timeout, words)
-            finally:
-                await client.close()
+        own = config if model is None else _with_model(config, model)
+        async with service(own) as socket, contextlib.aclosing(Client(socket)) as client:
+            answering = (await client.status()).model if model else ""
+            if model and answering != ("offline/offline" if model == "offline" else model):
+                complain(f"The service that runs answers with {answering}; stop it, or leave --model out.")
+                return USAGE
+            words = None if as_json else _Words()
+            run = await _one_turn(client, text, session or f"cli-{uuid4().hex}", timeout, words)
         return _report(run, words)
 
     return carry_out(config_path, work)
@@ -104,11 +101,9 @@ async def _one_turn(
     """Say it, show the answer as it comes, and wait; Ctrl-C ends the run."""
     async with client.events(session) as told:
         submitting = asyncio.create_task(client.submit(message, session, uuid4().hex), name="submit")
-        following: asyncio.Task[None] | None = None
+        following = asyncio.create_task(_follow(told, submitting, words), name="follow")
         try:
-            run_id = await asyncio.shield(submitting)
-            following = asyncio.create_task(_follow(told, run_id, words), name="follow")
-            run = await _wait(client, run_id, timeout)
+            run = await _wait(client, await asyncio.shield(submitting), timeout)
             if run.ended:
                 await asyncio.wait([following], timeout=_LATE)
             return run
@@ -117,13 +112,13 @@ async def _one_turn(
                 await client.abort(await submitting)  # also one that is just being accepted
             raise
         finally:
-            if following is not None:
-                following.cancel()
-                await asyncio.wait([following])
+            following.cancel()
+            await asyncio.wait([following])
 
 
-async def _follow(told: AsyncIterator[Received], run_id: str, words: "_Words | None") -> None:
-    with contextlib.suppress(Unreachable, BrokenPipeError):  # the run goes on when nobody reads any more
+async def _follow(told: AsyncIterator[Received], submitting: asyncio.Task[str], words: "_Words | None") -> None:
+    with contextlib.suppress(Rejected, Unreachable, BrokenPipeError):  # the run goes on when nobody reads any more
+        run_id = await asyncio.shield(submitting)
         async for _, event in told:
             if words is None or (event.run.run_id == run_id and words.hear(event)):
                 return
@@ -147,8 +142,7 @@ class _Words:
     def __init__(self) -> None:
         self._said: list[str] = []
         self._open: str | None = None
-        self._blank = ""
-        self._any = False
+        self._paper = Paper(sys.stdout, "\n")
 
     def hear(self, event: AgentEvent) -> bool:
         """Show what an event brings; True when it is the last one."""
@@ -156,15 +150,16 @@ class _Words:
             case MessageStart():
                 if self._open:
                     complain("\n(The answer broke off, and goes on.)")
-                self._open, self._blank = "", ""
+                self._begin()
             case MessageUpdate(part="text") if self._open is not None:
-                self._write(event.delta)
+                self._open += event.delta
+                self._paper.write(event.delta)
             case MessageEnd():
                 if not event.cut:
                     if not event.text.startswith(self._open or ""):  # some of it was passed over
-                        self._open = ""
-                    self._open = self._open or ""
-                    self._write(event.text[len(self._open) :])
+                        self._begin()
+                    self._paper.write(event.text[len(self._open or "") :])
+                    self._paper.end()
                     self._open = None
                 self._said.append(event.text.strip())
             case AgentEnd():
@@ -177,22 +172,14 @@ class _Words:
         """The run is over, or is not waited for any more; text: all that it has said."""
         said = "\n\n".join(filter(None, self._said))
         rest = text[len(said) :] if text.startswith(said) else text
-        self._open, self._blank = "", ""
-        self._write(rest)
-        if self._any:
-            print()  # noqa: T201
+        self._begin()
+        self._paper.write(rest)
+        self._paper.end()
 
-    def _write(self, text: str) -> None:
-        """Write a piece of the open answer; white space only when something follows it."""
-        waiting = self._blank + text
-        shown = waiting.rstrip()
-        self._blank = waiting[len(shown) :]
-        if shown and not (self._open or "").strip():
-            shown = ("\n\n" if self._any else "") + shown.lstrip("\n")
-        self._open = (self._open or "") + text
-        if shown:
-            self._any = True
-            print(clean(shown), end="", flush=True)  # noqa: T201
+    def _begin(self) -> None:
+        """What comes next is another answer of the model."""
+        self._open = ""
+        self._paper.end()
 
 
 def _report(run: RunView, words: _Words | None) -> int:

@@ -4,12 +4,12 @@ A service of their own has no platforms and no port; what is not finished when i
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from bot.cli.home import beginning, find, is_begun
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
+from bot.persistence.errors import StateLocked, StoreError
 from bot.to_the_end import to_the_end
 
 FAILED = 1
@@ -46,7 +47,7 @@ def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]
         return USAGE if error.status in (413, 422) else FAILED
     except Unreachable:
         complain("The service has gone away. What it had accepted is answered when it is back.")
-    except _cannot_start() as error:
+    except (StoreError, sqlite3.Error, OSError) as error:
         complain(f"Hark cannot start: {error}")
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -55,7 +56,7 @@ def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]
     return FAILED
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def service(config: Config) -> AsyncIterator[Path]:
     """The socket of a service that answers; it is started here, in this process, when none does."""
     socket = config.state / SOCKET
@@ -63,7 +64,6 @@ async def service(config: Config) -> AsyncIterator[Path]:
         yield socket
         return
     from bot.cli.run import prepare
-    from bot.persistence.errors import StateLocked
     from bot.wiring import Surroundings, build
 
     begun = is_begun(config)
@@ -93,25 +93,11 @@ async def service(config: Config) -> AsyncIterator[Path]:
 
 async def answers(socket: Path) -> bool:
     """Whether a service answers on this socket."""
-    try:
-        client = Client(socket)
-    except Unreachable:
-        return False
-    try:
-        await client.readiness()
-    except Unreachable:
-        return False
-    finally:
-        await client.close()
-    return True
-
-
-def _cannot_start() -> tuple[type[Exception], ...]:
-    """What keeps a service from starting; asked for only when something has failed, so imports cost nothing before."""
-    from bot.gateway.server import GatewayError
-    from bot.persistence.errors import StoreError
-
-    return GatewayError, StoreError, sqlite3.Error, OSError
+    with contextlib.suppress(Unreachable):
+        async with contextlib.aclosing(Client(socket)) as client:
+            await client.readiness()
+            return True
+    return False
 
 
 def _refuse(error: Exception) -> None:

@@ -1,6 +1,7 @@
 """`hark status`: whether the service runs, and what it is doing."""
 
 import sqlite3
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,15 +22,10 @@ def main(config_path: Path | None) -> int:
 
 async def _status(config: Config) -> int:
     try:
-        client = Client(config.state / SOCKET)
-        try:
-            readiness = await client.readiness()
-            try:
+        async with aclosing(Client(config.state / SOCKET)) as client:
+            readiness, status = await client.readiness(), None
+            with suppress(Rejected):  # it is starting, or its store cannot be read; the readiness says why
                 status = await client.status()
-            except Rejected:  # it is starting, or its store cannot be read; the readiness says why
-                status = None
-        finally:
-            await client.close()
     except Unreachable:
         print(f"No service is running in {config.state}. `hark run` starts one.")  # noqa: T201
         if is_begun(config):

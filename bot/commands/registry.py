@@ -61,7 +61,6 @@ class Command:
     run: Callable[[Call, Arguments], Awaitable[Effect]]
     aliases: tuple[str, ...] = ()
     arguments: type[Arguments] = Arguments
-    owners_only: bool = False
     lenient: bool = False
 
     @property
@@ -103,27 +102,17 @@ class Registry:
         if found is None:
             return Say("This command is not there any more. /help lists what is.")
         command, words = found
-        if command.owners_only and not call.by_owner:
-            return Say(f"/{command.name} is for the owners of this bot.")
+        fields = command.arguments.model_fields
+        if command.lenient:
+            words = ""
+        if words and not fields:
+            takes = f"/{command.name} takes nothing behind it, and {words!r} was there."
+            return Say(f"{takes} Usage: {command.usage}")
+        pieces = words.split(None, max(len(fields) - 1, 0))
         try:
-            arguments = _parse(command.arguments, "" if command.lenient else words)
+            arguments = command.arguments.model_validate(dict(zip(fields, pieces, strict=False)))
         except ValidationError as error:
-            return Say(f"{_mistake(command, words, error)} Usage: {command.usage}")
+            reason = error.errors()[0]["msg"].lower()
+            mistake = f"I did not understand {words!r} ({reason})." if words else f"Something is missing ({reason})."
+            return Say(f"{mistake} Usage: {command.usage}")
         return await command.run(call, arguments)
-
-
-def _parse(model: type[Arguments], words: str) -> Arguments:
-    names = list(model.model_fields)
-    if not names:
-        if words:
-            return model.model_validate({"": words})  # refused: no such argument
-        return model()
-    pieces = words.split(None, len(names) - 1)
-    return model.model_validate(dict(zip(names, pieces, strict=False)))
-
-
-def _mistake(command: Command, words: str, error: ValidationError) -> str:
-    if not command.arguments.model_fields:
-        return f"/{command.name} takes nothing behind it, and {words!r} was there."
-    reason = error.errors()[0]["msg"].lower()
-    return f"I did not understand {words!r} ({reason})." if words else f"Something is missing ({reason})."

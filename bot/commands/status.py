@@ -62,10 +62,6 @@ class Status:
             lines += [f"**Lost** {wording.lost(found, self._stamp(found.at))}" for found in view.lost]
             if view.last_failure:
                 lines.append(f"**Last failure** {view.last_failure}")
-            lines += _channels(self._health())
+            found = self._health().channels  # the store is among them when there is something to say about it
+            lines += [f"**{name.capitalize()}** {one.detail or one.state.value}" for name, one in found.items()]
         return "\n".join(f"- {line}" for line in lines)
-
-
-def _channels(found: Report) -> list[str]:
-    """How each of them stands; the store is among them when there is something to say about it."""
-    return [f"**{name.capitalize()}** {health.detail or health.state.value}" for name, health in found.channels.items()]

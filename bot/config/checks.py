@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
+from bot.config.choose_model import choose_model
 from bot.config.errors import ConfigError
 from bot.config.model import Config
 from channels.section import conflict
@@ -29,8 +30,6 @@ def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[Py
     if config.tools.exec.security == "full" and config.gateway.token is None:
         text = "`full` needs gateway.token: without it every user of this machine could call the port"
         yield conflict(text, ("tools", "exec", "security"), ("gateway", "token"))
-    from bot.config.choose_model import choose_model  # with an HTTP client, which other commands do not need
-
     try:
         choose_model(config, environ, lambda _: None)
     except ConfigError as error:

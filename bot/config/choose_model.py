@@ -4,11 +4,8 @@ Order without a name: providers of the file as they are written, then ANTHROPIC_
 local Ollama, and at last the built-in offline model, which always is. Called once at start by `bot.wiring`.
 """
 
-import http.client
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from dataclasses import dataclass, replace
 
 from agent.models.spec import Api, ModelSpec
 from bot.config.errors import ConfigError, Problem
@@ -59,18 +56,15 @@ _OPENAI = _Known(
     vision=True,
     thinking=True,
 )
-_OFFLINE = _Known(api="offline", base_url="", default_model="offline", context_window=200_000)
 _BY_NAME = {
     "anthropic": _ANTHROPIC,
     "openai": _OPENAI,
     # Ollama gives a model a small window unless it is told otherwise, and drops what does not fit in silence.
     "ollama": _Known(api="openai-chat", base_url=OLLAMA_URL, context_window=8_192),
-    "offline": _OFFLINE,
+    "offline": _Known(api="offline", base_url="", default_model="offline", context_window=200_000),
 }
 _BY_API: Mapping[str, _Known] = {
-    "anthropic": _Known(
-        api="anthropic", base_url=_ANTHROPIC.base_url, context_window=200_000, max_output=32_000, vision=True
-    ),
+    "anthropic": replace(_ANTHROPIC, default_model=None, key_variable=None, url_variable=None, thinking=False),
     "openai-chat": _Known(api="openai-chat", base_url=_OPENAI.base_url),
 }
 
@@ -107,20 +101,13 @@ def probe_ollama(base_url: str) -> str | None:
 
     Blocks for that long: call it before the event loop runs, or in a thread.
     """
-    parts = urlsplit(base_url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=0.5)
+    import httpx2  # only where nothing else is configured
+
     try:
-        connection.request("GET", parts.path.removesuffix("/v1") + "/api/tags")
-        response = connection.getresponse()
-        answer = json.loads(response.read(1_000_000)) if response.status == 200 else None
-    except (OSError, http.client.HTTPException, ValueError):
+        answer = httpx2.get(base_url.removesuffix("/v1") + "/api/tags", timeout=0.5, trust_env=False)
+        name = answer.raise_for_status().json()["models"][0]["name"]
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, TypeError):
         return None
-    finally:
-        connection.close()
-    models = answer.get("models") if isinstance(answer, dict) else None
-    first = models[0] if isinstance(models, list) and models else None
-    name = first.get("name") if isinstance(first, dict) else None
     return name if isinstance(name, str) and name else None
 
 

@@ -5,7 +5,7 @@ here, duplicate keys and missing variables are found here. Knows no key by name.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bot.config.errors import KeyPath
+from bot.config.errors import KeyPath, Problem
 
 Tree: TypeAlias = "bool | int | float | str | list[Tree] | dict[str, Tree] | None"
 
@@ -29,7 +29,6 @@ _MOST_VARIABLES = 0xF8FF - _FIRST_MARK
 _MARK = re.compile("[\ue000-\uf8ff]")
 _NO_VARIABLE = "not a variable; allowed: ${NAME}, ${NAME:-default}, $${ for a plain ${"
 _MOST_NODES = 100_000
-_CORE = "tag:yaml.org,2002:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,43 +40,48 @@ class Place:
     is_text: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Flaw:
-    """A mistake of the document itself, before any key has a meaning. `line` is None for the whole file;
-    `hides_value` means that the tree holds nothing at `path` although something was written."""
-
-    line: int | None
-    path: KeyPath
-    text: str
-    hides_value: bool = False
-
-
 @dataclass(slots=True)
 class Document:
-    """The tree, the place of each path in it, and what was wrong on the way."""
+    """What a file holds, the place of each path in it, and what is wrong with it.
 
+    file: its name, as its owner would write it. wrong: paths whose mistakes are known, so that what follows from one
+    is not told as well.
+    """
+
+    file: str
     tree: dict[str, Tree] = field(default_factory=dict)
     places: dict[KeyPath, Place] = field(default_factory=dict)
-    flaws: list[Flaw] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    wrong: set[KeyPath] = field(default_factory=set)
+
+    def add(self, text: str, line: int | None = None, key: KeyPath = ()) -> None:
+        """A mistake of the document itself, before any key has a meaning. line: None for the whole file."""
+        self.problems.append(Problem(self.file, line, key, text))
+
+    def report(self, text: str, key: KeyPath, *read: KeyPath) -> None:
+        """A mistake at a key, unless one is known there or at one of those that were read to find it."""
+        if not any(path[: len(one)] == one or one[: len(path)] == path for path in (key, *read) for one in self.wrong):
+            written = (self.places.get(key[:length]) for length in range(len(key), 0, -1))
+            self.add(text, next((place.line for place in written if place), None), key)
 
 
-def read_document(text: str, environ: Mapping[str, str]) -> Document:
+def read_document(text: str, environ: Mapping[str, str], file: str) -> Document:
     """Parse `text`, putting `${NAME}` and `${NAME:-default}` in from `environ`; `$${` is a literal `${`.
 
-    Never raises for what the text holds: a file that is no YAML gives an empty tree and one flaw.
+    Never raises for what the text holds: a file that is no YAML gives an empty tree and one problem.
     """
-    document = Document()
+    document = Document(file)
     variables = list(_VARIABLE.finditer(text))
     if len(variables) > _MOST_VARIABLES or _MARK.search(text):
-        document.flaws.append(Flaw(None, (), "too many variables, or characters for private use"))
+        document.add("too many variables, or characters for private use")
         return document
     marks = (chr(_FIRST_MARK + number) for number in range(len(variables)))
     try:
         root = YAML(typ="safe", pure=True).compose(_VARIABLE.sub(lambda _: next(marks), text))
-        if root is None or _is_null(root):
+        if root is None or (isinstance(root, ScalarNode) and _plain(root) is None):
             return document
         if not isinstance(root, MappingNode):
-            document.flaws.append(Flaw(_line(root), (), "the file must be a mapping of keys to values"))
+            document.add("the file must be a mapping of keys to values", _line(root))
             return document
         tree = _Reader(document, environ, variables).value(root, (), _line(root))
         assert isinstance(tree, dict)
@@ -86,12 +90,11 @@ def read_document(text: str, environ: Mapping[str, str]) -> Document:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
         complaint = ", ".join(part for part in (error.context, error.problem) if part)
-        document.flaws.append(Flaw(line, (), f"not valid YAML: {_without_content(complaint)}"))
+        document.add(f"not valid YAML: {_without_content(complaint)}", line)
     except YAMLError:
-        document.flaws.append(Flaw(None, (), "not valid YAML: it holds characters that no text may hold"))
+        document.add("not valid YAML: it holds characters that no text may hold")
     except (RecursionError, _TooMuchError):
-        document.tree = {}
-        document.flaws.append(Flaw(None, (), "too deep or too large for a configuration"))
+        document.add("too deep or too large for a configuration")
     return document
 
 
@@ -131,19 +134,19 @@ class _Reader:
         for key_node, value_node in node.value:
             line = _line(key_node)
             if not isinstance(key_node, ScalarNode):
-                self._document.flaws.append(Flaw(line, path, "a key must be a text"))
+                self._document.add("a key must be a text", line, path)
                 continue
             key = _MARK.sub(lambda mark: self._variable(mark)[0], str(key_node.value))
             below = (*path, key)
             if key in result:
                 first = self._document.places[below].line
-                self._document.flaws.append(Flaw(line, below, f"written twice; the first one is in line {first}"))
+                self._document.add(f"written twice; the first one is in line {first}", line, below)
                 continue
             result[key] = self.value(value_node, below, line)
         return result
 
     def _scalar(self, node: ScalarNode, path: KeyPath, line: int) -> Tree:
-        value = _plain(node.tag, str(node.value))
+        value = _plain(node)
         written = _MARK.sub(lambda mark: self._variable(mark)[0], str(node.value))
         self._document.places[path] = Place(line, written or "nothing", isinstance(value, str))
         return self._with_variables(value, path, line) if isinstance(value, str) else value
@@ -152,7 +155,7 @@ class _Reader:
         return self._variables[ord(mark[0]) - _FIRST_MARK]
 
     def _with_variables(self, text: str, path: KeyPath, line: int) -> str | None:
-        flaws: list[Flaw] = []
+        flaws: list[str] = []
 
         def put_in(mark: re.Match[str]) -> str:
             variable = self._variable(mark)
@@ -160,50 +163,36 @@ class _Reader:
             if variable["literal"]:
                 return "$" + variable["literal"]
             if variable["bad"]:
-                flaws.append(Flaw(line, path, _NO_VARIABLE, hides_value=True))
+                flaws.append(_NO_VARIABLE)
                 return ""
             found = self._environ.get(name)
             if found is None and default is None:
-                text = f"the environment variable {name} is not set"
-                flaws.append(Flaw(line, path, text, hides_value=True))
+                flaws.append(f"the environment variable {name} is not set")
             return found or default or ""
 
         result = _MARK.sub(put_in, text)
-        self._document.flaws.extend(flaws)
+        for flaw in flaws:
+            self._document.add(flaw, line, path)
+            self._document.wrong.add(path)  # the tree holds nothing there, although something was written
         return None if flaws else result
 
 
-def _plain(tag: str | None, written: str) -> Tree:
+def _plain(node: ScalarNode) -> Tree:
     """The value of a scalar under YAML 1.2's core schema; what is none of its types stays text."""
-    readers: dict[str, Callable[[str], Tree]] = {
-        "null": lambda _: None,
-        "bool": _bool,
-        "int": _int,
-        "float": _float,
-    }
-    return readers.get(str(tag).removeprefix(_CORE), str)(written)
-
-
-def _bool(written: str) -> bool:
-    return written.lower() == "true"
-
-
-def _int(written: str) -> Tree:
+    written = str(node.value)
     try:
-        return int(written, 0 if written.lstrip("+-")[:2] in ("0x", "0o", "0b") else 10)
+        match str(node.tag).removeprefix("tag:yaml.org,2002:"):
+            case "null":
+                return None
+            case "bool":
+                return written.lower() == "true"
+            case "int":
+                return int(written, 0 if written.lstrip("+-")[:2] in ("0x", "0o", "0b") else 10)
+            case "float":
+                return float(written.replace(".inf", "inf").replace(".nan", "nan"))
     except ValueError:
-        return written
-
-
-def _float(written: str) -> Tree:
-    try:
-        return float(written.replace(".inf", "inf").replace(".nan", "nan"))
-    except ValueError:
-        return written
-
-
-def _is_null(node: Node) -> bool:
-    return isinstance(node, ScalarNode) and _plain(node.tag, str(node.value)) is None
+        pass
+    return written
 
 
 def _line(node: Node) -> int:
@@ -214,11 +203,6 @@ def _without_content(complaint: str) -> str:
     """The parser's complaint without what it quotes of the file, which may be part of a secret."""
     harmless = re.compile(r"'(?:<[a-z ]+>|.{0,2})'")
     return re.sub(r"'[^']*'", lambda part: part[0] if harmless.fullmatch(part[0]) else "...", complaint)
-
-
-def touches(paths: set[KeyPath], path: KeyPath) -> bool:
-    """Whether `path` is one of `paths`, or stands below or above one of them."""
-    return any(path[: len(one)] == one or one[: len(path)] == path for one in paths)
 
 
 def without(tree: Tree, paths: Iterable[KeyPath]) -> None:

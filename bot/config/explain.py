@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from bot.config.document import Place
 from bot.config.errors import KeyPath
+from bot.config.later import later
 from bot.telemetry.redact import mask_url
 from channels.section import Section
 
@@ -50,6 +50,8 @@ def explain(error: ErrorDetails, place: Place | None, root: type[Section]) -> tu
     path = path_of(error)
     if error["type"] == "conflict":
         return (*path, *error["ctx"]["at"]), error["ctx"]["text"]
+    if error["type"] in ("extra_forbidden", "literal_error") and (text := later(path, error["input"])):
+        return path, text
     if error["type"] == "extra_forbidden":
         return path, unknown_key(str(path[-1]), known_keys(root, path[:-1]))
     allowed = _allowed(error)
@@ -72,7 +74,7 @@ def errors_of(root: type[Section], tree: object) -> tuple[ErrorDetails, ...]:
     try:
         root.model_validate(tree)
     except ValidationError as error:
-        return tuple(error.errors(include_url=False, include_input=False))
+        return tuple(error.errors(include_url=False))
     return ()
 
 
@@ -85,22 +87,16 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
     return f"unknown key; known here: {', '.join(names)}" if names else "unknown key; there are none below this one"
 
 
-def known_keys(root: type[Section], path: Sequence[str | int]) -> tuple[str, ...]:
-    """The keys that may stand at `path` below `root`; none where a value or a free mapping is."""
-    section: type[Section] | None = root
-    free_mapping = False
-    for part in path:
-        if free_mapping:
-            free_mapping = False
-            continue
-        field = None if section is None else fields_of(section).get(str(part))
-        section, free_mapping = (None, False) if field is None else _section_in(field.annotation)
-    return () if section is None or free_mapping else tuple(fields_of(section))
-
-
-def fields_of(section: type[Section]) -> dict[str, FieldInfo]:
-    """The fields of a section by the name they have in the file."""
-    return {field.alias or name: field for name, field in section.model_fields.items()}
+def known_keys(kind: Any, path: Sequence[str | int]) -> tuple[str, ...]:
+    """The keys that may stand at `path` below a section, or below another annotation that holds sections."""
+    if get_origin(kind) in (Annotated, Union, types.UnionType):
+        return next(filter(None, (known_keys(part, path) for part in get_args(kind))), ())
+    if get_origin(kind) is dict:
+        return known_keys(get_args(kind)[1], path[1:]) if path else ()
+    if not (isinstance(kind, type) and issubclass(kind, Section)):
+        return ()
+    fields = {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
+    return known_keys(fields.get(str(path[0])), path[1:]) if path else tuple(fields)
 
 
 def shown(path: KeyPath, place: Place) -> str:
@@ -133,15 +129,3 @@ def _allowed(error: ErrorDetails) -> str:
 
 def _number(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else str(value)
-
-
-def _section_in(annotation: Any) -> tuple[type[Section] | None, bool]:
-    """The section inside an annotation, and whether it is the value type of a free mapping."""
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        return _section_in(get_args(annotation)[0])
-    if origin in (Union, types.UnionType):
-        return next((found for part in get_args(annotation) if (found := _section_in(part))[0]), (None, False))
-    if origin is dict:
-        return _section_in(get_args(annotation)[1])[0], True
-    return (annotation, False) if isinstance(annotation, type) and issubclass(annotation, Section) else (None, False)

@@ -4,15 +4,13 @@ Promises to report every mistake at once, each on one line with its place, and t
 so. Called by the command line, once, before anything else starts.
 """
 
-import copy
 from collections.abc import Mapping
 from pathlib import Path
 
 from bot.config.checks import folder_conflicts, service_conflicts
-from bot.config.document import Document, read_document, touches, without
-from bot.config.errors import ConfigError, KeyPath, Problem
+from bot.config.document import Document, read_document, without
+from bot.config.errors import ConfigError, Problem
 from bot.config.explain import errors_of, explain, path_of
-from bot.config.later import later_keys
 from bot.config.model import Config
 
 DEFAULT_NAME = "config.yaml"
@@ -32,12 +30,11 @@ def load(path: Path | None, environ: Mapping[str, str], cwd: Path, *, service: b
     if file is None:
         return _absolute(Config(), cwd, environ)
     label = label_of(file, path, cwd)
-    document = read_document(_read(file, label), environ)
-    config, problems = _check(document, file, environ, service)
-    if problems:
-        places = document.places
-        found = {Problem(label, _line(document, line, key), key, text) for line, key, text in problems}
-        order = {key: number for number, key in enumerate(places)}
+    document = read_document(_read(file, label), environ, label)
+    config = _check(document, file, environ, service)
+    if document.problems:
+        order = {key: number for number, key in enumerate(document.places)}
+        found = set(document.problems)
         raise ConfigError(tuple(sorted(found, key=lambda p: (p.line or 0, order.get(p.key, -1), p.text))))
     return config
 
@@ -51,44 +48,24 @@ def find_file(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path 
     return file if file.exists() else None
 
 
-_Finding = tuple[int | None, KeyPath, str]
-
-
-def _check(document: Document, file: Path, environ: Mapping[str, str], service: bool) -> tuple[Config, list[_Finding]]:
-    """Every mistake of a document. What is wrong is taken out until the rest holds, so that rules between
-    keys are still checked in a file that has a wrong value elsewhere."""
-    findings: list[_Finding] = [(flaw.line, flaw.path, flaw.text) for flaw in document.flaws]
-    reported = {flaw.path for flaw in document.flaws if flaw.hides_value}
-    tree = copy.deepcopy(document.tree)
-    for path, text in list(later_keys(tree)):
-        findings.append((None, path, text))
-        reported.add(path)
-        without(tree, [path])
+def _check(document: Document, file: Path, environ: Mapping[str, str], service: bool) -> Config:
+    """Report every mistake. What is wrong is taken out until the rest holds, which is returned, so that rules
+    between keys are still checked in a file that has a wrong value elsewhere."""
+    tree = document.tree
     while errors := errors_of(Config, tree):
         paths = []
         for error in errors:
             here = path_of(error)
             path, text = explain(error, document.places.get(here), Config)
-            read = [(*here, *key) for key in error.get("ctx", {}).get("read", ())]
-            if not any(touches(reported, key) for key in (path, *read)):
-                findings.append((None, path, text))
+            document.report(text, path, *((*here, *key) for key in error.get("ctx", {}).get("read", ())))
             paths.append(path)
         without(tree, paths)
-        reported.update(paths)
+        document.wrong.update(paths)
     config = _absolute(Config.model_validate(tree), file.parent, environ)
     for found in (*folder_conflicts(config, file), *(service_conflicts(config, environ) if service else ())):
         context = found.context or {}
-        if not any(touches(reported, key) for key in (context["at"], *context["read"])):
-            findings.append((None, context["at"], context["text"]))
-    return config, findings
-
-
-def _line(document: Document, line: int | None, key: KeyPath) -> int | None:
-    """The line to point at: the one given, else that of the nearest key above that was written."""
-    while line is None and key:
-        place = document.places.get(key)
-        line, key = (place.line if place else None), key[:-1]
-    return line
+        document.report(context["text"], context["at"], *context["read"])
+    return config
 
 
 def _read(file: Path, label: str) -> str:

@@ -3,6 +3,7 @@
 Each is an annotated type for the sections of `model`; what channels need as well is in `channels/section.py`.
 """
 
+import contextlib
 import difflib
 import re
 from datetime import timedelta
@@ -44,10 +45,8 @@ def _to_seconds(value: object) -> object:
     if isinstance(value, bool):
         raise refused(allowed)
     if isinstance(value, str):
-        try:
+        with contextlib.suppress(ValueError):
             return float(value)
-        except ValueError:
-            pass
         try:
             return parse_duration(value).total_seconds()
         except ValueError:

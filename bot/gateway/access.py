@@ -98,9 +98,8 @@ def _local_refusal(headers: dict[bytes, bytes]) -> HttpProblem | None:
     if not _LOOPBACK_HOST.fullmatch(host):
         return HttpProblem(403, "foreign_host", "Only requests to a loopback name are answered.", _LOCAL_HINT)
     origin = headers.get(b"origin")
-    if origin is not None and origin.lower() != b"http://" + host.lower():
-        return HttpProblem(403, "foreign_origin", "Requests of other web pages are not answered.", _LOCAL_HINT)
-    if headers.get(b"sec-fetch-site", b"none").lower() not in _OWN_SITES:
+    foreign = origin is not None and origin.lower() != b"http://" + host.lower()
+    if foreign or headers.get(b"sec-fetch-site", b"none").lower() not in _OWN_SITES:
         return HttpProblem(403, "foreign_origin", "Requests of other web pages are not answered.", _LOCAL_HINT)
     has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
     if has_body and headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":

@@ -59,7 +59,7 @@ class Routes:
             raise not_open("The state of the service is for its owners.")
         return answer(await self._served.status())
 
-    async def events(self, request: Request) -> Response | EventStreamResponse:
+    async def events(self, request: Request) -> Response:
         """GET /v1/events."""
         query = request.query_params
         session, run_id = query.get("session") or None, query.get("run") or None

@@ -51,9 +51,9 @@ class EventStreams:
         subscription = self._bus.subscribe(wanted.session_key, wanted.run_id, wanted.sessions)
         stream = _Stream(self._reads, wanted)
         try:
-            missed = await stream.begin(last)
-            yield HELLO  # whoever sees it misses nothing from then on
-            async for chunk in missed:
+            begun, missed = await stream.begin(last)
+            yield HELLO + begun  # whoever sees it misses nothing from then on
+            async for chunk in stream.stored(missed):
                 yield chunk
             while not stream.over and (told := await self._next(subscription)) is not None:
                 if not told:
@@ -81,18 +81,17 @@ class _Stream:
         self._position = 0
         self.over = False
 
-    async def begin(self, last: int | None) -> AsyncIterator[bytes]:
-        """Decide where to begin; returns the frames of what happened before this and is not known to the client."""
+    async def begin(self, last: int | None) -> tuple[bytes, range]:
+        """Decide where to begin; returns the beginnings of answers under way and what the client has missed."""
         wanted, reads = self._wanted, self._reads
         if last is None and wanted.run_id is None:
             newest, answers = await reads.under_way(wanted.session_key, wanted.sessions)
-            self._position = newest
-            return _just(self._kept(answers))
+            return self._kept(answers), range(newest + 1, newest + 1)
         newest = await reads.last_event()
         if last is None:
             first = await reads.first_event(wanted.run_id or "")
             last = first - 1 if first is not None else newest
-        return self._stored(range((last if last <= newest else 0) + 1, newest + 1))
+        return b"", range((last if last <= newest else 0) + 1, newest + 1)
 
     async def tell(self, told: Sequence[Told]) -> AsyncIterator[bytes]:
         """Frames of what the bus brought."""
@@ -103,11 +102,12 @@ class _Stream:
             else:
                 yield b"".join(frames)
                 frames.clear()
-                async for chunk in self._stored(one):
+                async for chunk in self.stored(one):
                     yield chunk
-        yield b"".join(frames)
+        if frames:
+            yield b"".join(frames)
 
-    async def _stored(self, stretch: range) -> AsyncIterator[bytes]:
+    async def stored(self, stretch: range) -> AsyncIterator[bytes]:
         """Frames of what is kept at these positions and was not sent."""
         wanted = self._wanted
         self._position = max(self._position, stretch.start - 1)
@@ -128,10 +128,6 @@ class _Stream:
                 body = body if self._wanted.causes else _without_cause(end)
             frames.append(frame(event.type, body, event.seq))
         return b"".join(frames)
-
-
-async def _just(chunk: bytes) -> AsyncIterator[bytes]:
-    yield chunk
 
 
 def _without_cause(end: dict[str, object]) -> str:

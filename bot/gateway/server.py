@@ -60,12 +60,8 @@ class Gateway:
         self._open = False
         self._tcp = Listener(Guard(self._once_open, settings.token, socket=False))
         self._unix = Listener(Guard(self._once_open, None, socket=True))
-        self._port: int | None = None
-
-    @property
-    def port(self) -> int | None:
+        self.port: int | None = None
         """The port that is served; None without one, and before start."""
-        return self._port
 
     async def start(self) -> None:
         """Listen; only health is shown yet. Raises GatewayError when the port or the socket cannot be had."""
@@ -77,11 +73,11 @@ class Gateway:
             raise GatewayError(f"The socket {settings.socket} cannot be made: {error.strerror or error}.") from error
         if settings.port is not None:
             try:
-                self._port = await self._tcp.start_tcp(settings.host, settings.port)
+                self.port = await self._tcp.start_tcp(settings.host, settings.port)
             except OSError as error:
                 await self.close()
                 raise GatewayError(_cannot_listen(settings.host, settings.port, error)) from error
-            log.info("gateway", host=settings.host, port=self._port)
+            log.info("gateway", host=settings.host, port=self.port)
 
     def open(self) -> None:
         """Serve everything from now on."""

@@ -3,23 +3,19 @@
 The format is the HTML standard's (section "Server-sent events").
 """
 
-import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-from starlette.types import Receive, Scope, Send
+from starlette.responses import StreamingResponse
+from starlette.types import Send
 
 HELLO = b": hark\n\n"
 PING = b": ping\n\n"
 _POSITION = re.compile(r"[0-9]{1,18}")
 PING_SECONDS = 15.0
 """A comment at least so often, so that either side notices when the other is gone."""
-_HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
+_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 def frame(event: str, data: str, position: int | None = None) -> bytes:
@@ -33,35 +29,25 @@ def read_position(sent: str) -> int:
     return int(sent) if _POSITION.fullmatch(sent) else 0
 
 
-class EventStreamResponse:
+class EventStreamResponse(StreamingResponse):
     """Streams chunks of frames; ends when they do, or when the client goes away.
 
     The answer begins with the first chunk: a client that sees its headers misses nothing from then on.
     """
 
+    media_type = "text/event-stream"
+
     def __init__(self, chunks: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(chunks, headers=_HEADERS)
         self._chunks = chunks
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with asyncio.TaskGroup() as group:
-            sending = group.create_task(self._send(send))
-            watching = group.create_task(_until_gone(receive))
-            await asyncio.wait((sending, watching), return_when=asyncio.FIRST_COMPLETED)
-            sending.cancel()
-            watching.cancel()
-
-    async def _send(self, send: Send) -> None:
+    async def stream_response(self, send: Send) -> None:
         async with aclosing(self._chunks) as chunks:
-            begun = False
-            async for chunk in chunks:
-                if not begun:
-                    await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-                    begun = True
-                if chunk:
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+            self.body_iterator = _behind(await anext(chunks), chunks)
+            await super().stream_response(send)
 
 
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+async def _behind(first: bytes, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for chunk in chunks:
+        yield chunk

@@ -60,8 +60,8 @@ FAULTS = (
     Fault(
         "events/answers-under-way-have-no-beginning",
         "bot/gateway/event_stream.py",
-        "return _just(self._kept(answers))",
-        'return _just(b"")',
+        "return self._kept(answers), range(",
+        'return b"", range(',
         ("tests/bot/gateway/test_events.py::test_a_stream_begins_with_the_answers_that_are_being_written",),
     ),
     Fault(

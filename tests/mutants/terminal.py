@@ -10,8 +10,8 @@ FAULTS = (
     Fault(
         "terminal/a-full-disk-costs-the-message",
         "bot/cli/terminal/prompt.py",
-        "        except OSError as error:\n            self._forget(error)",
-        "        except ZeroDivisionError as error:\n            self._forget(error)",
+        "        except OSError as error:\n            if not self._failed:",
+        "        except ZeroDivisionError as error:\n            if not self._failed:",
         (f"{_TERMINAL}a_full_disk_costs_the_history_and_not_the_message",),
     ),
     Fault(
@@ -164,8 +164,8 @@ FAULTS = (
     Fault(
         "terminal/shown-blocks-are-shown-again",
         "bot/cli/terminal/conversation.py",
-        "noted = (self._looked_at, self.view.printed)",
-        "noted = (self._looked_at, 0)",
+        "noted = (self._position or 0, self.view.printed)",
+        "noted = (self._position or 0, 0)",
         (f"{_TERMINAL}a_terminal_that_is_killed_repeats_nothing",),
     ),
     Fault(

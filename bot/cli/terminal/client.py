@@ -5,10 +5,9 @@ A run belongs to its session: nothing here ends one but `abort`. Used by `hark r
 """
 
 import contextlib
-import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 from pydantic import TypeAdapter, ValidationError
@@ -38,10 +37,7 @@ class Rejected(Exception):
         self.status = status
 
 
-_run = TypeAdapter(RunView)
-_readiness = TypeAdapter(ReadinessView)
-_status = TypeAdapter(StatusView)
-_console = TypeAdapter(ConsoleView)
+T = TypeVar("T")
 
 
 class Client:
@@ -58,7 +54,7 @@ class Client:
             transport=transport, base_url="http://localhost", trust_env=False, timeout=_PATIENCE
         )
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Release the connections."""
         await self._http.aclose()
         self._address.close()
@@ -66,31 +62,32 @@ class Client:
     async def submit(self, text: str, session: str, key: str) -> str:
         """Store a message; returns its run's id. key: the same for every try of the same message."""
         body = {"message": text, "session": session}
-        answer = await self._ask("POST", "/v1/agent", json=body, headers={"Idempotency-Key": key})
-        return str(json.loads(answer)["run_id"])
+        headers = {"Idempotency-Key": key}
+        accepted = await self._ask(dict[str, str], "POST", "/v1/agent", json=body, headers=headers)
+        return accepted["run_id"]
 
     async def wait(self, run_id: str, seconds: float) -> RunView:
         """The run once it has ended, or as it is after so many seconds."""
         patience = _PATIENCE + seconds
-        body = await self._ask("GET", f"/v1/agent/{run_id}", params={"wait": f"{seconds:g}"}, timeout=patience)
-        return _run.validate_json(body)
+        path, query = f"/v1/agent/{run_id}", {"wait": f"{seconds:g}"}
+        return await self._ask(RunView, "GET", path, params=query, timeout=patience)
 
     async def abort(self, run_id: str) -> None:
         """End a run; one that has ended already stays as it is."""
-        await self._ask("DELETE", f"/v1/agent/{run_id}")
+        await self._ask(RunView, "DELETE", f"/v1/agent/{run_id}")
 
     async def readiness(self) -> ReadinessView:
         """How the channels stand."""
-        return _readiness.validate_json(await self._ask("GET", "/readyz", also=503))
+        return await self._ask(ReadinessView, "GET", "/readyz", also=503)
 
     async def status(self) -> StatusView:
         """What the service is doing."""
-        return _status.validate_json(await self._ask("GET", "/v1/status"))
+        return await self._ask(StatusView, "GET", "/v1/status")
 
     async def console(self, position: int, shown: int) -> ConsoleView:
         """What a terminal begins with, when this much has been shown."""
         query = {"position": str(position), "shown": str(shown)}
-        return _console.validate_json(await self._ask("GET", "/v1/console", params=query))
+        return await self._ask(ConsoleView, "GET", "/v1/console", params=query)
 
     @contextlib.asynccontextmanager
     async def events(self, session: str, last: int | None = None) -> AsyncIterator[AsyncIterator[Received]]:
@@ -103,13 +100,13 @@ class Client:
                     raise _rejection(source.response)
                 yield _decoded(source)
 
-    async def _ask(self, method: str, path: str, also: int | None = None, **options: Any) -> bytes:
+    async def _ask(self, kind: type[T], method: str, path: str, also: int | None = None, **options: Any) -> T:
         """The body of a successful answer, or of one with the status `also`."""
         with _reworded():
             response = await self._http.request(method, path, **options)
         if not response.is_success and response.status_code != also:
             raise _rejection(response)
-        return response.content
+        return TypeAdapter(kind).validate_json(response.content)
 
 
 async def _decoded(source: httpx2.EventSource) -> AsyncIterator[Received]:

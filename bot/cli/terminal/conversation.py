@@ -1,8 +1,8 @@
 """The conversation of this machine's terminals, as one of them has it: reads events, says things, waits for answers.
 
 It reads the events of its session from the position on up to which they were shown, connects again by itself when the
-service goes away, and turns what it hears into pieces. Who writes them says when they are shown; a terminal with a
-screen and one without differ in that alone.
+service goes away, and turns what it hears into pieces. Each is noted as shown once it is printed, and only then is more
+read; a terminal with a screen and one without differ in how they print alone.
 """
 
 import asyncio
@@ -10,15 +10,14 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from uuid import uuid4
 
-from agent.events import AgentEnd, AgentStart
-from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
+from agent.events import AgentEnd, AgentEvent, AgentStart
+from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.cli.terminal.shown import Shown
 from bot.cli.terminal.view import Piece, Tone, View
-from bot.gateway.views import ChannelView, ConsoleView
+from bot.gateway.views import ChannelView
 from channels.session_key import console_key
 
 _RETRY = 0.5
@@ -27,26 +26,11 @@ _LOOK = 2.0
 """Seconds between looks at the platforms."""
 _OURS = ("console", "store")
 """What `/readyz` lists besides platforms."""
-_AHEAD = 1000
-"""What may have been heard and not yet looked at; more waits in the service."""
 _REMEMBERED = 256
 
 
-class Link(Enum):
-    """What became of the connection to the service."""
-
-    FOUND = "found"
-    LOST = "lost"
-
-
-@dataclass(frozen=True, slots=True)
-class Platform:
-    """A platform receives, or does not. text: one line that says so, with the cause."""
-
-    text: str
-
-
-Heard = Received | ConsoleView | Link | Platform
+Show = Callable[[Sequence[Piece]], None]
+"""Prints pieces for good; none when only what is live has changed."""
 
 
 class Conversation:
@@ -64,9 +48,7 @@ class Conversation:
         self._unsent: tuple[str, str] | None = None
         self._typed: deque[str] = deque(maxlen=_REMEMBERED)
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
-        self._heard: asyncio.Queue[Heard] = asyncio.Queue(_AHEAD)
-        self._received: int | None = None
-        self._looked_at = 0
+        self._position: int | None = None
         self._noted = (0, 0)
         self._lost = False
         self._progress = asyncio.Condition()
@@ -74,23 +56,32 @@ class Conversation:
         self.last_said: str | None = None
         self.quiet = False
 
-    async def listen(self) -> None:
-        """Hear everything until cancelled. Raises Rejected when the service wants no terminal."""
-        lost = False
+    async def listen(self, show: Show) -> None:
+        """Show everything until cancelled. Raises Rejected when the service wants no terminal."""
         while True:
+            found = False
             try:
-                await self._hear()
-                lost = False
+                if self._position is None:
+                    show(await self._begin())
+                async with self._client.events(self._session, self._position) as stream:
+                    found = True
+                    self.view.reconnected()
+                    show(self._aside("The service is back.") if self._lost else ())
+                    self._lost = False
+                    async for heard in stream:
+                        show(self._pieces(*heard))
+                        await self._printed()
             except (Unreachable, Rejected) as error:
-                if isinstance(error, Rejected) and (self._received is None or error.status < 500):
+                if isinstance(error, Rejected) and (self._position is None or error.status < 500):
                     raise  # later on it may be starting again
-                if not lost:
-                    await self._heard.put(Link.LOST)
-                lost = True
+                if not (found or self._lost):
+                    self._lost = True
+                    show(self._aside("The service is not there; waiting for it."))
+                    await self._printed()
             await self._sleep(_RETRY)
 
-    async def watch(self) -> None:
-        """Hear how the platforms stand, at first and when it changes, until cancelled."""
+    async def watch(self, show: Show) -> None:
+        """Show how the platforms stand, at first and when it changes, until cancelled."""
         told: dict[str, ChannelView] = {}
         while True:
             with contextlib.suppress(Unreachable, Rejected):
@@ -98,27 +89,8 @@ class Conversation:
                     before, told[name] = told.get(name), channel
                     news = before is None or (before.state, before.detail) != (channel.state, channel.detail)
                     if news and name not in _OURS and channel.state != "starting":
-                        await self._heard.put(Platform(_spoken(name.capitalize(), channel)))
+                        show(self._aside(_spoken(name.capitalize(), channel)))
             await self._sleep(_LOOK)
-
-    async def pieces(self, patience: float | None = None) -> Sequence[Piece]:
-        """What is to be printed next, for several things at once when there are many; nothing after so many seconds."""
-        found: list[Heard] = []
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience):
-                found.append(await self._heard.get())
-        while not self._heard.empty():
-            found.append(self._heard.get_nowait())
-        return [piece for heard in found for piece in self._pieces(heard)]
-
-    async def printed(self) -> None:
-        """What `pieces` has returned is there to be read."""
-        noted = (self._looked_at, self.view.printed)
-        if noted != self._noted:
-            self._noted = noted
-            self._shown.note(*noted)
-        async with self._progress:
-            self._progress.notify_all()
 
     async def say(self, text: str) -> str:
         """Send a message; returns its run's id. Raises Unreachable or Rejected: then say the same text again,
@@ -147,52 +119,35 @@ class Conversation:
             return False
         return True
 
-    async def _hear(self) -> None:
-        """Hear until the connection ends. Raises Unreachable when there was none."""
-        if self._received is None:
-            position, characters = self._shown.read()
-            begin = await self._client.console(position, characters)
-            if begin.position != position:
-                self._shown.note(begin.position, 0, anew=True)
-            self._received = begin.position
-            self.view.printed_before(characters if begin.position else 0)
-            await self._heard.put(begin)
-        found = False
-        try:
-            async with self._client.events(self._session, self._received) as stream:
-                found = True
-                await self._heard.put(Link.FOUND)
-                async for heard in stream:
-                    self._received = heard[0] or self._received
-                    await self._heard.put(heard)
-        except Unreachable:
-            if not found:
-                raise
+    async def _begin(self) -> Sequence[Piece]:
+        """Find the position to read on from; returns what was said last before it."""
+        position, characters = self._shown.read()
+        begin = await self._client.console(position, characters)
+        if begin.position != position:
+            self._shown.note(begin.position, 0, anew=True)
+        self._position = begin.position
+        self.view.printed_before(characters if begin.position else 0)
+        return self.view.last(begin.last) if begin.last else ()
 
-    def _pieces(self, heard: Heard) -> Sequence[Piece]:
-        match heard:
-            case Link.LOST:
-                self._lost = True
-                return self._aside("The service is not there; waiting for it.")
-            case Link.FOUND:
-                self.view.reconnected()
-                back, self._lost = self._lost, False
-                return self._aside("The service is back.") if back else ()
-            case Platform():
-                return self._aside(heard.text)
-            case ConsoleView():
-                self._looked_at = heard.position
-                return self.view.last(heard.last) if heard.last else ()
-            case position, event:
-                self._looked_at = position or self._looked_at
-                if isinstance(event, AgentStart) and event.message in self._typed:
-                    self._typed.remove(event.message)
-                    event = replace(event, message="")
-                if isinstance(event, AgentEnd) and event.is_last:
-                    self._ended.append(event.run.run_id)
-                    if event.run.run_id == self.last_said:
-                        self.last_said = None
-                return self.view.event(event)
+    def _pieces(self, position: int | None, event: AgentEvent) -> Sequence[Piece]:
+        self._position = position or self._position
+        if isinstance(event, AgentStart) and event.message in self._typed:
+            self._typed.remove(event.message)
+            event = replace(event, message="")
+        if isinstance(event, AgentEnd) and event.is_last:
+            self._ended.append(event.run.run_id)
+            if event.run.run_id == self.last_said:
+                self.last_said = None
+        return self.view.event(event)
+
+    async def _printed(self) -> None:
+        """What was shown is there to be read."""
+        noted = (self._position or 0, self.view.printed)
+        if noted != self._noted:
+            self._noted = noted
+            self._shown.note(*noted)
+        async with self._progress:
+            self._progress.notify_all()
 
     def _aside(self, text: str) -> Sequence[Piece]:
         return () if self.quiet else (Piece(Tone.ASIDE, text),)

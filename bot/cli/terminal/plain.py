@@ -5,12 +5,12 @@ none at the end of its input.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import TextIO
 
 from bot.cli.terminal import slash
 from bot.cli.terminal.conversation import Conversation
-from bot.cli.terminal.safe_text import clean
+from bot.cli.terminal.paper import Paper
 from bot.cli.terminal.view import Piece
 
 
@@ -20,25 +20,24 @@ class PlainTerminal:
     def __init__(self, conversation: Conversation, lines: AsyncIterator[str], out: TextIO) -> None:
         self._conversation = conversation
         self._lines = lines
-        self._paper = _Paper(out)
+        self._out = out
+        self._paper = Paper(out)
+        self._answer = ""
+        self._away = False
         self._run_id: str | None = None
         self._pressed: str | None = None
         self._aborting: asyncio.Task[bool] | None = None
 
     async def run(self) -> None:
         """Until the input ends and its last line is answered. Raises Rejected or Unreachable."""
-        listening = asyncio.create_task(self._conversation.listen(), name="plain-listen")
-        showing = asyncio.create_task(self._show(), name="plain-show")
-        talking = asyncio.create_task(self._talk(), name="plain-talk")
-        tasks = (listening, showing, talking)
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            async with asyncio.TaskGroup() as tasks:
+                listening = tasks.create_task(self._conversation.listen(self._show), name="plain-listen")
+                await self._talk()
+                listening.cancel()
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             self._paper.end()
 
     def interrupt(self) -> bool:
@@ -59,43 +58,15 @@ class PlainTerminal:
                 self._run_id = None
                 self._paper.end()
 
-    async def _show(self) -> None:
-        while True:
-            for piece in await self._conversation.pieces():
-                self._paper.write(piece)
-            await self._conversation.printed()
-
-
-class _Paper:
-    """What was written so far: answers begin on a line of their own."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._away = False
-        self._answer = ""
-        self._blank = ""
-
-    def write(self, piece: Piece) -> None:
+    def _show(self, pieces: Sequence[Piece]) -> None:
         """Write words of the model or of the service as they are: blocks of one answer join without a seam."""
-        if not piece.of:
-            return
-        if piece.of != self._answer:
-            self.end()
-        if piece.away and not self._away:
-            self._away = True
-            self._out.write("While you were away:\n")
-        text = clean(piece.said)
-        if piece.of != self._answer:
-            text = text.lstrip("\n")
-        shown = text.rstrip()
-        if shown:
-            self._out.write(self._blank + shown)
-            self._answer, self._blank = piece.of, text[len(shown) :]
-            self._out.flush()
-
-    def end(self) -> None:
-        """What comes next is another answer."""
-        if self._answer:
-            self._out.write("\n")
-            self._out.flush()
-        self._answer, self._blank = "", ""
+        for piece in pieces:
+            if not piece.of:
+                continue
+            if piece.of != self._answer:
+                self._answer = piece.of
+                self._paper.end()
+            if piece.away and not self._away:
+                self._away = True
+                self._out.write("While you were away:\n")
+            self._paper.write(piece.said)

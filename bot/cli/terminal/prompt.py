@@ -7,7 +7,7 @@ any time. Ctrl-C is a key here and not a signal: what it does is the caller's.
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -170,7 +170,7 @@ def _history(file: Path | None) -> History:
     if file is None:
         return InMemoryHistory()
     try:
-        os.close(os.open(file, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        os.close(os.open(file, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600))
     except OSError:
         return InMemoryHistory()
     return _Forgetful(str(file))
@@ -181,22 +181,11 @@ class _Forgetful(FileHistory):
 
     _failed = False
 
-    def load_history_strings(self) -> Iterable[str]:
-        """What was typed before; nothing when it cannot be read."""
-        try:
-            return list(super().load_history_strings())
-        except OSError as error:
-            return self._forget(error)
-
     def store_string(self, string: str) -> None:
         """Keep a line, if that is possible."""
         try:
             super().store_string(string)
         except OSError as error:
-            self._forget(error)
-
-    def _forget(self, error: OSError) -> Sequence[str]:
-        if not self._failed:
-            self._failed = True
-            log.warning("what is typed cannot be kept for later", file=self.filename, reason=error.strerror)
-        return ()
+            if not self._failed:
+                self._failed = True
+                log.warning("what is typed cannot be kept for later", file=self.filename, reason=error.strerror)

@@ -61,12 +61,10 @@ class Screen:
         """Something to be printed for good, with the empty line that sets it apart."""
         text = clean(piece.text)
         match piece.tone:
-            case Tone.TOOL:
+            case Tone.TOOL | Tone.FAILED_TOOL:
                 self._after_tool = True
-                return self._render(Text(f"  ✓ {text}", "dim"), width)
-            case Tone.FAILED_TOOL:
-                self._after_tool = True
-                return self._render(Text(f"  ✗ {text}", "dim"), width)
+                mark = "✓" if piece.tone is Tone.TOOL else "✗"
+                return self._render(Text(f"  {mark} {text}", "dim"), width)
             case Tone.ASKED:
                 return self.echo(piece.text, width)
             case Tone.SAID:

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import aclosing
 from enum import Enum
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from bot.cli.terminal.standard_input import lines
 from bot.cli.terminal.view import Piece, Tone
 
 _TICK = 0.5
-"""Seconds between redraws while something runs: the clock on the screen moves."""
+"""Seconds between redraws while something runs."""
 FINISHING = "finishing …"
 """Said when the service ends while something may still run."""
 
@@ -52,23 +53,20 @@ async def talk(
     service ends; the terminal stays, for what it still says.
     Raises Rejected when the service wants no terminal; without a screen also Unreachable.
     """
-    client = Client(socket)
-    conversation = Conversation(client, Shown(socket.parent / "shown"))
-    terminal: Terminal | PlainTerminal
-    if is_terminal():
-        terminal = Terminal(client, conversation, socket.parent / "history", leaving, stopping or asyncio.Event())
-    else:
-        terminal = PlainTerminal(conversation, lines(), sys.stdout)
-    task = asyncio.current_task()
-    assert task is not None
-    if own_process:
-        leave = task.cancel
-        interrupt = terminal.interrupt if isinstance(terminal, PlainTerminal) else lambda: True
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: interrupt() and leave())
-    try:
+    async with aclosing(Client(socket)) as client:
+        conversation = Conversation(client, Shown(socket.parent / "shown"))
+        terminal: Terminal | PlainTerminal
+        if is_terminal():
+            terminal = Terminal(client, conversation, socket.parent / "history", leaving, stopping or asyncio.Event())
+        else:
+            terminal = PlainTerminal(conversation, lines(), sys.stdout)
+        task = asyncio.current_task()
+        assert task is not None
+        if own_process:
+            leave = task.cancel
+            interrupt = terminal.interrupt if isinstance(terminal, PlainTerminal) else lambda: True
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: interrupt() and leave())
         return (await terminal.run()) or Left.END_OF_INPUT
-    finally:
-        await client.close()
 
 
 class Terminal:
@@ -100,13 +98,13 @@ class Terminal:
             self._print(await self._greeting())
             try:
                 async with asyncio.TaskGroup() as self._tasks:
-                    work = (conversation.listen(), conversation.watch(), self._show(), self._say_stopping())
-                    beside = [self._tasks.create_task(task) for task in work]
+                    shown = conversation.listen(self._print), conversation.watch(self._print)
+                    beside = [self._tasks.create_task(task) for task in (*shown, self._tick(), self._say_stopping())]
                     left = await self._read()
                     for task in beside:
                         task.cancel()
             except* Rejected as refused:
-                raise _first(refused) from None
+                raise refused.exceptions[0] from None
             finally:
                 self._print(self._view.leave())
         return left
@@ -150,12 +148,12 @@ class Terminal:
                 self._print([Piece(Tone.ASIDE, f"Not sent. {reason}")])
                 unsent = text
 
-    async def _show(self) -> None:
-        """Show what is heard."""
+    async def _tick(self) -> None:
+        """The clock on the screen moves while something runs."""
         while True:
-            self._print(await self._conversation.pieces(_TICK if self._view.running else None))
-            await self._conversation.printed()
-            self._prompt.refresh()
+            await asyncio.sleep(_TICK)
+            if self._view.running:
+                self._prompt.refresh()
 
     async def _abort(self, run_id: str) -> None:
         self._view.aborting = run_id
@@ -167,6 +165,7 @@ class Terminal:
         if pieces:
             width = self._prompt.width
             self._prompt.print("".join(self._screen.piece(piece, width) for piece in pieces))
+        self._prompt.refresh()
 
     def _live(self, width: int, height: int) -> str:
         live = self._view.live
@@ -178,11 +177,6 @@ class Terminal:
         except (Rejected, Unreachable):
             return []
         return [Piece(Tone.ASIDE, f"{model} answers. /help shows what you can type; {self._leaving}.")]
-
-
-def _first(group: BaseExceptionGroup[Rejected]) -> Rejected:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 def _now() -> int:

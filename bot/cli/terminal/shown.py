@@ -21,9 +21,10 @@ class Shown:
     def read(self) -> tuple[int, int]:
         """What was shown; nothing where nothing was noted."""
         try:
-            return _parse(self._file.read_bytes()) if self._file else (0, 0)
-        except OSError:
+            position, characters = map(int, self._file.read_bytes().split() if self._file else ())
+        except (OSError, ValueError):
             return 0, 0
+        return position, characters
 
     def note(self, position: int, characters: int, *, anew: bool = False) -> None:
         """More was shown. What another terminal has shown beyond it stays, unless the store is another one: anew."""
@@ -35,11 +36,3 @@ class Shown:
                 os.pwrite(descriptor, (_ROW % (position, characters)).encode(), 0)
             finally:
                 os.close(descriptor)
-
-
-def _parse(row: bytes) -> tuple[int, int]:
-    try:
-        position, characters = map(int, row.split())
-    except ValueError:
-        return 0, 0
-    return position, characters

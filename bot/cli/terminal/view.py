@@ -22,7 +22,6 @@ from agent.events import (
     Outcome,
     ToolExecutionEnd,
     ToolExecutionStart,
-    ToolExecutionUpdate,
     UpdateEvent,
 )
 from bot.persistence.values import Exchange
@@ -101,16 +100,14 @@ class _Answer:
         if self._torn or offset != len(self.text):
             self._torn = True
             return []
-        self.text += delta
+        self.text = self._fed = self.text + delta
         return self._pieces(self._chunker.feed(delta))
 
     def end(self, text: str) -> list[Piece]:
         """What the answer was is known; returns what of it was not printed."""
-        if not text.startswith(self.text):
+        if not text.startswith(self._fed):
             self._begin()
-        fed = "" if self._fresh else self.text
-        blocks = [*self._chunker.feed(text[len(fed) :]), *self._chunker.end()]
-        return self._pieces(blocks)
+        return self._pieces([*self._chunker.feed(text[len(self._fed) :]), *self._chunker.end()])
 
     def tear(self) -> None:
         """Some of it may be missing: what was live is not shown any more."""
@@ -120,10 +117,9 @@ class _Answer:
     def _begin(self) -> None:
         self._chunker = Chunker(self._cutting.min_chars, self._cutting.max_chars, self._after)
         self._cut = 0
-        self._fresh = True
+        self._fed = ""
 
     def _pieces(self, blocks: Sequence[ReplyBlock]) -> list[Piece]:
-        self._fresh = False
         pieces = []
         for block in blocks:
             self._cut += len(block.said)
@@ -217,8 +213,6 @@ class View:
                 return self._answer_ended(event)
             case ToolExecutionStart():
                 self._tools[event.call_id] = _summary(event.name, event.arguments)
-            case ToolExecutionUpdate():
-                pass
             case ToolExecutionEnd():
                 return [self._tool_ended(event)]
             case Notice(kind=kind, detail=detail) if kind == SAID:
@@ -232,9 +226,12 @@ class View:
         return []
 
     def _made(self, event: MessageStart | MessageEnd, seen: int = 0) -> _Answer:
+        return _Answer((event.run.turn_id, event.step), self._cutting, self._cut_before(event), seen)
+
+    def _cut_before(self, event: MessageStart | MessageEnd) -> str:
+        """The words of the cut answer that this one continues."""
         turn, words = self._continues
-        after = words if turn == event.run.turn_id else ""
-        return _Answer((event.run.turn_id, event.step), self._cutting, after, seen)
+        return words if turn == event.run.turn_id else ""
 
     def _grow(self, event: MessageUpdate) -> Sequence[Piece]:
         answer = self._answer
@@ -254,8 +251,7 @@ class View:
         rest = answer.text[max(answer.printed, len(event.text)) :]  # void; the model goes on behind what was planned
         if event.cut and rest.strip(_INVISIBLE):
             pieces.append(Piece(Tone.UNSAID, rest.strip()))
-        turn, words = self._continues
-        before = words if turn == event.run.turn_id else ""
+        before = self._cut_before(event)
         self._continues = (event.run.turn_id, before + event.text) if event.cut else ("", "")
         self._answer, self._seen = None, 0
         return pieces

@@ -42,7 +42,7 @@ async def test_lines_are_answered_in_order_and_the_last_one_too(tmp_path: Path) 
             call.answer(f"Answer to **{number}**.\n\nWith two paragraphs.\n")
         expected = "".join(f"Answer to **{number}**.\n\nWith two paragraphs.\n" for number in ("one", "two"))
         assert await talking == expected
-        await client.close()
+        await client.aclose()
 
 
 async def test_a_long_answer_comes_as_it_was_written(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ async def test_a_long_answer_comes_as_it_was_written(tmp_path: Path) -> None:
         client = Client(at.socket)
         assert await said(client, "go") == f"{answer}\n"
         assert len(at.stored.deliveries()) > 1
-        await client.close()
+        await client.aclose()
 
 
 async def test_a_command_is_answered_too(tmp_path: Path) -> None:
@@ -60,14 +60,14 @@ async def test_a_command_is_answered_too(tmp_path: Path) -> None:
         shown = await said(client, "/status", "there?")
         assert "- **Model** test/puppet\n" in shown
         assert shown.endswith("\nYes.\n")
-        await client.close()
+        await client.aclose()
 
 
 async def test_what_a_model_writes_has_no_control_over_the_terminal(tmp_path: Path) -> None:
     async with house(tmp_path, reply="red \x1b[31mtitle\x1b]0;x\x07 back\u202ewards") as at:
         client = Client(at.socket)
         assert await said(client, "go") == "red [31mtitle]0;x backwards\n"
-        await client.close()
+        await client.aclose()
 
 
 async def test_what_was_said_before_comes_first(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ async def test_what_was_said_before_comes_first(tmp_path: Path) -> None:
         shown = tmp_path / "shown"
         assert await said(client, "go", shown=shown) == "While you were away:\nEarly.\nLate.\n"
         assert await said(client, "again", shown=shown) == "Late.\n"
-        await client.close()
+        await client.aclose()
 
 
 async def test_an_interrupt_ends_the_run_and_a_second_one_leaves(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_an_interrupt_ends_the_run_and_a_second_one_leaves(tmp_path: Path)
         await talking
         assert out.getvalue() == "Two.\n"
         assert len(at.stored.turns(outcome="aborted")) == 1
-        await client.close()
+        await client.aclose()
 
 
 async def test_a_message_that_is_refused_is_the_end(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ async def test_a_message_that_is_refused_is_the_end(tmp_path: Path) -> None:
         await at.store_fails()
         with pytest.raises(Rejected, match="The store cannot write"):
             await said(client, "hello")
-        await client.close()
+        await client.aclose()
 
 
 async def test_a_service_that_goes_away_is_the_end(tmp_path: Path) -> None:
@@ -115,14 +115,14 @@ async def test_a_service_that_goes_away_is_the_end(tmp_path: Path) -> None:
         await at.model.called()
     with pytest.raises(Unreachable):
         await talking
-    await client.close()
+    await client.aclose()
 
 
 async def test_there_is_no_client_without_a_folder(tmp_path: Path) -> None:
     client = Client(tmp_path / "hark.sock")
     with pytest.raises(Unreachable):
         await client.readiness()
-    await client.close()
+    await client.aclose()
 
 
 @contextmanager

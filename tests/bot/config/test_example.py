@@ -34,7 +34,7 @@ def test_every_default_is_true(tmp_path: Path) -> None:
 
 def test_every_key_is_there() -> None:
     defaults = Config().model_dump(by_alias=True, mode="json")
-    assert keys_of(read_document(uncommented(), {}).tree) == keys_of(defaults)
+    assert keys_of(read_document(uncommented(), {}, "config.example.yaml").tree) == keys_of(defaults)
 
 
 def test_every_default_has_its_line_of_why() -> None:
