@@ -118,7 +118,7 @@ def _assemble(
     accounts = _accounts(config, around)
     channels = [account.channel for account in accounts]
     for channel in channels:
-        if channel.name != CONSOLE.channel:  # terminals read the store
+        if isinstance(channel, Channel):  # terminals read the store
             outbox.add_channel(channel)
     runner = TurnRunner(
         Dependencies(store, outbox, bus, clock, partial(is_owner, config.owners)),
