@@ -17,20 +17,6 @@ NAMES = (ReadTool.name, WriteTool.name, ExecTool.name)
 ExecSecurity = Literal["deny", "allowlist", "full"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSettings:
-    """The part `tools` of the configuration.
-
-    allow, deny: tool names, in any case, `*` stands for anything; allow None: all; deny wins. exec_security: only
-    `full` offers `exec`, since `allowlist` needs approvals.
-    """
-
-    allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
-    exec_security: ExecSecurity = "deny"
-    exec_timeout_seconds: float = 120.0
-
-
 @dataclass(frozen=True, slots=True)
 class Toolset:
     """What a run may call, by name, and how the model is told of it."""
@@ -49,18 +35,24 @@ def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
     return lambda run: nullcontext(tools)
 
 
-def tools_for(settings: ToolSettings, workspace: Workspace) -> tuple[Tool[Any], ...]:
-    """The tools of a run, always in the same order."""
+def tools_for(
+    workspace: Workspace,
+    *,
+    allow: tuple[str, ...] | None = None,
+    deny: tuple[str, ...] = (),
+    exec_security: ExecSecurity = "deny",
+    exec_timeout_seconds: float = 120.0,
+) -> tuple[Tool[Any], ...]:
+    """The tools of a run, always in the same order.
+
+    allow, deny: names, in any case, `*` stands for anything; allow None: all; deny wins. exec_security: only `full`
+    offers `exec`, since `allowlist` needs approvals.
+    """
     tools: list[Tool[Any]] = [ReadTool(workspace), WriteTool(workspace)]
-    if settings.exec_security == "full":
-        tools.append(ExecTool(workspace, settings.exec_timeout_seconds))
-    return tuple(tool for tool in tools if _allowed(tool.name, settings))
-
-
-def _allowed(name: str, settings: ToolSettings) -> bool:
-    if matches(name, settings.deny):
-        return False
-    return settings.allow is None or matches(name, settings.allow)
+    if exec_security == "full":
+        tools.append(ExecTool(workspace, exec_timeout_seconds))
+    allowed = (tool for tool in tools if allow is None or matches(tool.name, allow))
+    return tuple(tool for tool in allowed if not matches(tool.name, deny))
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
