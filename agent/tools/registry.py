@@ -2,32 +2,16 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from agent.models.base import ToolSpec
 from agent.tools.base import Tool, ToolFactory
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
-from agent.tools.schema import spec
 from agent.tools.workspace import Workspace
 
 NAMES = (ReadTool.name, WriteTool.name, ExecTool.name)
 ExecSecurity = Literal["deny", "allowlist", "full"]
-
-
-@dataclass(frozen=True, slots=True)
-class Toolset:
-    """What a run may call, by name, and how the model is told of it."""
-
-    tools: dict[str, Tool[Any]]
-    specs: tuple[ToolSpec, ...]
-
-    @classmethod
-    def of(cls, tools: Sequence[Tool[Any]]) -> "Toolset":
-        """In the order that is given."""
-        return cls({tool.name: tool for tool in tools}, tuple(spec(tool) for tool in tools))
 
 
 def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
