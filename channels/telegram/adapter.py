@@ -127,10 +127,16 @@ class TelegramChannel:
         call = self._call_into(place.chat)
         if call.locked():
             return
+        seconds = self._settings.typing_timeout
         async with call:
-            with suppress(ApiError, TimeoutError):
-                async with asyncio.timeout(self._settings.typing_timeout):
-                    await self._show_typing(self._api, place)
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._api.call("sendChatAction", addressed(place, {"action": "typing"}), seconds)
+            except ApiError as error:
+                if error.trouble is Trouble.FLOOD:
+                    self._limits.hold(place.chat, error.retry_after)
+            except TimeoutError:
+                pass
 
     def health(self) -> Health:
         """How it stands."""
@@ -142,15 +148,6 @@ class TelegramChannel:
     def _answers(self) -> int:
         """How often Telegram has answered since the start."""
         return self._api.answers if self._api else 0
-
-    async def _show_typing(self, api: Api, place: Place) -> None:
-        try:
-            arguments = addressed(place, {"action": "typing"})
-            await api.call("sendChatAction", arguments, self._settings.typing_timeout)
-        except ApiError as error:
-            if error.trouble is Trouble.FLOOD:
-                self._limits.hold(place.chat, error.retry_after)
-            raise
 
     def _call_into(self, chat: str) -> asyncio.Lock:
         """The lock of a chat; it lives as long as somebody holds it or waits for it."""

@@ -31,10 +31,6 @@ _CANNOT_STORE = "Messages cannot be stored, so none are taken from Telegram"
 _WEBHOOK = "A webhook was set for this bot; it is removed, waiting messages are kept"
 
 
-class _CannotStore(Exception):
-    """The sink did not take a batch, or did not give the mark."""
-
-
 class Receiver:
     """Learns who the bot is, then polls. `me` is None until then."""
 
@@ -59,7 +55,7 @@ class Receiver:
                 await self._step()
             except ApiError as error:
                 await self._pause(error)
-            except _CannotStore as error:
+            except NotAccepted as error:
                 await self._wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
             except Exception as error:
                 log.exception("telegram: unexpected error in the poll loop")
@@ -108,17 +104,17 @@ class Receiver:
         try:
             value = await self._sink.mark(scope)
         except Exception as error:
-            raise _CannotStore(type(error).__name__) from error
+            raise NotAccepted(type(error).__name__) from error
         return int(value) if value else None
 
     async def _accept(self, batch: list[Incoming], scope: str, offset: int | None) -> None:
         try:
             await self._sink.accept(batch, None if offset is None else Mark(scope, str(offset)))
-        except NotAccepted as error:
-            raise _CannotStore(str(error)) from error
+        except NotAccepted:
+            raise
         except Exception as error:
             log.exception("telegram: unexpected error of the store")
-            raise _CannotStore(type(error).__name__) from error
+            raise NotAccepted(type(error).__name__) from error
 
     def _read(self, update: object, me: Me) -> list[Incoming]:
         try:
