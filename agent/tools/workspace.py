@@ -106,19 +106,13 @@ class Workspace:
             raise WorkspaceError(f"{shown}: a path is valid Unicode text.") from None
         if path == "~" or path.startswith("~/"):
             raise WorkspaceError(f"{shown}: outside the workspace. Use a path relative to the workspace.")
-        parts = _inside(path, self._names) if path.startswith("/") else path.split("/")
-        kept: list[str] = []
-        for part in parts or ():
-            if part == "..":
-                if not kept:
-                    parts = None
-                    break
-                kept.pop()
-            elif part not in ("", "."):
-                kept.append(part)
-        if parts is None:
-            raise WorkspaceError(f"{shown}: outside the workspace. Only files inside it can be used.")
-        return tuple(kept)
+        normal = Path(os.path.normpath(path))
+        if not normal.is_absolute() and normal.parts[:1] != ("..",):
+            return normal.parts
+        for root in self._names:
+            if normal.is_relative_to(root):
+                return normal.relative_to(root).parts
+        raise WorkspaceError(f"{shown}: outside the workspace. Only files inside it can be used.")
 
     @contextmanager
     def open(self, path: str) -> Iterator[BufferedReader]:
@@ -191,15 +185,6 @@ class Workspace:
 def _shown(path: str) -> str:
     """The path as it may appear in an error: one line, not endless."""
     return repr(path if len(path) <= 200 else path[:200] + "…")
-
-
-def _inside(path: str, roots: set[Path]) -> list[str] | None:
-    """The components of an absolute path below one of the root's names, or None."""
-    parts = Path(os.path.normpath(path)).parts
-    for root in roots:
-        if parts[: len(root.parts)] == root.parts:
-            return list(parts[len(root.parts) :])
-    return None
 
 
 @contextmanager
