@@ -34,22 +34,23 @@ _WEBHOOK = "A webhook was set for this bot; it is removed, waiting messages are 
 class Receiver:
     """Learns who the bot is, then polls. `me` is None until then."""
 
-    def __init__(self, name: str, api: Api, sink: Sink, settings: TelegramSettings, times: Times) -> None:
+    def __init__(self, name: str, api: Api, settings: TelegramSettings, times: Times) -> None:
         self.me: Me | None = None
         self._name = name
         self._api = api
-        self._sink = sink
         self._settings = settings
         self._times = times
         self._offset: int | None = None
         self._marked = False
         self._failures = 0
         self._said = ""
-        self._health = Health(HealthState.STARTING, times.now(), "Connecting to Telegram")
+        self._health = Health(HealthState.STARTING, times.now(), "Not started")
         self._heard = times.monotonic()
 
-    async def run(self) -> None:
-        """Receive until cancelled."""
+    async def run(self, sink: Sink) -> None:
+        """Receive until cancelled. Once only."""
+        self._sink = sink
+        self._health = Health(HealthState.STARTING, self._times.now(), "Connecting to Telegram")
         while True:
             try:
                 await self._step()
