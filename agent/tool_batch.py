@@ -72,19 +72,15 @@ async def _run_group(
 
 def _groups(spec: RunSpec, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
     """Calls in order; neighbours that may run side by side stand in one group."""
-    group: list[ToolCall] = []
-    for call in calls:
-        tool = spec.tools.get(call.name)
-        parallel = tool is None or tool.parallel_safe
-        if not parallel and group:
-            yield group
-            group = []
-        group.append(call)
-        if not parallel:
-            yield group
-            group = []
-    if group:
-        yield group
+
+    def parallel(call: ToolCall) -> bool:
+        return call.name not in spec.tools or spec.tools[call.name].parallel_safe
+
+    for side_by_side, group in itertools.groupby(calls, parallel):
+        if side_by_side:
+            yield list(group)
+        else:
+            yield from ([call] for call in group)
 
 
 async def _prepare(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> _Ready | CallResult | Ask:
