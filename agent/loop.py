@@ -28,7 +28,7 @@ from agent.models.base import (
     ThinkingDelta,
 )
 from agent.spec import RunSpec
-from agent.text import PairJoiner, visible, well_formed
+from agent.text import PairJoiner, cleaned, visible, well_formed
 from agent.tokens import estimate_text
 from agent.tool_batch import run_batch
 
@@ -173,23 +173,17 @@ class Loop:
         seen = self._call_ids
         allow_calls = allow_calls and answer.stop_reason not in ("max_output", "refusal")
         parts: list[Part] = []
-        for part in answer.message.parts:
+        for part in cleaned(answer.message.parts):
             if isinstance(part, ToolCall):
                 if not allow_calls:
                     continue
-                part = replace(part, call_id=well_formed(part.call_id))
                 if part.call_id in seen or not part.call_id:
                     part = replace(part, call_id=f"call_{self._spec.ref.turn_id[-12:]}_{self.step + 1}_{len(parts)}")
                 seen.add(part.call_id)
-                part = replace(part, arguments=well_formed(part.arguments), name=well_formed(part.name))
-            elif isinstance(part, Text):
-                if not part.text:
-                    continue
-                part = replace(part, text=well_formed(part.text))
-            elif isinstance(part, Thinking):
-                if answer.stop_reason == "max_output":  # of an answer that was cut, only the words stay
-                    continue
-                part = Thinking(well_formed(part.text), well_formed(part.signature), well_formed(part.redacted))
+            elif isinstance(part, Text) and not part.text:
+                continue
+            elif isinstance(part, Thinking) and answer.stop_reason == "max_output":
+                continue  # of an answer that was cut, only the words stay
             parts.append(part)
         message = replace(answer.message, parts=tuple(parts))
         if message.tool_calls or visible(message.text):

@@ -1,6 +1,10 @@
 """Well-formed text: what comes in over JSON can hold half a surrogate pair, which no UTF-8 store takes."""
 
 import unicodedata
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
 
 
 def well_formed(text: str) -> str:
@@ -10,6 +14,18 @@ def well_formed(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def cleaned(value: T) -> T:
+    """A frozen value whose texts are all well-formed, those of what it holds too."""
+    found: Any = value
+    if isinstance(found, str):
+        found = well_formed(found)
+    elif isinstance(found, tuple):
+        found = tuple(map(cleaned, found))
+    elif is_dataclass(found):
+        found = replace(found, **{field.name: cleaned(getattr(found, field.name)) for field in fields(found)})  # type: ignore[type-var]
+    return cast(T, found)
 
 
 def visible(text: str) -> bool:

@@ -8,13 +8,14 @@ decide the run parks: those before it have their results, those behind it are ch
 import asyncio
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from agent.context import Context
 from agent.errors import AgentError
 from agent.events import AgentEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
-from agent.journal import CallResult, Journal
-from agent.message import ToolCall, ToolOutput, ToolResult
+from agent.journal import CallResult, CallState, Journal
+from agent.message import Image, ToolCall, ToolOutput, ToolResult, ToolSend
 from agent.spec import RunSpec
 from agent.text import well_formed
 from agent.tools.base import Ask, CallContext, Decision, Tool
@@ -71,19 +72,15 @@ async def _run_group(
 
 def _groups(spec: RunSpec, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
     """Calls in order; neighbours that may run side by side stand in one group."""
-    group: list[ToolCall] = []
-    for call in calls:
-        tool = spec.tools.get(call.name)
-        parallel = tool is None or tool.parallel_safe
-        if not parallel and group:
-            yield group
-            group = []
-        group.append(call)
-        if not parallel:
-            yield group
-            group = []
-    if group:
-        yield group
+
+    def parallel(call: ToolCall) -> bool:
+        return call.name not in spec.tools or spec.tools[call.name].parallel_safe
+
+    for side_by_side, group in itertools.groupby(calls, parallel):
+        if side_by_side:
+            yield list(group)
+        else:
+            yield from ([call] for call in group)
 
 
 async def _prepare(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> _Ready | CallResult | Ask:
@@ -94,17 +91,17 @@ async def _prepare(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -
     tool = spec.tools.get(call.name)
     if tool is None:
         names = ", ".join(sorted(spec.tools)) or "none"
-        return _failed(call, f"There is no tool named {call.name!r}. Tools: {names}.")
+        return _result(call, "failed", f"There is no tool named {call.name!r}. Tools: {names}.")
     try:
         parameters = parse_arguments(tool, call.arguments)
         context = _context(spec, call, journal, step)
         ask = await tool.asks(parameters, context)
     except ArgumentsError as error:
-        return _failed(call, str(error))
+        return _result(call, "failed", str(error))
     except AgentError:
         raise
     except Exception as error:
-        return _failed(call, f"{type(error).__name__}: {error}")
+        return _result(call, "failed", f"{type(error).__name__}: {error}")
     if ask is None or (decision is not None and decision.digest == ask.digest):
         return tool, parameters, context
     return ask
@@ -116,9 +113,6 @@ def _context(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> Call
     def update(text: str) -> None:
         journal.tell(ToolExecutionUpdate(run=spec.ref, at=spec.now(), step=step, call_id=call.call_id, text=text))
 
-    async def started(pid: int, since: str) -> None:
-        await journal.process_started(call.call_id, pid, since)
-
     async def deliver(text: str) -> str:
         return await journal.deliver(call.call_id, next(numbers), well_formed(text))
 
@@ -127,7 +121,7 @@ def _context(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> Call
         session_key=spec.ref.session_key,
         call_id=call.call_id,
         update=update,
-        started=started,
+        started=partial(journal.process_started, call.call_id),
         deliver=deliver,
         delivered=journal.delivered,
     )
@@ -142,11 +136,10 @@ async def _execute(call: ToolCall, tool: Tool[Any], parameters: Any, context: Ca
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        return _failed(call, "The tool was cancelled by itself; its outcome is unknown.")
+        return _result(call, "failed", "The tool was cancelled by itself; its outcome is unknown.")
     except Exception as error:
-        return _failed(call, f"{type(error).__name__}: {error}")
-    result = ToolResult(call.call_id, call.name, well_formed(output.text), output.is_error, output.images)
-    return CallResult(result, "failed" if output.is_error else "done", output.sends)
+        return _result(call, "failed", f"{type(error).__name__}: {error}")
+    return _result(call, "failed" if output.is_error else "done", output.text, output.images, output.sends)
 
 
 def _start(spec: RunSpec, step: int, call: ToolCall) -> ToolExecutionStart:
@@ -171,8 +164,10 @@ def _denied(call: ToolCall, decision: Decision) -> CallResult:
     text = decision.reason
     if decision.state == "denied":
         text = "A person denied this call; it was not executed." + (f" They said: {text}" if text else "")
-    return CallResult(ToolResult(call.call_id, call.name, well_formed(text), is_error=True), "denied")
+    return _result(call, "denied", text)
 
 
-def _failed(call: ToolCall, text: str) -> CallResult:
-    return CallResult(ToolResult(call.call_id, call.name, well_formed(text), is_error=True), "failed")
+def _result(
+    call: ToolCall, state: CallState, text: str, images: tuple[Image, ...] = (), sends: tuple[ToolSend, ...] = ()
+) -> CallResult:
+    return CallResult(ToolResult(call.call_id, call.name, well_formed(text), state != "done", images), state, sends)

@@ -15,7 +15,6 @@ import openai
 from agent.message import Message, Text, ToolCall, ToolResult
 from agent.models.anthropic import Client as AnthropicClient
 from agent.models.base import ModelRequest, ToolSpec
-from agent.models.connection import Connection
 from agent.models.openai_chat import Client as OpenAIChatClient
 from agent.models.spec import Api, ModelSpec
 from bench.figures import Row, Scale
@@ -66,8 +65,8 @@ async def _best(call: Callable[[], Awaitable[None]], tries: int) -> float:
 
 def _hark(api: Api, body: bytes, request: ModelRequest) -> Callable[[], Awaitable[None]]:
     spec = ModelSpec(provider="bench", api=api, model="model")
-    connection = Connection(lambda: _open(api, body), "key").share()
-    client = AnthropicClient(spec, connection) if api == "anthropic" else OpenAIChatClient(spec, connection)
+    kind = AnthropicClient if api == "anthropic" else OpenAIChatClient
+    client = kind(spec, lambda: _open(api, body), "key")
 
     async def call() -> None:
         async for _ in client.stream(request):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from channels.base import Channel
+from channels.base import Surface
 from channels.message import Place
 from channels.settings import ChannelSection
 
@@ -13,7 +13,7 @@ class Account:
     """One account. label: the channel's name, and for a further account `<channel>:<its name>`."""
 
     label: str
-    channel: Channel
+    channel: Surface
     section: ChannelSection
 
     @property
@@ -34,7 +34,7 @@ class Accounts(tuple[Account, ...]):
         return self.of(place) or next((one for one in self if one.channel.name == place.channel), None)
 
 
-def is_of(channel: Channel, place: Place) -> bool:
+def is_of(channel: Surface, place: Place) -> bool:
     """Whether a conversation belongs to the account of this adapter."""
     return (channel.name, channel.account) == (place.channel, place.account)
 

@@ -28,7 +28,7 @@ from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.protocols import Store
 from bot.runs.lanes import Lanes
-from channels.base import Channel
+from channels.base import Surface
 from channels.outgoing import Planned
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
@@ -59,7 +59,7 @@ class Parts:
     lanes: Lanes
     commands: CommandRunner
     pipeline: Pipeline
-    channels: Sequence[Channel]
+    channels: Sequence[Surface]
     listed: Sequence[Account]
     model: ModelClient
     clock: Clock

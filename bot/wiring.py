@@ -13,7 +13,7 @@ from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec
 from agent.spec import Limits
 from agent.tools.base import Tool, ToolFactory
-from agent.tools.registry import ToolSettings, same_for_all, tools_for
+from agent.tools.registry import same_for_all, tools_for
 from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import create as create_workspace
 from bot.accounts import Account, Accounts
@@ -118,7 +118,7 @@ def _assemble(
     accounts = _accounts(config, around)
     channels = [account.channel for account in accounts]
     for channel in channels:
-        if channel.name != CONSOLE.channel:  # terminals read the store
+        if isinstance(channel, Channel):  # terminals read the store
             outbox.add_channel(channel)
     worker = clock.new_id()
     runner = TurnRunner(
@@ -178,19 +178,19 @@ def _gateway(
 
 
 def _specs(config: Config, around: Surroundings, store: Store, model: ModelClient, accounts: Accounts) -> Specs:
-    settings = ToolSettings(
+    tools = tools_for(
+        Workspace(config.workspace),
         allow=config.tools.allow,
         deny=config.tools.deny,
         exec_security=config.tools.exec.security,
         exec_timeout_seconds=config.tools.exec.timeout_seconds,
     )
-    tools = (*tools_for(settings, Workspace(config.workspace)), *around.tools)
     agent = config.agent
     return Specs(
         store=store,
         clock=around.clock,
         model=model,
-        tools=(same_for_all(tools), *around.tool_factories),
+        tools=(same_for_all((*tools, *around.tools)), *around.tool_factories),
         limits=Limits(
             timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
         ),

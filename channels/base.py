@@ -7,7 +7,7 @@ Policy (access, order, retries, rate of blocks) is the service's; translation is
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from channels.message import Incoming, Place
 from channels.outgoing import Action, Delivery, SendResult
@@ -83,8 +83,8 @@ class Sink(Protocol):
         """This account is known and can send: what waited for it (also by NotSent(None)) may be tried."""
 
 
-class Channel(Protocol):
-    """One platform account. All methods are called on the event loop of the service."""
+class Surface(Protocol):
+    """Where people talk to the bot: one account. All methods are called on the event loop of the service."""
 
     name: str
     capabilities: Capabilities
@@ -101,6 +101,14 @@ class Channel(Protocol):
 
     async def close(self) -> None:
         """Release everything."""
+
+    def health(self) -> Health:
+        """How it stands; must be true: READY only while events really arrive."""
+
+
+@runtime_checkable
+class Channel(Surface, Protocol):
+    """One platform account, to which deliveries are made."""
 
     def render(self, text: str) -> Sequence[str]:
         """Markdown to the bodies of one or more sends, each within the platform's limit. Pure."""
@@ -120,6 +128,3 @@ class Channel(Protocol):
 
     async def working(self, place: Place) -> None:
         """Show once that the bot is at work there; failures are ignored."""
-
-    def health(self) -> Health:
-        """How it stands; must be true: READY only while events really arrive."""

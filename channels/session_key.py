@@ -6,6 +6,7 @@ the words of the key itself, or is longer than `LONGEST` characters.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,6 +25,11 @@ _RESERVED = frozenset({"agent", "main", "thread", "job", "subagent", "heartbeat"
 # Escaped text never holds it, so a shortened id is no id that anyone could have.
 _SHORTENED = "="
 _EMPTY = "%"
+_KEY = re.compile(
+    r"(?P<base>agent:main:(?:main|job:(?P<job>[^:]+)|direct:(?P<person>[^:]+)|(?P<channel>[^:]+)(?::(?P<account>[^:]+))?"
+    r":(?P<kind>direct|group|channel):(?P<chat>[^:]+)(?::thread:(?P<thread>[^:]+))?))"
+    r"(?P<below>(?::subagent:[^:]+|:heartbeat)*)"
+)
 
 
 class DmScope(StrEnum):
@@ -124,43 +130,19 @@ def depth(key: SessionKey) -> int:
 
 def parse(key: str) -> ParsedKey:
     """What a key says; raises ValueError when these functions could not have made it."""
-    parts = key.split(":")
-    children: list[str] = []
-    heartbeat = False
-    while parts[-1:] == ["heartbeat"] or parts[-2:-1] == ["subagent"]:
-        last = parts.pop()
-        if last == "heartbeat":
-            if heartbeat:
-                raise ValueError(f"not a session key: {key!r}")
-            heartbeat = True
-        else:
-            parts.pop()
-            children.insert(0, _unescape(last))
-    base = SessionKey(":".join(parts))
-    channel = account = _EMPTY
-    thread: list[str] = []
-    match parts:
-        case ["agent", "main", "main"]:
-            return ParsedKey(base=base, kind="main", children=tuple(children), heartbeat=heartbeat)
-        case ["agent", "main", ("job" | "direct") as kind, chat]:
-            pass
-        case ["agent", "main", channel, ("direct" | "group" | "channel") as kind, chat, *thread]:
-            pass
-        case ["agent", "main", channel, account, ("direct" | "group" | "channel") as kind, chat, *thread]:
-            pass
-        case _:
-            raise ValueError(f"not a session key: {key!r}")
-    if thread and (len(thread) != 2 or thread[0] != "thread"):
+    found = _KEY.fullmatch(key)
+    if found is None or found["below"].count(":heartbeat") > 1:
         raise ValueError(f"not a session key: {key!r}")
+    base, job, person, channel, account, kind, chat, thread, below = found.groups("")
     return ParsedKey(
-        base=base,
-        kind=kind,
-        id=_unescape(chat),
+        base=SessionKey(base),
+        kind=kind or ("job" if job else "direct" if person else "main"),
+        id=_unescape(job or person or chat),
         channel=channel if channel in _OURS else _unescape(channel),
         account=_unescape(account),
-        thread=_unescape(thread[1]) if thread else "",
-        children=tuple(children),
-        heartbeat=heartbeat,
+        thread=_unescape(thread),
+        children=tuple(map(_unescape, re.findall(":subagent:([^:]+)", below))),
+        heartbeat=":heartbeat" in below,
     )
 
 
@@ -180,8 +162,8 @@ def _escape(text: str) -> str:
 
 
 def _unescape(segment: str) -> str:
-    """The text that was escaped, the segment itself when it was shortened; ValueError for what is neither."""
-    if segment == _EMPTY:
+    """The text that was escaped, the segment itself when it was shortened or is not there; else ValueError."""
+    if segment in ("", _EMPTY):
         return ""
     if _SHORTENED in segment:
         return segment

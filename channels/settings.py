@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from channels.base import Channel, Times
+from channels.base import Surface, Times
 from channels.section import Id, Section, Whole, conflict
 
 _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
@@ -69,7 +69,7 @@ class ChannelSection(Section):
         """The section of each configured account by its name; that of the plain block is empty."""
         return {"": self}
 
-    def build(self, times: Times) -> Channel:
+    def build(self, times: Times) -> Surface:
         """The adapter of this account; the platform's library is imported only now."""
         raise NotImplementedError
 

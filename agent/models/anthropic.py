@@ -23,9 +23,9 @@ from agent.models.base import (
     ThinkingDelta,
     ThinkingLevel,
 )
-from agent.models.connection import CONNECT_SECONDS, Sdk, SdkClient
 from agent.models.fields import number, parsed, record, text
 from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
+from agent.models.sdk import CONNECT_SECONDS, Sdk, SdkClient
 from agent.models.spec import ModelSpec
 
 BASE_URL = "https://api.anthropic.com"
@@ -68,7 +68,7 @@ class Client(SdkClient):
     """A ModelClient."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
-        return self._connection.stream("/v1/messages", body_of(request, self._spec), EventReader(self.name))
+        return self._post("/v1/messages", body_of(request, self._spec), EventReader(self.name))
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:

@@ -5,9 +5,11 @@ installation and the partner of the tests; what it can be asked is in `offline_r
 """
 
 import asyncio
+import itertools
 import re
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
 
 from agent.cut import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
@@ -23,7 +25,6 @@ from agent.models.base import (
     ThinkingLevel,
 )
 from agent.models.offline_request import HELP, Asked, Call, spoken, understand
-from agent.models.offline_text import markdown
 from agent.models.spec import ModelSpec
 
 INTRODUCTION = (
@@ -32,6 +33,8 @@ INTRODUCTION = (
 )
 SLOW_SECONDS = 0.2
 _SHOWN_RESULT = 500
+_STORY, *_SPECIALS = Path(__file__).with_name("offline.md").read_text(encoding="utf-8").rstrip("\n").split("\n%%\n")
+"""A paragraph; a list, code, a table, a quotation: everything that a renderer and a cutter must cope with."""
 
 
 def _new_id() -> str:
@@ -136,6 +139,23 @@ def _paragraphs(request: ModelRequest, start: int, asked: Asked, done: int, last
     if not (asked.help or asked.think or asked.say or asked.long or asked.steps):
         images = sum(isinstance(part, Image) for part in question.parts)
         yield f"You said: {asked.words or '(nothing)'}" + (f" (and sent images: {images})" if images else "")
+
+
+def markdown(words: int) -> str:
+    """A document of about so many words (white space separates words)."""
+    blocks: list[str] = []
+    count = 0
+    for block in _endless_story():
+        if count >= max(words, 1):
+            break
+        blocks.append(block)
+        count += len(block.split())
+    return "\n\n".join(blocks)
+
+
+def _endless_story() -> Iterator[str]:
+    for number, special in enumerate(itertools.cycle(_SPECIALS), 1):
+        yield from (f"{'#' if number == 1 else '##'} Part {number}: the harbour 🚢", _STORY, special)
 
 
 def _report(result: ToolResult) -> str:

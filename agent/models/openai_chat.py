@@ -22,9 +22,9 @@ from agent.models.base import (
     TextDelta,
     ThinkingDelta,
 )
-from agent.models.connection import CONNECT_SECONDS, Connection, Sdk, SdkClient
 from agent.models.fields import items, number, parsed, record, text
 from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
+from agent.models.sdk import CONNECT_SECONDS, Sdk, SdkClient
 from agent.models.spec import ModelSpec
 
 BASE_URL = "https://api.openai.com/v1"
@@ -62,16 +62,12 @@ def _new_id() -> str:
 
 
 class Client(SdkClient):
-    """A ModelClient. new_id makes ids for calls of servers that give none."""
-
-    def __init__(self, spec: ModelSpec, connection: Connection, new_id: Callable[[], str] = _new_id) -> None:
-        super().__init__(spec, connection)
-        self._new_id = new_id
+    """A ModelClient."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         used = {call.call_id for message in request.messages for call in message.tool_calls}
-        reader = ChunkReader(self.name, used, self._new_id)
-        return self._connection.stream("/chat/completions", body_of(request, self._spec), reader, _BEARER)
+        reader = ChunkReader(self.name, used, _new_id)
+        return self._post("/chat/completions", body_of(request, self._spec), reader, _BEARER)
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
@@ -183,7 +179,11 @@ def _extras(parts: Iterable[Part]) -> dict[str, Any]:
 
 
 class ChunkReader:
-    """Reads the chunks of one answer. used: ids of calls that the transcript holds; no call gets one of them again."""
+    """Reads the chunks of one answer.
+
+    used: ids of calls that the transcript holds; no call gets one of them again. new_id makes ids for calls of servers
+    that give none.
+    """
 
     def __init__(self, name: str, used: set[str], new_id: Callable[[], str]) -> None:
         self.ended = False

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails, from_json
 
 from agent.tools.base import JsonArguments, JsonSchema
 
-_SHOWN = 80  # characters of a rule that an error repeats
+_SHOWN = 80  # characters of a rule, or of a wrong value, that an error repeats
 
 
 class SchemaError(ValueError):
@@ -85,9 +85,9 @@ def _mistakes(error: Any) -> list[ErrorDetails]:
         case "type":
             message = f"must be of type {' or '.join([wanted] if isinstance(wanted, str) else wanted)}"
         case "enum":
-            message = f"must be one of {_short(wanted)}"
+            message = f"must be one of {shown(wanted)}"
         case _:
-            message = f"must fit {rule} {_short(wanted)}"
+            message = f"must fit {rule} {shown(wanted)}"
     return [_details(rule, path or ("arguments",), message, value)]
 
 
@@ -95,6 +95,7 @@ def _details(kind: str, where: tuple[str | int, ...], message: str, found: objec
     return {"type": kind, "loc": where, "msg": message, "input": found}
 
 
-def _short(rule: object) -> str:
-    shown = json.dumps(rule, ensure_ascii=False)
-    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+def shown(value: object) -> str:
+    """A rule or a value as an error repeats it."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

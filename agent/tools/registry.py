@@ -2,46 +2,16 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from agent.models.base import ToolSpec
 from agent.tools.base import Tool, ToolFactory
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
-from agent.tools.schema import spec
 from agent.tools.workspace import Workspace
 
 NAMES = (ReadTool.name, WriteTool.name, ExecTool.name)
 ExecSecurity = Literal["deny", "allowlist", "full"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSettings:
-    """The part `tools` of the configuration.
-
-    allow, deny: tool names, in any case, `*` stands for anything; allow None: all; deny wins. exec_security: only
-    `full` offers `exec`, since `allowlist` needs approvals.
-    """
-
-    allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
-    exec_security: ExecSecurity = "deny"
-    exec_timeout_seconds: float = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Toolset:
-    """What a run may call, by name, and how the model is told of it."""
-
-    tools: dict[str, Tool[Any]]
-    specs: tuple[ToolSpec, ...]
-
-    @classmethod
-    def of(cls, tools: Sequence[Tool[Any]]) -> "Toolset":
-        """In the order that is given."""
-        return cls({tool.name: tool for tool in tools}, tuple(spec(tool) for tool in tools))
 
 
 def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
@@ -49,18 +19,24 @@ def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
     return lambda run: nullcontext(tools)
 
 
-def tools_for(settings: ToolSettings, workspace: Workspace) -> tuple[Tool[Any], ...]:
-    """The tools of a run, always in the same order."""
+def tools_for(
+    workspace: Workspace,
+    *,
+    allow: tuple[str, ...] | None = None,
+    deny: tuple[str, ...] = (),
+    exec_security: ExecSecurity = "deny",
+    exec_timeout_seconds: float = 120.0,
+) -> tuple[Tool[Any], ...]:
+    """The tools of a run, always in the same order.
+
+    allow, deny: names, in any case, `*` stands for anything; allow None: all; deny wins. exec_security: only `full`
+    offers `exec`, since `allowlist` needs approvals.
+    """
     tools: list[Tool[Any]] = [ReadTool(workspace), WriteTool(workspace)]
-    if settings.exec_security == "full":
-        tools.append(ExecTool(workspace, settings.exec_timeout_seconds))
-    return tuple(tool for tool in tools if _allowed(tool.name, settings))
-
-
-def _allowed(name: str, settings: ToolSettings) -> bool:
-    if matches(name, settings.deny):
-        return False
-    return settings.allow is None or matches(name, settings.allow)
+    if exec_security == "full":
+        tools.append(ExecTool(workspace, exec_timeout_seconds))
+    allowed = (tool for tool in tools if allow is None or matches(tool.name, allow))
+    return tuple(tool for tool in allowed if not matches(tool.name, deny))
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

@@ -8,19 +8,16 @@ import difflib
 import json
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeVar, cast
+from typing import cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from agent.models.base import ToolSpec
 from agent.tools import json_schema
-from agent.tools.base import JsonArguments, JsonSchema, Parameters, Tool
+from agent.tools.base import JsonArguments, JsonSchema, P, Parameters, Tool
 
-P = TypeVar("P", bound=Parameters | JsonArguments)
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
-
-_SHOWN = 80  # characters of a wrong value that an error repeats
 
 
 class ArgumentsError(ValueError):
@@ -35,11 +32,13 @@ def spec(tool: Tool[P]) -> ToolSpec:
 @lru_cache(maxsize=1024)
 def _told(parameters: type[Parameters | JsonArguments] | JsonSchema) -> str:
     if isinstance(parameters, JsonSchema):
-        return _canonical(_ordered(json.loads(parameters.text)))
-    assert issubclass(parameters, Parameters), "JsonArguments are described by a JsonSchema"
-    schema = cast(dict[str, Json], parameters.model_json_schema())
-    schema.pop("description", None)  # of the class, for readers of the code
-    return _canonical(_ordered(_cleaned(schema)))
+        schema = json.loads(parameters.text)
+    else:
+        assert issubclass(parameters, Parameters), "JsonArguments are described by a JsonSchema"
+        described = parameters.model_json_schema()
+        described.pop("description", None)  # of the class, for readers of the code
+        schema = _cleaned(described)
+    return json.dumps(_ordered(schema), ensure_ascii=False, separators=(",", ":"))
 
 
 def parse_arguments(tool: Tool[P], json_text: str) -> P:
@@ -74,19 +73,14 @@ def _mistake(details: ErrorDetails, names: tuple[str, ...]) -> str:
         case "json_invalid":
             return f"- The arguments are not valid JSON ({details['msg'].removeprefix('Invalid JSON: ')})."
         case "model_type":
-            return f"- The arguments must be one JSON object, found {_found(details['input'])}."
+            return f"- The arguments must be one JSON object, found {json_schema.shown(details['input'])}."
         case "missing":
             return f"- {where}: missing."
         case "extra_forbidden":
             near = difflib.get_close_matches(where, names, 1)
             return f"- {where}: no such parameter." + (f" Did you mean {near[0]}?" if near else "")
     message = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    return f"- {where}: {message}; found {_found(details['input'])}."
-
-
-def _found(value: object) -> str:
-    shown = json.dumps(value, ensure_ascii=False, default=str)
-    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+    return f"- {where}: {message}; found {json_schema.shown(details['input'])}."
 
 
 def _cleaned(schema: Json) -> Json:
@@ -118,7 +112,3 @@ def _of_each(properties: Json, change: Callable[[Json], Json]) -> Json:
     if not isinstance(properties, dict):
         return properties
     return {name: change(schema) for name, schema in properties.items()}
-
-
-def _canonical(schema: Json) -> str:
-    return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))

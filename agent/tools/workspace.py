@@ -106,26 +106,20 @@ class Workspace:
             raise WorkspaceError(f"{shown}: a path is valid Unicode text.") from None
         if path == "~" or path.startswith("~/"):
             raise WorkspaceError(f"{shown}: outside the workspace. Use a path relative to the workspace.")
-        parts = _inside(path, self._names) if path.startswith("/") else path.split("/")
-        kept: list[str] = []
-        for part in parts or ():
-            if part == "..":
-                if not kept:
-                    parts = None
-                    break
-                kept.pop()
-            elif part not in ("", "."):
-                kept.append(part)
-        if parts is None:
-            raise WorkspaceError(f"{shown}: outside the workspace. Only files inside it can be used.")
-        return tuple(kept)
+        normal = Path(os.path.normpath(path))
+        if not normal.is_absolute() and normal.parts[:1] != ("..",):
+            return normal.parts
+        for root in self._names:
+            if normal.is_relative_to(root):
+                return normal.relative_to(root).parts
+        raise WorkspaceError(f"{shown}: outside the workspace. Only files inside it can be used.")
 
     @contextmanager
     def open(self, path: str) -> Iterator[BufferedReader]:
         """A regular file, for reading bytes. IsFolder when it is a folder."""
         parts = self.relative(path)
         if not parts:
-            raise IsFolder(f"{_shown(path)}: is a folder.")
+            raise _no_file(stat.S_IFDIR, _shown(path))
         with self._folder(parts[:-1]) as folder:
             fd = _open_file(folder, parts[-1], "/".join(parts))
         with os.fdopen(fd, "rb") as file, _plain_errors("/".join(parts)):
@@ -150,20 +144,17 @@ class Workspace:
         """
         permit = _Permit()
         try:
-            return await asyncio.to_thread(self._write, path, content, mode, permit)
+            return await asyncio.to_thread(self.write_now, path, content, mode, permit)
         except asyncio.CancelledError:
             permit.withdraw()
             raise
 
-    def write_now(self, path: str, content: bytes, mode: WriteMode) -> Written:
-        """As `write`, blocking."""
-        return self._write(path, content, mode, _Permit())
-
-    def _write(self, path: str, content: bytes, mode: WriteMode, permit: _Permit) -> Written:
+    def write_now(self, path: str, content: bytes, mode: WriteMode, permit: _Permit | None = None) -> Written:
+        """As `write`, blocking. permit: asked for before the last step."""
         parts = self.relative(path)
         shown = "/".join(parts)
         if not parts or path.endswith("/"):
-            raise IsFolder(f"{_shown(path)}: is a folder; name a file.")
+            raise _no_file(stat.S_IFDIR, _shown(path))
         with _writing, _plain_errors(shown), self._folder(parts[:-1], create=True) as folder:
             old = _mode_of(folder, parts[-1], shown)
             if old is not None and mode == "create":
@@ -173,7 +164,7 @@ class Workspace:
                     content = file.read(MAX_FILE_BYTES) + content
             if len(content) > MAX_FILE_BYTES:
                 raise WorkspaceError(f"{shown}: would be {len(content):,} bytes; {MAX_FILE_BYTES:,} are allowed.")
-            _replace(folder, parts[-1], content, 0o600 if old is None else old, permit)
+            _replace(folder, parts[-1], content, 0o600 if old is None else old, permit or _Permit())
         return Written(shown, created=old is None, size=len(content))
 
     @contextmanager
@@ -196,15 +187,6 @@ def _shown(path: str) -> str:
     return repr(path if len(path) <= 200 else path[:200] + "…")
 
 
-def _inside(path: str, roots: set[Path]) -> list[str] | None:
-    """The components of an absolute path below one of the root's names, or None."""
-    parts = Path(os.path.normpath(path)).parts
-    for root in roots:
-        if parts[: len(root.parts)] == root.parts:
-            return list(parts[len(root.parts) :])
-    return None
-
-
 @contextmanager
 def _plain_errors(shown: str) -> Iterator[None]:
     """Turn what the system refuses into a WorkspaceError, without the host's paths."""
@@ -219,18 +201,21 @@ def _refusal(folder: int, name: str, shown: str, error: OSError) -> WorkspaceErr
     """Why `name` could not be opened, in plain words."""
     with suppress(OSError):
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-        if stat.S_ISLNK(mode):
-            return WorkspaceError(f"{shown}: is a symbolic link; links are not followed here.")
-        if error.errno == errno.ENOTDIR:
+        if error.errno == errno.ENOTDIR and not stat.S_ISLNK(mode):
             return WorkspaceError(f"{shown}: is not a folder.")
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            return _not_regular(shown)
+            return _no_file(mode, shown)
     if error.errno == errno.ENOENT:
         return NotThere(f"{shown}: no such file or folder in the workspace.")
     return WorkspaceError(f"{shown}: {os.strerror(error.errno or errno.EIO)}.")
 
 
-def _not_regular(shown: str) -> WorkspaceError:
+def _no_file(mode: int, shown: str) -> WorkspaceError:
+    """Why something that is no regular file cannot be used as one."""
+    if stat.S_ISDIR(mode):
+        return IsFolder(f"{shown}: is a folder; name a file.")
+    if stat.S_ISLNK(mode):
+        return WorkspaceError(f"{shown}: is a symbolic link; links are not followed here.")
     return WorkspaceError(f"{shown}: is not a regular file (a device, pipe or socket).")
 
 
@@ -254,10 +239,8 @@ def _open_file(folder: int, name: str, shown: str) -> int:
     if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
         return fd
     os.close(fd)
-    if stat.S_ISDIR(status.st_mode):
-        raise IsFolder(f"{shown}: is a folder.")
     if not stat.S_ISREG(status.st_mode):
-        raise _not_regular(shown)
+        raise _no_file(status.st_mode, shown)
     raise WorkspaceError(f"{shown}: has {status.st_size:,} bytes; at most {MAX_FILE_BYTES:,} can be opened.")
 
 
@@ -267,13 +250,9 @@ def _mode_of(folder: int, name: str, shown: str) -> int | None:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return None
-    if stat.S_ISREG(mode):
-        return mode & 0o777
-    if stat.S_ISDIR(mode):
-        raise IsFolder(f"{shown}: is a folder; name a file.")
-    if stat.S_ISLNK(mode):
-        raise WorkspaceError(f"{shown}: is a symbolic link; links are not followed here.")
-    raise _not_regular(shown)
+    if not stat.S_ISREG(mode):
+        raise _no_file(mode, shown)
+    return mode & 0o777
 
 
 def _replace(folder: int, name: str, content: bytes, mode: int, permit: _Permit) -> None:
@@ -299,12 +278,11 @@ def _replace(folder: int, name: str, content: bytes, mode: int, permit: _Permit)
 
 def _item(entry: os.DirEntry[str]) -> Item:
     name = "".join(c if c.isprintable() else "�" for c in os.fsencode(entry.name).decode(errors="replace"))
-    try:
-        status = entry.stat(follow_symlinks=False)
-    except OSError:
-        return Item(name, "other")
-    if stat.S_ISLNK(status.st_mode):
-        return Item(name, "link")
-    if stat.S_ISDIR(status.st_mode):
-        return Item(name, "folder")
-    return Item(name, "file", status.st_size) if stat.S_ISREG(status.st_mode) else Item(name, "other")
+    with suppress(OSError):
+        if entry.is_symlink():
+            return Item(name, "link")
+        if entry.is_dir(follow_symlinks=False):
+            return Item(name, "folder")
+        if entry.is_file(follow_symlinks=False):
+            return Item(name, "file", entry.stat(follow_symlinks=False).st_size)
+    return Item(name, "other")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from agent.text import well_formed
+from agent.text import cleaned
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
 from bot.outbox import Outbox
@@ -80,7 +80,7 @@ class Pipeline:
         """Accept a message whose session is known (HTTP, console). Raises StoreUnavailable."""
         if self._closed:
             raise StoreUnavailable(_STOPPING)
-        item = replace(item, message=_well_formed(item.message))
+        item = cleaned(item)
         if self._registry.find(item.message.text) is not None:
             item = replace(item, message=replace(item.message, kind=InboundKind.COMMAND))
         (answer,) = await self._store_and_tell([item], None)
@@ -115,11 +115,9 @@ class Pipeline:
         return {session_key for session_key in written if session_key and self._lanes.wake_early(session_key)}
 
     def _decide(self, item: Incoming) -> Accepted:
-        if isinstance(item, UnreadEvent):
-            return replace(item, raw=well_formed(item.raw), event_key=well_formed(item.event_key))
-        if isinstance(item, ChatMoved):
+        item = cleaned(item)
+        if isinstance(item, UnreadEvent | ChatMoved):
             return item
-        item = _well_formed(item)
         reason = self._routing.refusal(item)
         if reason is not None:
             return AcceptedMessage(message=_bounded(item), session_key=None, state="dropped", reason=reason)
@@ -162,21 +160,6 @@ class Pipeline:
         ):
             self._strangers.add(stranger)
             log.warning("a stranger was not let in", channel=stranger[0], id=stranger[1])
-
-
-def _well_formed(message: InboundMessage) -> InboundMessage:
-    """The message with nothing in it that cannot be stored as UTF-8."""
-    origin = message.origin
-    return replace(
-        message,
-        event_key=well_formed(message.event_key),
-        text=well_formed(message.text),
-        attachments=tuple(
-            replace(found, ref=well_formed(found.ref), name=well_formed(found.name), mime=well_formed(found.mime))
-            for found in message.attachments
-        ),
-        origin=replace(origin, sender_name=well_formed(origin.sender_name)),
-    )
 
 
 def _bounded(message: InboundMessage) -> InboundMessage:

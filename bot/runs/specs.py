@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agent.models.base import ModelClient, ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.spec import Limits, RunSpec
-from agent.tools.base import RunContext, ToolFactory
-from agent.tools.registry import Toolset
+from agent.tools.base import RunContext, Tool, ToolFactory
+from agent.tools.schema import spec
 from agent.workspace_files import load as load_files
 from bot.accounts import Accounts
 from bot.clock import Clock
@@ -63,12 +64,13 @@ class Specs:
         """
         async with AsyncExitStack() as made:
             tools = await self._tools(turn, made)
+            specs = tuple(spec(tool) for tool in tools)
             yield RunSpec(
                 ref=turn.run,
                 model=self.model_of(turn.session_key),
-                system=await self._system(turn, tools.specs),
-                tools=tools.tools,
-                tool_specs=tools.specs,
+                system=await self._system(turn, specs),
+                tools={tool.name: tool for tool in tools},
+                tool_specs=specs,
                 limits=self.limits,
                 step=turn.step,
                 usage=turn.usage,
@@ -78,12 +80,12 @@ class Specs:
                 decisions=turn.decisions,
             )
 
-    async def _tools(self, turn: Turn, made: AsyncExitStack) -> Toolset:
+    async def _tools(self, turn: Turn, made: AsyncExitStack) -> list[Tool[Any]]:
         run = RunContext(
             turn_id=turn.turn_id, session_key=turn.session_key, trusted=all(map(is_trusted, turn.messages))
         )
         found = [tool for make in self.tools for tool in await made.enter_async_context(make(run))]
-        return Toolset.of([tool for tool in found if run.trusted or not tool.trusted_only])
+        return [tool for tool in found if run.trusted or not tool.trusted_only]
 
     async def _system(self, turn: Turn, tools: tuple[ToolSpec, ...]) -> str:
         """The transcript's own prompt; made anew when there is none or the configuration has changed since.

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from channels.base import Channel, Times
+from channels.base import Surface, Times
 from channels.settings import ChannelSection, Streaming
 
 CUTTING = Streaming(min_chars=200, max_chars=4000)
@@ -18,10 +18,10 @@ class Console(ChannelSection):
 
     enabled: bool = Field(default=True, description="Talk in the terminal of `hark run`, when it is one.")
 
-    def build(self, times: Times) -> Channel:
-        from channels.console.adapter import ConsoleChannel
+    def build(self, times: Times) -> Surface:
+        from channels.console.adapter import ConsoleSurface
 
-        return ConsoleChannel(times.now)
+        return ConsoleSurface(times.now)
 
     def cutting(self) -> Streaming:
         return CUTTING

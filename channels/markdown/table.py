@@ -13,7 +13,6 @@ class Table:
     def __init__(self) -> None:
         self._rows: list[list[str]] = []
         self._aligned: list[str] = []
-        self._header = True
 
     def take(self, token: Token, words: Callable[[Sequence[Token]], str]) -> None:
         """The next token. words: turns the inline tokens of a cell into text."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
-from channels.base import Capabilities, Health, HealthState, Sink, Times
+from channels.base import Capabilities, Health, Sink, Times
 from channels.message import ChatKind, Place
 from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.telegram.api import Api, ApiError, Trouble
@@ -46,39 +46,32 @@ class TelegramChannel:
         self._times = times
         self._limits = RateLimits(settings.limits, times.monotonic)
         self._calls: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._made = times.now()
         self._failures = 0
-        self._api: Api | None = None
-        self._receiver: Receiver | None = None
+        self._api = Api(settings)
+        self._receiver = Receiver(self.name, self._api, settings, times)
         self._receiving: asyncio.Task[None] | None = None
 
     @property
     def account(self) -> str:
         """The bot's own id; empty until Telegram has told it."""
-        me = self._receiver.me if self._receiver else None
-        return me.id if me else ""
+        return self._receiver.me.id if self._receiver.me else ""
 
     async def start(self, sink: Sink) -> None:
         """Begin to receive; a Telegram that is down is retried inside."""
-        self._api = Api(self._settings)
-        self._receiver = Receiver(self.name, self._api, sink, self._settings, self._times)
-        self._receiving = asyncio.create_task(self._receiver.run(), name="telegram-poll")
+        self._receiving = asyncio.create_task(self._receiver.run(sink), name="telegram-poll")
 
     async def stop_intake(self) -> None:
         """Poll no more. A batch that is just being stored is stored or comes again: both are safe."""
-        if self._receiving is None or self._receiver is None:
-            return
-        self._receiving.cancel()
-        await asyncio.wait([self._receiving])
-        self._receiving = None
-        self._receiver.stopped()
+        if self._receiving is not None:
+            self._receiving.cancel()
+            await asyncio.wait([self._receiving])
+            self._receiving = None
+            self._receiver.stopped()
 
     async def close(self) -> None:
         """Stop and close all connections."""
         await self.stop_intake()
-        if self._api is not None:
-            api, self._api = self._api, None
-            await api.close()
+        await self._api.close()
 
     def render(self, text: str) -> Sequence[str]:
         """Markdown to the bodies of messages."""
@@ -96,8 +89,6 @@ class TelegramChannel:
             return Refused(f"the stored message cannot be read: {error}")
         chat = delivery.place.chat
         async with self._call_into(chat):
-            if self._api is None:
-                return NotSent(self._settings.retry_first, "not connected")
             try:
                 answer = await self._api.call(method, arguments, self._settings.request_timeout)
             except ApiError as error:
@@ -111,46 +102,34 @@ class TelegramChannel:
         """Telegram cannot be asked what it has: send again, but only once it is alive, and not for ever."""
         if delivery.attempts >= _MOST_SENDS:
             return Unknown(f"sent {delivery.attempts} times, and Telegram never told what became of it")
-        known, pause = self._answers, self._settings.retry_first
-        while self._answers == known:
+        known, pause = self._api.answers, self._settings.retry_first
+        while self._api.answers == known:
             await self._times.sleep(pause)
             pause = min(2 * pause, self._settings.retry_most)
-            if self._api is not None and self._answers == known:
+            if self._api.answers == known:
                 with suppress(ApiError):  # a refusal is an answer, too
                     await self._api.call("getMe", {}, self._settings.request_timeout)
         return NotSent(0.0, "it is not known whether it was sent; sent again")
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that chat is under way: it would show only after that."""
-        if self._api is None or self._limits.held(place.chat) > 0:
-            return
         call = self._call_into(place.chat)
-        if call.locked():
+        if call.locked() or self._limits.held(place.chat) > 0:
             return
+        seconds = self._settings.typing_timeout
         async with call:
-            with suppress(ApiError, TimeoutError):
-                async with asyncio.timeout(self._settings.typing_timeout):
-                    await self._show_typing(self._api, place)
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._api.call("sendChatAction", addressed(place, {"action": "typing"}), seconds)
+            except ApiError as error:
+                if error.trouble is Trouble.FLOOD:
+                    self._limits.hold(place.chat, error.retry_after)
+            except TimeoutError:
+                pass
 
     def health(self) -> Health:
         """How it stands."""
-        if self._receiver is None:
-            return Health(HealthState.STARTING, self._made, "Not started")
         return self._receiver.health()
-
-    @property
-    def _answers(self) -> int:
-        """How often Telegram has answered since the start."""
-        return self._api.answers if self._api else 0
-
-    async def _show_typing(self, api: Api, place: Place) -> None:
-        try:
-            arguments = addressed(place, {"action": "typing"})
-            await api.call("sendChatAction", arguments, self._settings.typing_timeout)
-        except ApiError as error:
-            if error.trouble is Trouble.FLOOD:
-                self._limits.hold(place.chat, error.retry_after)
-            raise
 
     def _call_into(self, chat: str) -> asyncio.Lock:
         """The lock of a chat; it lives as long as somebody holds it or waits for it."""

@@ -108,6 +108,7 @@ class Api:
 
     def __init__(self, settings: TelegramSettings) -> None:
         self.answers = 0
+        self._closed = False
         self._token = settings.token
         self._filter = _HideToken(settings.token)
         for name in _TALKATIVE:
@@ -130,6 +131,8 @@ class Api:
 
     async def call(self, method: str, arguments: Mapping[str, object], timeout: float) -> Any:
         """The raw result of a method. timeout: seconds to wait for the answer. Raises ApiError."""
+        if self._closed:
+            raise ApiError(Trouble.NETWORK, "not connected")
         try:
             result = await self._bot.do_api_request(method, dict(arguments), read_timeout=timeout)
         except _Refusal as refusal:
@@ -144,6 +147,7 @@ class Api:
 
     async def close(self) -> None:
         """Close all connections."""
+        self._closed = True
         await self._request.shutdown()
         for name in _TALKATIVE:
             logging.getLogger(name).removeFilter(self._filter)

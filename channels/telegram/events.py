@@ -7,6 +7,7 @@ becomes nothing. Raises `UnreadableUpdate` for what is not as documented: the po
 import hashlib
 import json
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,12 @@ _ATTACHMENTS = {
     "animation": "video",
     "document": "file",
     "sticker": "image",
+}
+_DESCRIBED = {
+    "sticker": "{emoji}",
+    "venue": "[venue: {title}, {address}]",  # which has its location beside it
+    "location": "[location: {latitude}, {longitude}]",
+    "contact": "[contact: {first_name} {phone_number}]",
 }
 # Content with neither text nor file, named to the model because a person sent it.
 _NAMED = ("poll", "dice", "story", "game", "checklist", "paid_media", "giveaway", "invoice", "gift")
@@ -201,17 +208,9 @@ def _attachment(file: dict[str, Any], kind: str, mime: str = "") -> Attachment:
 
 def _described(message: dict[str, Any]) -> str:
     """Words for what a person sent without any."""
-    if "sticker" in message:
-        return str(_object(message["sticker"], "sticker").get("emoji", ""))
-    if "venue" in message:
-        venue = _object(message["venue"], "venue")
-        return f"[venue: {venue.get('title', '')}, {venue.get('address', '')}]"
-    if "location" in message:
-        location = _object(message["location"], "location")
-        return f"[location: {location.get('latitude')}, {location.get('longitude')}]"
-    if "contact" in message:
-        contact = _object(message["contact"], "contact")
-        return f"[contact: {contact.get('first_name', '')} {contact.get('phone_number', '')}]"
+    for name, words in _DESCRIBED.items():
+        if name in message:
+            return words.format_map(defaultdict(str, _object(message[name], name)))
     return next((f"[{name}]" for name in _NAMED if name in message), "")
 
 

@@ -31,35 +31,32 @@ _CANNOT_STORE = "Messages cannot be stored, so none are taken from Telegram"
 _WEBHOOK = "A webhook was set for this bot; it is removed, waiting messages are kept"
 
 
-class _CannotStore(Exception):
-    """The sink did not take a batch, or did not give the mark."""
-
-
 class Receiver:
     """Learns who the bot is, then polls. `me` is None until then."""
 
-    def __init__(self, name: str, api: Api, sink: Sink, settings: TelegramSettings, times: Times) -> None:
+    def __init__(self, name: str, api: Api, settings: TelegramSettings, times: Times) -> None:
         self.me: Me | None = None
         self._name = name
         self._api = api
-        self._sink = sink
         self._settings = settings
         self._times = times
         self._offset: int | None = None
         self._marked = False
         self._failures = 0
         self._said = ""
-        self._health = Health(HealthState.STARTING, times.now(), "Connecting to Telegram")
+        self._health = Health(HealthState.STARTING, times.now(), "Not started")
         self._heard = times.monotonic()
 
-    async def run(self) -> None:
-        """Receive until cancelled."""
+    async def run(self, sink: Sink) -> None:
+        """Receive until cancelled. Once only."""
+        self._sink = sink
+        self._health = Health(HealthState.STARTING, self._times.now(), "Connecting to Telegram")
         while True:
             try:
                 await self._step()
             except ApiError as error:
                 await self._pause(error)
-            except _CannotStore as error:
+            except NotAccepted as error:
                 await self._wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
             except Exception as error:
                 log.exception("telegram: unexpected error in the poll loop")
@@ -108,17 +105,17 @@ class Receiver:
         try:
             value = await self._sink.mark(scope)
         except Exception as error:
-            raise _CannotStore(type(error).__name__) from error
+            raise NotAccepted(type(error).__name__) from error
         return int(value) if value else None
 
     async def _accept(self, batch: list[Incoming], scope: str, offset: int | None) -> None:
         try:
             await self._sink.accept(batch, None if offset is None else Mark(scope, str(offset)))
-        except NotAccepted as error:
-            raise _CannotStore(str(error)) from error
+        except NotAccepted:
+            raise
         except Exception as error:
             log.exception("telegram: unexpected error of the store")
-            raise _CannotStore(type(error).__name__) from error
+            raise NotAccepted(type(error).__name__) from error
 
     def _read(self, update: object, me: Me) -> list[Incoming]:
         try:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from agent.models.base import ToolSpec
 from agent.prompt.build import build
-from agent.tools.registry import ToolSettings, tools_for
+from agent.tools.registry import tools_for
 from agent.tools.schema import spec
 from agent.tools.workspace import Workspace
 from agent.workspace_files import WorkspaceFile, create, load
 
 
 def all_specs(root: Path) -> tuple[ToolSpec, ...]:
-    return tuple(spec(tool) for tool in tools_for(ToolSettings(exec_security="full"), Workspace(root)))
+    return tuple(spec(tool) for tool in tools_for(Workspace(root), exec_security="full"))
 
 
 def tokens(text: str) -> float:

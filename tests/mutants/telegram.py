@@ -71,7 +71,7 @@ FAULTS = (
     Fault(
         "telegram/sent-again-before-telegram-lives",
         "channels/telegram/adapter.py",
-        "while self._answers == known:",
+        "while self._api.answers == known:",
         "while False:",
         ("tests/wire/test_telegram_channel.py::test_what_is_unknown_is_sent_again_once_telegram_has_answered",),
     ),

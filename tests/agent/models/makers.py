@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.message import Image, Message, Part, Text, ToolCall, ToolResult
 from agent.models.base import ModelRequest, StreamPart, ToolSpec
-from agent.models.connection import AnswerReader
+from agent.models.sdk import AnswerReader
 from agent.models.spec import Api, ModelSpec
 from agent.models.sse import Decoder
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from agent.errors import ModelError
 from agent.models import anthropic, failures, openai_chat
 from agent.models.base import Answer, StreamPart, TextDelta, ThinkingDelta
-from agent.models.connection import AnswerReader
+from agent.models.sdk import AnswerReader
 from tests.agent.models import test_anthropic_answer, test_openai_answer
 from tests.agent.models.makers import read
 

@@ -10,9 +10,8 @@ from agent.cut import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
 from agent.message import Image, Message, Text, Thinking, ToolResult
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta, ToolSpec
-from agent.models.offline import INTRODUCTION, SLOW_SECONDS, OfflineClient
+from agent.models.offline import INTRODUCTION, SLOW_SECONDS, OfflineClient, markdown
 from agent.models.offline_request import HELP, Call, spoken, understand
-from agent.models.offline_text import markdown
 from tests.agent.models.makers import request, results, spec
 
 STAMP = "[Sat 2026-11-21 07:30 UTC]\n"

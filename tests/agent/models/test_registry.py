@@ -1,11 +1,11 @@
-"""Clients from specifications: what is imported when, what is shared, what is closed."""
+"""Clients from specifications: what is imported when, and what is not shown."""
 
 import subprocess
 import sys
 
 import pytest
 
-from agent.models.registry import Connections, build
+from agent.models.registry import build
 from agent.models.spec import Api
 from tests.agent.models.makers import spec
 
@@ -33,23 +33,3 @@ def test_building_imports_no_sdk() -> None:
 
 def test_a_specification_does_not_show_its_keys() -> None:
     assert "secret-key" not in repr(spec("anthropic", api_keys=("secret-key",)))
-
-
-def test_one_connection_per_address_and_key() -> None:
-    connections = Connections()
-    one, same = (connections.get(spec("anthropic", model), "key") for model in ("a", "b"))
-    assert one is same
-    assert connections.get(spec("anthropic"), "other key") is not one
-    assert connections.get(spec("anthropic", base_url="http://127.0.0.1:1"), "key") is not one
-    assert connections.get(spec("openai-chat"), "key") is not one
-
-
-async def test_the_last_user_closes_the_connection() -> None:
-    connections = Connections()
-    one = connections.get(spec("anthropic"), "key")
-    connections.get(spec("anthropic", "other"), "key")
-    await one.close()
-    assert not one.closed
-    await one.close()
-    assert one.closed
-    assert connections.get(spec("anthropic"), "key") is not one

@@ -4,13 +4,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import Field
 
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
-from agent.tools.registry import ToolSettings, tools_for
+from agent.tools.registry import tools_for
 from agent.tools.schema import ArgumentsError, parse_arguments, spec
 from agent.tools.workspace import Workspace
 
@@ -46,12 +47,12 @@ def test_the_schema_says_what_a_model_needs_and_no_more() -> None:
 def test_the_schema_is_the_same_bytes_in_every_process(tmp_path: Path) -> None:
     program = (
         "from pathlib import Path\n"
-        "from agent.tools.registry import ToolSettings, tools_for\n"
+        "from agent.tools.registry import tools_for\n"
         "from agent.tools.schema import spec\n"
         "from agent.tools.workspace import Workspace\n"
-        "print([spec(tool) for tool in tools_for(ToolSettings(exec_security='full'), Workspace(Path('/')))])"
+        "print([spec(tool) for tool in tools_for(Workspace(Path('/')), exec_security='full')])"
     )
-    here = str([spec(tool) for tool in tools_for(ToolSettings(exec_security="full"), Workspace(tmp_path))])
+    here = str([spec(tool) for tool in tools_for(Workspace(tmp_path), exec_security="full")])
     for seed in ("1", "2"):
         told = subprocess.run(
             [sys.executable, "-c", program],
@@ -97,15 +98,15 @@ def test_good_arguments_become_parameters() -> None:
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        (ToolSettings(), ["read", "write"]),
-        (ToolSettings(exec_security="allowlist"), ["read", "write"]),
-        (ToolSettings(exec_security="full"), ["read", "write", "exec"]),
-        (ToolSettings(exec_security="full", allow=("READ", "ex*")), ["read", "exec"]),
-        (ToolSettings(allow=()), []),
-        (ToolSettings(allow=("exec",)), []),
-        (ToolSettings(exec_security="full", deny=("write",)), ["read", "exec"]),
-        (ToolSettings(allow=("*",), deny=("*",)), []),
+        (dict(), ["read", "write"]),
+        (dict(exec_security="allowlist"), ["read", "write"]),
+        (dict(exec_security="full"), ["read", "write", "exec"]),
+        (dict(exec_security="full", allow=("READ", "ex*")), ["read", "exec"]),
+        (dict(allow=()), []),
+        (dict(allow=("exec",)), []),
+        (dict(exec_security="full", deny=("write",)), ["read", "exec"]),
+        (dict(allow=("*",), deny=("*",)), []),
     ],
 )
-def test_which_tools_are_offered(settings: ToolSettings, names: list[str], tmp_path: Path) -> None:
-    assert [tool.name for tool in tools_for(settings, Workspace(tmp_path))] == names
+def test_which_tools_are_offered(settings: dict[str, Any], names: list[str], tmp_path: Path) -> None:
+    assert [tool.name for tool in tools_for(Workspace(tmp_path), **settings)] == names

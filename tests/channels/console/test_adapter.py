@@ -1,10 +1,10 @@
-"""The terminal as a channel: nothing is sent there, because terminals read what is stored."""
+"""The terminal as a surface: nothing is sent there, because terminals read what is stored."""
 
 from pathlib import Path
 
 from bot.persistence.values import OwnerNotice, Planned
 from channels.base import HealthState
-from channels.console.adapter import PLACE, ConsoleChannel
+from channels.console.adapter import PLACE, ConsoleSurface
 from channels.session_key import console_key
 from tests.bot.store.opened import opened
 
@@ -23,11 +23,10 @@ class Sink:
 
 
 async def test_health_is_that_of_its_life() -> None:
-    console = ConsoleChannel(lambda: 7)
+    console = ConsoleSurface(lambda: 7)
     assert console.health().state is HealthState.STARTING
     await console.start(Sink())
     assert console.health().state is HealthState.READY
-    assert console.render("**hello**") == ("**hello**",)
     await console.close()
     assert console.health().state is HealthState.DOWN
 

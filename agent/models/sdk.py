@@ -1,4 +1,4 @@
-"""One HTTP client of one provider and key: makes an SDK's client in a thread when first needed, posts, reads events.
+"""What is used of an SDK: its client is made in a thread when first needed, posts, and gives raw events to read.
 
 The SDKs serve as connection pool, authentication and error classes. A request travels as finished bytes (`content`),
 so that no transform of theirs walks through it; an answer is read as raw events. Every failure is a ModelError.
@@ -42,46 +42,38 @@ class AnswerReader(Protocol):
         """The whole answer; None if the provider has not finished it."""
 
 
-class Connection:
-    """Shared by all models of one provider and key; `close` is to be called once per `share`."""
+class SdkClient:
+    """What the model clients of all providers have in common; each of them adds `stream`."""
 
-    def __init__(self, open_sdk: Callable[[], Sdk], api_key: str) -> None:
+    def __init__(self, spec: ModelSpec, open_sdk: Callable[[], Sdk], api_key: str) -> None:
         """open_sdk imports the SDK and makes its client; it runs in a thread (2 s for some)."""
+        self.name = spec.name
+        self.context_window = spec.context_window
+        self.max_output = spec.max_output
+        self.thinking: ThinkingLevel = spec.thinking
+        self._spec = spec
         self._open_sdk = open_sdk
         self._secrets = (api_key,)
         self._opening = asyncio.Lock()
         self._sdk: Sdk | None = None
-        self._users = 0
 
-    @property
-    def closed(self) -> bool:
-        """Whether its last user has closed it."""
-        return self._users < 0
-
-    def share(self) -> "Connection":
-        """This connection, with one more user."""
-        self._users += 1
-        return self
+    async def warm(self) -> None:
+        """Import the SDK and make its client, once."""
+        await self._opened()
 
     async def close(self) -> None:
-        """One user less; the last one closes the HTTP client."""
-        self._users -= 1
-        if self._users > 0:
-            return
-        self._users = -1
+        """Close the HTTP client."""
         if self._sdk is not None:
             sdk, self._sdk = self._sdk, None
             await sdk.close()
 
-    async def warm(self) -> Sdk:
-        """Import the SDK and make its client, once."""
-        if self._sdk is None:
-            async with self._opening:
-                if self._sdk is None:
-                    self._sdk = await asyncio.to_thread(self._open_sdk)
-        return self._sdk
+    async def _opened(self) -> Sdk:
+        async with self._opening:
+            if self._sdk is None:
+                self._sdk = await asyncio.to_thread(self._open_sdk)
+            return self._sdk
 
-    async def stream(
+    async def _post(
         self, path: str, body: dict[str, object], reader: AnswerReader, options: dict[str, object] | None = None
     ) -> AsyncGenerator[StreamPart, None]:
         """Post the body and yield what the reader makes of the events; the Answer comes last.
@@ -102,7 +94,7 @@ class Connection:
     ) -> AsyncGenerator[StreamPart, None]:
         import httpx2
 
-        sdk = await self.warm()
+        sdk = await self._opened()
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         response = await sdk.post(path, cast_to=httpx2.Response, content=content, stream=True, options=options)
         try:
@@ -121,26 +113,6 @@ class Connection:
                 yield answer
         finally:
             await response.aclose()
-
-
-class SdkClient:
-    """What the model clients of all providers have in common; each of them adds `stream`."""
-
-    def __init__(self, spec: ModelSpec, connection: Connection) -> None:
-        self.name = spec.name
-        self.context_window = spec.context_window
-        self.max_output = spec.max_output
-        self.thinking: ThinkingLevel = spec.thinking
-        self._spec = spec
-        self._connection = connection
-
-    async def warm(self) -> None:
-        """Import the SDK."""
-        await self._connection.warm()
-
-    async def close(self) -> None:
-        """Release the connection."""
-        await self._connection.close()
 
 
 async def _read(chunks: AsyncIterator[bytes], reader: AnswerReader) -> AsyncGenerator[StreamPart, None]:
