@@ -5,7 +5,6 @@ It holds every request against what strict providers want; what is wrong is kept
 
 import asyncio
 import itertools
-import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
@@ -160,8 +159,3 @@ def texts(request: ModelRequest, role: str) -> list[str]:
         return [message.text for message in request.messages if message.role == role]
     results = (message.parts for message in request.messages if message.role == "tool")
     return ["\n".join(part.text for part in parts if isinstance(part, ToolResult)) for parts in results]
-
-
-def json_of(arguments: dict[str, object]) -> str:
-    """Arguments as a model writes them."""
-    return json.dumps(arguments)

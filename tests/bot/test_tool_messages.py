@@ -14,14 +14,9 @@ from channels.outgoing import Refused, SendResult, Sent
 from tests.asking import SendingTool
 from tests.bot.store.opened import accept, claim, opened
 from tests.bot.store.test_running_time import Time, answer
-from tests.service import Hark, running
+from tests.service import running
 from tests.standins.script import Call
 from tests.stored import Like, Stored
-
-
-def results(hark: Hark) -> list[ToolResult]:
-    """What the model was told of the calls, in the newest request."""
-    return [part for part in hark.model.requests[-1].messages[-1].parts if isinstance(part, ToolResult)]
 
 
 async def test_a_message_of_a_tool_is_a_delivery_in_its_order(tmp_path: Path) -> None:
