@@ -41,7 +41,6 @@ from bot.store.sqlite_errors import passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.base import Channel, Times
-from channels.console.adapter import PLACE as CONSOLE
 from channels.message import InboundMessage
 from channels.session_key import DmScope, link_index, session_key
 from channels.settings import ChannelSection
@@ -163,7 +162,6 @@ def _gateway(
     from bot.gateway.app import Served
     from bot.gateway.server import Gateway, GatewaySettings
 
-    console = any(channel.name == CONSOLE.channel for channel in parts.channels)
     token = config.gateway.token
     settings = GatewaySettings(
         socket=config.state / SOCKET,
@@ -171,9 +169,7 @@ def _gateway(
         port=None if around.only_local else config.gateway.port,
         token=token.get_secret_value() if token else None,
     )
-    served = Served(
-        api=parts.api, reads=parts.store.reads, bus=parts.bus, health=health, status=status.view, console=console
-    )
+    served = Served(api=parts.api, reads=parts.store.reads, bus=parts.bus, health=health, status=status.view)
     return Gateway(served, settings)
 
 

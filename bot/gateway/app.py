@@ -26,14 +26,13 @@ from channels.session_key import console_key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What the routes show and do. console: whether that channel is there."""
+    """What the routes show and do."""
 
     api: AgentApi
     reads: Reads
     bus: EventBus
     health: Callable[[], Report]
     status: Callable[[], Awaitable[StatusView]]
-    console: bool
 
 
 class Routes:
@@ -79,8 +78,6 @@ class Routes:
         """GET /v1/console, on the Unix socket alone."""
         if caller(request) is not Caller.SOCKET:
             raise HTTPException(404)
-        if not self._served.console:
-            raise HttpProblem(404, "console_disabled", "The console channel is not enabled.", "Set channels.console.")
         reads, query = self._served.reads, request.query_params
         position = read_position(query.get("position", ""))
         if position > await reads.last_event():  # of another store

@@ -28,19 +28,6 @@ class Entries(Subject):
         found = db.execute(f"{_LINES} AND seq >= {since} ORDER BY seq", (transcript_id,)).fetchall()
         return _entries(transcript_id, found)
 
-    @query
-    def transcript(self, db: sqlite3.Connection, transcript_id: str, after: int, limit: int) -> tuple[Entry, ...]:
-        found = db.execute(f"{_LINES} AND seq > ?2 ORDER BY seq LIMIT ?3", (transcript_id, after, limit)).fetchall()
-        return _entries(transcript_id, found)
-
-    @query
-    def transcripts(self, db: sqlite3.Connection, session_key: str) -> tuple[str, ...]:
-        found = db.execute(
-            "SELECT transcript_id FROM transcript WHERE session_key=? ORDER BY rowid",
-            (session_key,),
-        ).fetchall()
-        return tuple(row[0] for row in found)
-
 
 def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
     """Lines as values. Damaged ones are left out; but a result gets a stand-in, so that its call is not run again."""

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from agent.events import AgentEnd, Outcome, ToolExecutionStart
-from agent.message import Entry
 from bot import wording
 from bot.agent_api import Submission
 from bot.persistence.values import TurnState, TurnView
@@ -177,11 +176,11 @@ async def test_a_new_conversation_keeps_the_old_one_readable(tmp_path: Path, nam
         await hark.say("hello")
         request = hark.model.requests[-1]
         assert [message.text.rpartition("\n")[2] for message in request.messages] == ["hello"]
-        old, new = await hark.service.parts.store.reads.transcripts(session_of("1"))
-        lines: tuple[Entry, ...] = await hark.service.parts.store.reads.transcript(old, 0, 100)
-        assert [line.kind for line in lines] == ["user", "assistant", "user", "note"]
-        assert "blue door" in lines[0].message.text
-        assert len(await hark.service.parts.store.reads.transcript(new, 0, 100)) == 2
+        ((new,),) = hark.stored.sessions("transcript_id", session_key=session_of("1"))
+        assert [kind for (kind,) in hark.stored.entries("kind", transcript_id=new)] == ["user", "assistant"]
+        old = [line for line in hark.stored.entries("kind", "body", "transcript_id") if line[2] != new]
+        assert [kind for kind, _, _ in old] == ["user", "assistant", "user", "note"]
+        assert "blue door" in old[0][1]
 
 
 async def test_commands_of_programs(tmp_path: Path) -> None:

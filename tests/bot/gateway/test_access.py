@@ -147,7 +147,6 @@ async def test_beyond_loopback_needs_a_token(tmp_path: Path, host: str) -> None:
                 bus=parts.bus,
                 health=at.service.health,
                 status=lambda: at.http,  # type: ignore[arg-type, return-value]
-                console=False,
             )
             return Gateway(served, GatewaySettings(socket=tmp_path / SOCKET, host=host, port=port, token=token))
 

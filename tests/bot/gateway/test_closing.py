@@ -32,7 +32,6 @@ def another(at: House, folder: Path, port: int | None = 0, health: Report | None
         bus=parts.bus,
         health=(lambda: health) if health else at.service.health,
         status=status,
-        console=False,
     )
     return Gateway(served, GatewaySettings(socket=folder / "hark.sock", port=port, token=TOKEN))
 

@@ -336,11 +336,11 @@ async def test_damage_that_is_met_later_is_said_and_mended_at_the_next_start(tmp
         with path.open("r+b") as file:
             file.write(content)
         with pytest.raises(StoreUnavailable, match="cannot read: database disk image is malformed"):
-            await store.reads.transcript("new", 0, ENTRIES)
+            await store.reads.context("new")
         assert "Restart Hark" in (store.failure or "")
         assert await store.try_write()
         assert "is damaged" in (store.failure or ""), "one good read does not mend it"
     async with opened(tmp_path) as store:
         assert store.salvage is not None
         assert store.failure is None
-        assert len(await store.reads.transcript("new", 0, ENTRIES)) > 0
+        assert len(await store.reads.context("new")) > 0

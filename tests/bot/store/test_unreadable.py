@@ -50,7 +50,7 @@ async def test_a_damaged_line_is_passed_over(tmp_path: Path, value: bytes) -> No
         claimed = await claim(store)
         lines = await store.reads.context(claimed.transcript_id)
         assert [line.message.text for line in lines] == ["answer", "two"]
-        assert [line.seq for line in await store.reads.transcript(claimed.transcript_id, 0, 10)] == [2, 3]
+        assert [line.seq for line in lines] == [2, 3]
 
 
 async def test_a_damaged_result_does_not_let_its_call_run_again(tmp_path: Path) -> None:
