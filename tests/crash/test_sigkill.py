@@ -71,14 +71,14 @@ class WatchedTelegram(TelegramServer):
 
     watching: Watching
 
-    async def _apply(self, request: web.Request, method: str, params: dict[str, Any]) -> object:
+    async def apply(self, request: web.Request, method: str, params: dict[str, Any]) -> object:
         if method != "sendMessage":
-            result = await super()._apply(request, method, params)
+            result = await super().apply(request, method, params)
             if result:
                 await self.watching.event()
             return result
         await self.watching.event()
-        result = await super()._apply(request, method, params)
+        result = await super().apply(request, method, params)
         await self.watching.event()
         return result
 
@@ -88,9 +88,9 @@ class WatchedModel(OpenAIServer):
 
     watching: Watching
 
-    async def _serve(self, http: web.Request) -> web.StreamResponse:
+    async def serve(self, http: web.Request) -> web.StreamResponse:
         await self.watching.event()
-        response = await super()._serve(http)
+        response = await super().serve(http)
         await self.watching.event()
         return response
 

@@ -112,7 +112,7 @@ class ModelServer(Script):
 
     async def start(self) -> None:
         app = web.Application(client_max_size=self._max_body)
-        app.router.add_post(self.path, self._serve)
+        app.router.add_post(self.path, self.serve)
         self.add_routes(app)
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.01)
         await self._runner.setup()
@@ -194,7 +194,8 @@ class ModelServer(Script):
 
     # Serving
 
-    async def _serve(self, http: web.Request) -> web.StreamResponse:
+    async def serve(self, http: web.Request) -> web.StreamResponse:
+        """Answer a request."""
         at = self._clock()
         try:
             raw = await http.read()

@@ -290,7 +290,7 @@ class TelegramServer(World):
     async def _obey(self, request: web.Request, method: str, params: Json) -> web.StreamResponse:
         fault = self._take_fault(method, params) or self._silence()
         if fault is None:
-            result = await self._apply(request, method, params)
+            result = await self.apply(request, method, params)
             fault = self._silence()  # it may have begun while a poll waited
             if fault is None:
                 return _ok(result)
@@ -302,19 +302,20 @@ class TelegramServer(World):
             await fault.gate.wait()
         if fault.drop or fault.answer is not None:
             return _fail(request, fault)
-        return _ok(result if fault.after_apply else await self._apply(request, method, params))
+        return _ok(result if fault.after_apply else await self.apply(request, method, params))
 
     async def _apply_before(self, fault: Fault, request: web.Request, method: str, params: Json) -> object:
         """Carry a call out whose answer is spoiled; one that is refused is no such call, but silence hides that too."""
         try:
-            return await self._apply(request, method, params)
+            return await self.apply(request, method, params)
         except Refusal:
             if fault.method is None:
                 return None
             fault.fired -= 1
             raise
 
-    async def _apply(self, request: web.Request, method: str, params: Json) -> object:
+    async def apply(self, request: web.Request, method: str, params: Json) -> object:
+        """Carry out a call that is allowed."""
         if method == "getUpdates":
             return await get_updates(self, params, lambda: _listens(request))
         if self.limits is not None and method in ("sendMessage", "editMessageText"):
