@@ -33,8 +33,9 @@ INTRODUCTION = (
 )
 SLOW_SECONDS = 0.2
 _SHOWN_RESULT = 500
-_STORY, *_SPECIALS = Path(__file__).with_name("offline.md").read_text(encoding="utf-8").rstrip("\n").split("\n%%\n")
-"""A paragraph; a list, code, a table, a quotation: everything that a renderer and a cutter must cope with."""
+_LINES, *_SPECIALS = Path(__file__).with_name("offline.md").read_text(encoding="utf-8").rstrip("\n").split("\n%%\n")
+_STORY = " ".join(_LINES.split())
+"""A paragraph; beside it a list, code, a table, a quotation: everything that a renderer and a cutter must cope with."""
 
 
 def _new_id() -> str:
