@@ -53,7 +53,7 @@ class _Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _KeptEvent(_Event):
+class _PersistedEvent(_Event):
     """An event with an id, stored, so that it can be replayed.
 
     id: "<turn>/<step>/<ordinal>", made here and nowhere else: an event that is made again, by a step that is done anew
@@ -71,7 +71,7 @@ class _KeptEvent(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentStart(_KeptEvent):
+class AgentStart(_PersistedEvent):
     """A run began, or goes on after it was parked: then with an id of its own, by its attempt.
 
     message: the words that it answers, where those who read the session are to see them; only as the turn begins.
@@ -86,7 +86,7 @@ class AgentStart(_KeptEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageStart(_KeptEvent):
+class MessageStart(_PersistedEvent):
     """The model is asked for an answer. A second one for a step without a message_end between: the first is void.
 
     tries: of this attempt, from 1; each has an id of its own.
@@ -117,7 +117,7 @@ class MessageUpdate(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageEnd(_KeptEvent):
+class MessageEnd(_PersistedEvent):
     """The model's answer is whole, or cut: then text is what was planned for delivery before the cut."""
 
     step: int
@@ -133,7 +133,7 @@ class MessageEnd(_KeptEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolExecutionStart(_KeptEvent):
+class ToolExecutionStart(_PersistedEvent):
     """A call is about to be executed; it is stored as running."""
 
     step: int
@@ -157,7 +157,7 @@ class ToolExecutionUpdate(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolExecutionEnd(_KeptEvent):
+class ToolExecutionEnd(_PersistedEvent):
     """A call has its result. state: done, failed, denied or cut (outcome unknown)."""
 
     step: int
@@ -173,14 +173,14 @@ class ToolExecutionEnd(_KeptEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionStart(_KeptEvent):
+class CompactionStart(_PersistedEvent):
     """The context is being summarised."""
 
     type: Literal["compaction_start"] = "compaction_start"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionEnd(_KeptEvent):
+class CompactionEnd(_PersistedEvent):
     """The summary stands, or failed."""
 
     ok: bool
@@ -188,7 +188,7 @@ class CompactionEnd(_KeptEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice(_KeptEvent):
+class Notice(_PersistedEvent):
     """A decision of the runner. kind: retry, cut, limit, ... detail: one plain sentence, empty when it was said.
 
     Of kind "said" it is Markdown for people: what the service says itself in a conversation that is read from events.
@@ -206,7 +206,7 @@ class Notice(_KeptEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentEnd(_KeptEvent):
+class AgentEnd(_PersistedEvent):
     """A run ended, or is parked: that is no end of its turn, and has an id of its own, by the attempt.
 
     duration: seconds of running time. error_kind and error_message: only when it failed.
@@ -239,7 +239,7 @@ def first_and_last(turn_id: str) -> tuple[str, str]:
     return f"{turn_id}/start", f"{turn_id}/end"
 
 
-KeptEvent = (
+PersistedEvent = (
     AgentStart
     | MessageStart
     | MessageEnd
@@ -251,7 +251,7 @@ KeptEvent = (
     | AgentEnd
 )
 UpdateEvent = MessageUpdate | ToolExecutionUpdate
-AgentEvent = KeptEvent | UpdateEvent
+AgentEvent = PersistedEvent | UpdateEvent
 
 _json: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 

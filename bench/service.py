@@ -51,21 +51,21 @@ async def hark(
     home: Path, model: Model, api: Api, *, window: int = 200_000, probe: CommitProbe | None = None
 ) -> AsyncIterator[BenchChannel]:
     """A service that runs while the context lasts, with its logs written to a file, and its SDK imported."""
-    from bot.wiring import Surroundings, build
+    from bot.wiring import Dependencies, build
 
     channel = BenchChannel()
-    warmed = asyncio.Event()
+    preloaded = asyncio.Event()
 
-    def on_warm() -> None:
+    def on_preloaded() -> None:
         gc.freeze()  # as `hark run` does
-        warmed.set()
+        preloaded.set()
 
-    around = Surroundings(environ={}, channels=[channel], gateway=False, on_warm=on_warm, commit_probe=probe)
+    around = Dependencies(environ={}, channels=[channel], gateway=False, on_preloaded=on_preloaded, commit_probe=probe)
     with _logs(home):
         service = await build(Config.model_validate(settings(home, model, api, window=window)), around)
         await service.start()
         try:
-            await warmed.wait()
+            await preloaded.wait()
             yield channel
         finally:
             await service.close()

@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from agent.events import UpdateEvent
-from bot.persistence.values import KeptAt
+from bot.persistence.values import PersistedAt
 
 _UPDATES = 256
 _ENDED = 256
 
-Told = UpdateEvent | range
+Published = UpdateEvent | range
 """An update; or in which stretch of positions kept events stand that the reader wants, others among them."""
 
 
@@ -30,7 +30,7 @@ class Subscription:
     run_id: str | None
     sessions: str
     updates: bool
-    _told: deque[Told] = field(default_factory=deque)
+    _told: deque[Published] = field(default_factory=deque)
     _lagging: set[str] = field(default_factory=set)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closed: bool = False
@@ -46,7 +46,7 @@ class Subscription:
         self._told.append(event)
         self._wake.set()
 
-    def ring(self, kept: Sequence[KeptAt]) -> None:
+    def ring(self, kept: Sequence[PersistedAt]) -> None:
         """Queue that events were kept, if any of them is wanted."""
         wanted = [one for one in kept if self._wants(one.session_key, one.run_id)]
         if not wanted:
@@ -63,7 +63,7 @@ class Subscription:
         self._closed = True
         self._wake.set()
 
-    async def batch(self) -> Sequence[Told]:
+    async def batch(self) -> Sequence[Published]:
         """All that waits, once there is something; nothing when the stream has ended.
 
         May be cancelled: nothing is taken then.
@@ -76,7 +76,7 @@ class Subscription:
         told, self._told = tuple(self._told), deque()
         return told
 
-    async def __aiter__(self) -> AsyncIterator[Told]:
+    async def __aiter__(self) -> AsyncIterator[Published]:
         while batch := await self.batch():
             for told in batch:
                 yield told
@@ -100,7 +100,7 @@ class EventBus:
         for subscription in self._subscriptions:
             subscription.offer(event)
 
-    def ring(self, kept: Sequence[KeptAt]) -> None:
+    def ring(self, kept: Sequence[PersistedAt]) -> None:
         """Events were kept, in the order of their positions."""
         self._ended.update((one.run_id, None) for one in kept if one.ended)
         while len(self._ended) > _ENDED:

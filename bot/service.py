@@ -67,7 +67,7 @@ class Parts:
     bus: EventBus
     api: AgentApi
     create_workspace: Callable[[], Awaitable[None]]
-    on_warm: Callable[[], None]
+    on_preloaded: Callable[[], None]
     on_wait: Callable[[StoreUnavailable], None]
 
 
@@ -197,10 +197,10 @@ class Service:
         of every claimed turn.
         """
         try:
-            await self.parts.model.warm()
+            await self.parts.model.preload()
         except Exception as error:
             log.warning("the model client is not ready yet", reason=str(error))
-        self.parts.on_warm()
+        self.parts.on_preloaded()
         await self._once_possible(self.parts.lanes.start)
 
     async def _prune(self) -> None:

@@ -32,7 +32,7 @@ from bot.inbound.access import is_owner, refusal
 from bot.inbound.pipeline import Pipeline, Routing
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
-from bot.runs.journal import Dependencies
+from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.runner import TurnRunner
 from bot.runs.specs import PromptParts, Specs
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Dependencies:
     """What a service takes from outside; tests bring their own.
 
     model: instead of the one the configuration chooses. channels, tools and tool_factories: besides those of the
-    configuration.
-    only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all. on_warm: called
-    once everything heavy has been imported. on_wait: see `bot/service.py`. commit_probe: see `bot/store/writer.py`.
+    configuration. only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all.
+    on_preloaded: called once everything heavy has been imported. on_wait: see `bot/service.py`. commit_probe: see
+    `bot/store/writer.py`.
     """
 
     environ: Mapping[str, str]
@@ -68,25 +68,25 @@ class Surroundings:
     tool_factories: Sequence[ToolFactory] = ()
     gateway: bool = True
     only_local: bool = False
-    on_warm: Callable[[], None] = lambda: None
+    on_preloaded: Callable[[], None] = lambda: None
     on_wait: Callable[[StoreUnavailable], None] = lambda error: None
     commit_probe: CommitProbe | None = None
 
 
-async def build(config: Config, around: Surroundings) -> Service:
+async def build(config: Config, given: Dependencies) -> Service:
     """Take the state directory and put everything together; nothing is opened before `Service.start`.
 
     Raises ConfigError, StateLocked or OSError.
     """
-    clock = around.clock
-    chosen = await asyncio.to_thread(choose_model, config, around.environ, around.ollama)
-    model = around.model or models.build(chosen)
+    clock = given.clock
+    chosen = await asyncio.to_thread(choose_model, config, given.environ, given.ollama)
+    model = given.model or models.build(chosen)
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
         await _create_workspace(config.workspace)
     bus = EventBus()
-    store = Store(config.state, clock, composer(clock.stamp), bus.ring, around.commit_probe)
+    store = Store(config.state, clock, composer(clock.stamp), bus.ring, given.commit_probe)
     try:
-        return _assemble(config, around, chosen, model, store, bus)
+        return _assemble(config, given, chosen, model, store, bus)
     except BaseException:
         await store.close()
         raise
@@ -109,23 +109,23 @@ async def _create_workspace(root: Path) -> None:
 
 
 def _assemble(
-    config: Config, around: Surroundings, chosen: ModelSpec, model: ModelClient, store: Store, bus: EventBus
+    config: Config, given: Dependencies, chosen: ModelSpec, model: ModelClient, store: Store, bus: EventBus
 ) -> Service:
     """Make the parts and tell them of each other."""
-    clock = around.clock
+    clock = given.clock
     outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), config.owners)
-    accounts = _accounts(config, around)
+    accounts = _accounts(config, given)
     channels = [account.channel for account in accounts]
     for channel in channels:
         if isinstance(channel, Channel):  # terminals read the store
             outbox.add_channel(channel)
     worker = clock.new_id()
     runner = TurnRunner(
-        Dependencies(store, outbox, bus, clock, worker, partial(is_owner, config.owners)),
-        _specs(config, around, store, model, accounts),
+        RunDependencies(store, outbox, bus, clock, worker, partial(is_owner, config.owners)),
+        _specs(config, given, store, model, accounts),
     )
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
-    why = chosen.why if around.model is None else "given"
+    why = chosen.why if given.model is None else "given"
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
     registry = builtin.build(status.text)
     commands = CommandRunner(store, outbox, lanes, clock, registry, partial(is_owner, config.owners))
@@ -147,17 +147,17 @@ def _assemble(
             bus=bus,
             api=api,
             create_workspace=partial(_create_workspace, config.workspace),
-            on_warm=around.on_warm,
-            on_wait=around.on_wait,
+            on_preloaded=given.on_preloaded,
+            on_wait=given.on_wait,
         )
     )
-    if around.gateway:
-        service.gateway = _gateway(config, around, service.parts, service.health, status)
+    if given.gateway:
+        service.gateway = _gateway(config, given, service.parts, service.health, status)
     return service
 
 
 def _gateway(
-    config: Config, around: Surroundings, parts: Parts, health: Callable[[], Report], status: Status
+    config: Config, given: Dependencies, parts: Parts, health: Callable[[], Report], status: Status
 ) -> "Gateway":
     from bot.gateway.app import Served
     from bot.gateway.server import Gateway, GatewaySettings
@@ -166,14 +166,14 @@ def _gateway(
     settings = GatewaySettings(
         socket=config.state / SOCKET,
         host=config.gateway.host,
-        port=None if around.only_local else config.gateway.port,
+        port=None if given.only_local else config.gateway.port,
         token=token.get_secret_value() if token else None,
     )
     served = Served(api=parts.api, reads=parts.store.reads, bus=parts.bus, health=health, status=status.view)
     return Gateway(served, settings)
 
 
-def _specs(config: Config, around: Surroundings, store: Store, model: ModelClient, accounts: Accounts) -> Specs:
+def _specs(config: Config, given: Dependencies, store: Store, model: ModelClient, accounts: Accounts) -> Specs:
     tools = tools_for(
         Workspace(config.workspace),
         allow=config.tools.allow,
@@ -184,9 +184,9 @@ def _specs(config: Config, around: Surroundings, store: Store, model: ModelClien
     agent = config.agent
     return Specs(
         store=store,
-        clock=around.clock,
+        clock=given.clock,
         model=model,
-        tools=(same_for_all((*tools, *around.tools)), *around.tool_factories),
+        tools=(same_for_all((*tools, *given.tools)), *given.tool_factories),
         limits=Limits(
             timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
         ),
@@ -195,14 +195,14 @@ def _specs(config: Config, around: Surroundings, store: Store, model: ModelClien
     )
 
 
-def _accounts(config: Config, around: Surroundings) -> Accounts:
+def _accounts(config: Config, given: Dependencies) -> Accounts:
     """The enabled accounts; those of this machine also where they are not, because `hark chat` needs them."""
     sections = config.channels.sections()
-    found = [Account(one.name, one, sections.get(one.name, ChannelSection())) for one in around.channels]
-    clock = around.clock
+    found = [Account(one.name, one, sections.get(one.name, ChannelSection())) for one in given.channels]
+    clock = given.clock
     times = Times(now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep)
     for name, section in sorted(sections.items(), key=lambda item: not item[1].local):
-        if section.local or (section.enabled and not around.only_local):
+        if section.local or (section.enabled and not given.only_local):
             for account, bot in section.bots().items():
                 if section.local or bot.enabled:
                     found.append(Account(f"{name}:{account}" if account else name, bot.build(times), bot))

@@ -8,7 +8,7 @@ from typing import Any
 from agent.models.base import ThinkingLevel
 from bot.config.model import Config
 from bot.service import Service
-from bot.wiring import Surroundings, build
+from bot.wiring import Dependencies, build
 from channels.base import Capabilities, Health, HealthState, Sink
 from channels.message import Place
 from channels.outgoing import Delivery, NotSent, SendResult, Unknown
@@ -19,9 +19,9 @@ MOST_SENDS = 3
 
 
 async def assemble(config: Config, **around: Any) -> Service:
-    """A service that is not started. around: fields of Surroundings; nothing of this machine is looked at without."""
+    """A service that is not started. around: fields of Dependencies; nothing of this machine is looked at without."""
     outside: dict[str, Any] = {"environ": {}, "ollama": lambda _: None, "gateway": False}
-    return await build(config, Surroundings(**outside | around))
+    return await build(config, Dependencies(**outside | around))
 
 
 @contextlib.asynccontextmanager
@@ -80,7 +80,7 @@ class PlainModel:
     max_output = 1000
     thinking: ThinkingLevel = "off"
 
-    async def warm(self) -> None:
+    async def preload(self) -> None:
         pass
 
     async def close(self) -> None:

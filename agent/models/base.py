@@ -89,7 +89,7 @@ class ModelClient(Protocol):
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         """Call the model once. Raises ModelError; closing the iterator closes the connection."""
 
-    async def warm(self) -> None:
+    async def preload(self) -> None:
         """Import what is heavy and make ready, without a call. Runs after the channels are up."""
 
     async def close(self) -> None:

@@ -58,7 +58,7 @@ class OfflineClient:
         self._sleep = sleep
         self._new_id = new_id
 
-    async def warm(self) -> None:
+    async def preload(self) -> None:
         """Nothing to import."""
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Makes model clients from their specification; the SDK of an api is imported when its client is first warmed."""
+"""Makes model clients from their specification; the SDK of an api is imported when its client is first preloaded."""
 
 from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec

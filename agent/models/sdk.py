@@ -57,7 +57,7 @@ class SdkClient:
         self._opening = asyncio.Lock()
         self._sdk: Sdk | None = None
 
-    async def warm(self) -> None:
+    async def preload(self) -> None:
         """Import the SDK and make its client, once."""
         await self._opened()
 

@@ -64,7 +64,7 @@ async def service(config: Config) -> AsyncIterator[Path]:
         yield socket
         return
     from bot.cli.run import prepare
-    from bot.wiring import Surroundings, build
+    from bot.wiring import Dependencies, build
 
     begun = is_begun(config)
     environ = dict(os.environ)
@@ -73,7 +73,7 @@ async def service(config: Config) -> AsyncIterator[Path]:
     at_once = config.model_copy(update={"agent": config.agent.model_copy(update={"drain_seconds": 0.0})})
     for left in reversed(range(_TRIES)):
         try:
-            own = await build(at_once, Surroundings(environ=environ, only_local=True, on_wait=_refuse))
+            own = await build(at_once, Dependencies(environ=environ, only_local=True, on_wait=_refuse))
             break
         except StateLocked:
             if left == 0:

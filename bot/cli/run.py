@@ -83,7 +83,7 @@ def _within(value: object) -> Iterator[str]:
 
 
 async def _run(config: Config, config_path: Path | None, interactive: bool, environ: Mapping[str, str]) -> int:
-    from bot.wiring import Surroundings, build
+    from bot.wiring import Dependencies, build
 
     for warning in warnings(config):
         log.warning(warning)
@@ -104,7 +104,9 @@ async def _run(config: Config, config_path: Path | None, interactive: bool, envi
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     # What the imports left stays for good: a full collection walks through it for up to 100 ms, all sessions waiting.
-    around = Surroundings(environ=environ, on_warm=gc.freeze, on_wait=_waits if interactive else lambda error: None)
+    around = Dependencies(
+        environ=environ, on_preloaded=gc.freeze, on_wait=_waits if interactive else lambda error: None
+    )
     service = await build(config, around)
     starting = asyncio.create_task(service.start(), name="start")  # may take as long as the disk is full
     stopped = asyncio.create_task(stop.wait(), name="stopped")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from agent.events import Outcome, dump
 from bot import wording
-from bot.bus import EventBus, Subscription, Told
+from bot.bus import EventBus, Published, Subscription
 from bot.gateway.closing import Closing
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
 from bot.persistence.protocols import Reads
@@ -63,7 +63,7 @@ class EventStreams:
         finally:
             self._bus.unsubscribe(subscription)
 
-    async def _next(self, subscription: Subscription) -> Sequence[Told] | None:
+    async def _next(self, subscription: Subscription) -> Sequence[Published] | None:
         """What the bus brings next: nothing after a quiet while, None at the end."""
         try:
             async with self._closing.within(self._ping_seconds):
@@ -93,7 +93,7 @@ class _Stream:
             last = first - 1 if first is not None else newest
         return b"", range((last if last <= newest else 0) + 1, newest + 1)
 
-    async def tell(self, told: Sequence[Told]) -> AsyncIterator[bytes]:
+    async def tell(self, told: Sequence[Published]) -> AsyncIterator[bytes]:
         """Frames of what the bus brought."""
         frames: list[bytes] = []
         for one in told:

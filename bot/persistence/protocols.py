@@ -7,7 +7,7 @@ this wall: `bot/store` does it with SQLite, and any other store must pass the sa
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
+from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, Message, Usage
 from agent.tools.base import Ask, Delivered, Verdict
@@ -104,7 +104,7 @@ class Turns(Protocol):
         blocks: Sequence[Planned],
         usage: Usage,
         context_start: int,
-        events: Sequence[KeptEvent],
+        events: Sequence[PersistedEvent],
         outcome: Outcome,
     ) -> tuple[Kept, tuple[Delivery, ...]]:
         """T3: an answer with its calls, its last blocks, usage and events; with T7 when nothing is open.
@@ -117,7 +117,7 @@ class Turns(Protocol):
     async def note(self, run: RunRef, text: Message) -> Entry:
         """Add a note of the service to the transcript, for the model to read."""
 
-    async def start_calls(self, run: RunRef, call_ids: Sequence[str], events: Sequence[KeptEvent]) -> None:
+    async def start_calls(self, run: RunRef, call_ids: Sequence[str], events: Sequence[PersistedEvent]) -> None:
         """Mark calls as running, directly before they are executed: a decision about one is used up by that."""
 
     async def process_started(self, run: RunRef, call_id: str, pid: int, started: str) -> None:
@@ -127,14 +127,14 @@ class Turns(Protocol):
         """What has become of a message that a call has planned, by its source."""
 
     async def results(
-        self, run: RunRef, results: Sequence[CallResult], *, batch_done: bool, events: Sequence[KeptEvent]
+        self, run: RunRef, results: Sequence[CallResult], *, batch_done: bool, events: Sequence[PersistedEvent]
     ) -> tuple[Entry, ...]:
         """T4: results of calls, in call order; with batch_done also the steering texts that came meanwhile.
 
         Returns the lines written.
         """
 
-    async def cut(self, run: RunRef, tell: Callable[[Cut], Sequence[KeptEvent]]) -> Cut:
+    async def cut(self, run: RunRef, tell: Callable[[Cut], Sequence[PersistedEvent]]) -> Cut:
         """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
 
         Nothing of it is kept when nothing had been planned. tell: makes events of what was kept. Another try begins.

@@ -208,7 +208,7 @@ class Salvage:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAt:
+class PersistedAt:
     """That an agent event was kept, and where. seq: its position, which is never given to another one."""
 
     seq: int
@@ -217,7 +217,7 @@ class KeptAt:
     ended: bool
 
 
-Ring = Callable[[Sequence[KeptAt]], None]
+Ring = Callable[[Sequence[PersistedAt]], None]
 """Told of the events that a commit has kept, in order, before those who wrote them are answered."""
 
 

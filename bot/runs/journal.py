@@ -43,7 +43,7 @@ _PRIVATE = (ChatKind.DIRECT, ChatKind.CONSOLE)
 
 
 @dataclass(frozen=True, slots=True)
-class Dependencies:
+class RunDependencies:
     """What every run works with. worker: who this process is for the store. is_owner: whether an owner wrote it."""
 
     store: Store
@@ -73,7 +73,7 @@ class RunJournal:
     typing: the sign of the run. blocks: how many were planned. answering: a model call is under way.
     """
 
-    def __init__(self, dependencies: Dependencies, turn: Turn, replies: Replies, typing: Typing) -> None:
+    def __init__(self, dependencies: RunDependencies, turn: Turn, replies: Replies, typing: Typing) -> None:
         self.turn = turn
         self.blocks = 0
         self.answering = False

@@ -12,7 +12,7 @@ from bot.persistence.errors import StaleRun, StoreUnavailable, once_available
 from bot.persistence.values import Turn
 from bot.replies import Replies
 from bot.runs.contexts import Contexts
-from bot.runs.journal import Dependencies, RunJournal
+from bot.runs.journal import RunDependencies, RunJournal
 from bot.runs.specs import Specs
 from bot.runs.typing import Typing
 
@@ -25,7 +25,7 @@ PAUSE = 1.0
 class TurnRunner:
     """Makes and executes the run of a claimed turn."""
 
-    def __init__(self, dependencies: Dependencies, specs: Specs) -> None:
+    def __init__(self, dependencies: RunDependencies, specs: Specs) -> None:
         self._dependencies = dependencies
         self._store = dependencies.store
         self._clock = dependencies.clock

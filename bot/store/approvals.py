@@ -48,7 +48,7 @@ class Approvals(Subject):
             f"UPDATE turn SET state='parked', outcome=?, parked_on=?, {rows.STOP_CLOCK} WHERE turn_id=?",
             (Outcome.PARKED.value, approval_id, now, run.turn_id),
         )
-        return deliveries, rows.keep_end(db, run.turn_id, Outcome.PARKED, now)
+        return deliveries, rows.persist_end(db, run.turn_id, Outcome.PARKED, now)
 
     @transaction
     def decide(

@@ -131,7 +131,7 @@ class Claims(Subject):
         if epoch == 1 or outcome is not None:
             shown = epoch == 1 and session_key == console_key()  # every terminal shows what was typed
             words = "\n\n".join(message.text for message in messages) if shown else ""
-            rows.keep_events(db, (AgentStart(run=run, at=now, model=model, message=words),))
+            rows.persist_events(db, (AgentStart(run=run, at=now, model=model, message=words),))
         if asked is None:
             rows.begin_answer(db, run, step + 1, now)
         more = db.execute(

@@ -28,7 +28,7 @@ def close_cut_answer(
     db.execute("UPDATE turn SET step=step+1 WHERE turn_id=?", (turn_id,))
     run = _run(db, turn_id)
     end = MessageEnd(run=run, at=now, step=step + 1, text=said, calls=(), stop_reason="other", usage=Usage(), cut=True)
-    rows.keep_events(db, [end])
+    rows.persist_events(db, [end])
     if not said.strip():
         return Cut(step=step + 1)
     words = Message("assistant", (Text(said),))
@@ -63,7 +63,7 @@ def close_calls(db: sqlite3.Connection, turn_id: str, transcript_id: str, now: i
             ends.append(
                 ToolExecutionEnd(run=run, at=now, step=step, call_id=call_id, name=name, state="cut", text=text)
             )
-    rows.keep_events(db, ends)
+    rows.persist_events(db, ends)
 
 
 def release_messages(db: sqlite3.Connection, turn_id: str) -> None:

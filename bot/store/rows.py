@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent.events import SAID, AgentEnd, KeptEvent, MessageStart, Notice, Outcome, RunRef, dump
+from agent.events import SAID, AgentEnd, MessageStart, Notice, Outcome, PersistedEvent, RunRef, dump
 from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import KeptAt, OwnerNotice, PlanIn, TurnState
+from bot.persistence.values import OwnerNotice, PersistedAt, PlanIn, TurnState
 from bot.store import codec
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
@@ -151,7 +151,7 @@ def _tell(db: sqlite3.Connection, turn_id: str | None, block: Planned, now: int)
     """Keep what the service itself says in the terminal: an event of its turn, or of nothing but the sentence."""
     found = db.execute("SELECT session_key, epoch FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
     run = run_ref(turn_id or block.source, *(found or (console_key(), 1)))
-    keep_events(db, [Notice(run=run, at=now, id=said_id(run.turn_id, block.source), kind=SAID, detail=block.body)])
+    persist_events(db, [Notice(run=run, at=now, id=said_id(run.turn_id, block.source), kind=SAID, detail=block.body)])
 
 
 def said_id(turn_id: str, source: str) -> str:
@@ -237,7 +237,7 @@ def set_value(db: sqlite3.Connection, scope: str, key: str, value: str) -> None:
     )
 
 
-def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> int:
+def persist_events(db: sqlite3.Connection, events: Iterable[PersistedEvent]) -> int:
     """Store agent events; one that is there already (a step done anew after a crash) stays as it was.
 
     Returns how many were not there.
@@ -251,7 +251,7 @@ def keep_events(db: sqlite3.Connection, events: Iterable[KeptEvent]) -> int:
 def begin_answer(db: sqlite3.Connection, run: RunRef, step: int, now: int) -> None:
     """Keep that the model is asked for an answer, with what comes before it; another try has an id of its own."""
     tries = 1
-    while not keep_events(db, [MessageStart(run=run, at=now, step=step, tries=tries)]):
+    while not persist_events(db, [MessageStart(run=run, at=now, step=step, tries=tries)]):
         tries += 1
 
 
@@ -260,12 +260,12 @@ def newest_event(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
 
 
-def kept_after(db: sqlite3.Connection, seq: int) -> list[KeptAt]:
+def persisted_after(db: sqlite3.Connection, seq: int) -> list[PersistedAt]:
     """Which events stand behind a position."""
     found = db.execute(
         "SELECT seq, session_key, turn_id, event_id = turn_id || '/end' FROM event WHERE seq > ? ORDER BY seq", (seq,)
     ).fetchall()
-    return [KeptAt(seq, session_key, run_id, bool(ended)) for seq, session_key, run_id, ended in found]
+    return [PersistedAt(seq, session_key, run_id, bool(ended)) for seq, session_key, run_id, ended in found]
 
 
 def end_turn(
@@ -282,10 +282,10 @@ def end_turn(
         (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, now, turn_id),
     )
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
-    return keep_end(db, turn_id, outcome, now, error_kind, error_message)
+    return persist_end(db, turn_id, outcome, now, error_kind, error_message)
 
 
-def keep_end(
+def persist_end(
     db: sqlite3.Connection,
     turn_id: str,
     outcome: Outcome,
@@ -307,7 +307,7 @@ def keep_end(
         error_kind=error_kind,
         error_message=error_message,
     )
-    keep_events(db, (end,))
+    persist_events(db, (end,))
     return end
 
 

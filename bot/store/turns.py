@@ -7,7 +7,7 @@ are those of durability.md parts 2 to 4.
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from agent.events import AgentEnd, KeptEvent, Outcome, RunRef
+from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, EntryKind, Message, ToolCall, Usage
 from agent.tools.base import Delivered
@@ -49,7 +49,7 @@ class Turns(Claims):
         blocks: Sequence[Planned],
         usage: Usage,
         context_start: int,
-        events: Sequence[KeptEvent],
+        events: Sequence[PersistedEvent],
         outcome: Outcome,
     ) -> tuple[Kept, tuple[Delivery, ...]]:
         now = self._now()
@@ -70,7 +70,7 @@ class Turns(Claims):
             "UPDATE transcript SET context_start=? WHERE transcript_id=? AND context_start<>?",
             (context_start, transcript_id, context_start),
         )
-        rows.keep_events(db, events)
+        rows.persist_events(db, events)
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
         if message.tool_calls:
             return Kept(tuple(entries), None), deliveries
@@ -88,7 +88,7 @@ class Turns(Claims):
 
     @transaction
     def start_calls(
-        self, db: sqlite3.Connection, run: RunRef, call_ids: Sequence[str], events: Sequence[KeptEvent]
+        self, db: sqlite3.Connection, run: RunRef, call_ids: Sequence[str], events: Sequence[PersistedEvent]
     ) -> None:
         now = self._now()
         rows.check_epoch(db, run)
@@ -97,7 +97,7 @@ class Turns(Claims):
             " WHERE turn_id=? AND call_id=? AND state IN ('asked','waiting')",
             [(now, run.turn_id, call_id) for call_id in call_ids],
         )
-        rows.keep_events(db, events)
+        rows.persist_events(db, events)
 
     @transaction
     def process_started(self, db: sqlite3.Connection, run: RunRef, call_id: str, pid: int, started: str) -> None:
@@ -119,7 +119,7 @@ class Turns(Claims):
         results: Sequence[CallResult],
         *,
         batch_done: bool,
-        events: Sequence[KeptEvent],
+        events: Sequence[PersistedEvent],
     ) -> tuple[Entry, ...]:
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
@@ -132,18 +132,18 @@ class Turns(Claims):
                 "UPDATE tool_call SET state=?, pid=NULL, pid_started=NULL WHERE turn_id=? AND call_id=?",
                 (state, run.turn_id, result.call_id),
             )
-        rows.keep_events(db, events)
+        rows.persist_events(db, events)
         if batch_done:
             lines.extend(self._take_steering(db, run.turn_id, transcript_id))
             rows.begin_answer(db, run, step + 1, now)
         return tuple(lines)
 
     @transaction
-    def cut(self, db: sqlite3.Connection, run: RunRef, tell: Callable[[Cut], Sequence[KeptEvent]]) -> Cut:
+    def cut(self, db: sqlite3.Connection, run: RunRef, tell: Callable[[Cut], Sequence[PersistedEvent]]) -> Cut:
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         cut = repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
-        rows.keep_events(db, tell(cut))
+        rows.persist_events(db, tell(cut))
         rows.begin_answer(db, run, cut.step + 1, now)
         return cut
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import KeptAt, Ring
+from bot.persistence.values import PersistedAt, Ring
 from bot.store import rows
 from bot.store.database import Database
 from bot.store.sqlite_errors import is_about_file
@@ -107,7 +107,9 @@ class Writer:
             else:
                 unit.waiter.set_result(outcome)
 
-    def _run_batch(self, connection: sqlite3.Connection, units: list[_Unit[Any]]) -> tuple[list[Any], list[KeptAt]]:
+    def _run_batch(
+        self, connection: sqlite3.Connection, units: list[_Unit[Any]]
+    ) -> tuple[list[Any], list[PersistedAt]]:
         outcomes: list[Any] = []
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -122,7 +124,7 @@ class Writer:
                     connection.execute("ROLLBACK TO unit")
                     outcomes.append(_Raised(error))
                 connection.execute("RELEASE unit")
-            kept = rows.kept_after(connection, last)
+            kept = rows.persisted_after(connection, last)
             if self._probe:
                 self._probe("before")
             connection.execute("COMMIT")

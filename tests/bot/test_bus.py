@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import MessageUpdate, RunRef, UpdateEvent
-from bot.bus import EventBus, Told
-from bot.persistence.values import KeptAt
+from bot.bus import EventBus, Published
+from bot.persistence.values import PersistedAt
 
 ROOM = 256
 
@@ -17,19 +17,19 @@ def ref(session: str = "s", run: str = "r") -> RunRef:
     return RunRef(run_id=run, turn_id=run, session_key=session, attempt=1)
 
 
-def kept(seq: int, session: str = "s", run: str = "r", *, ended: bool = False) -> KeptAt:
-    return KeptAt(seq, session, run, ended)
+def kept(seq: int, session: str = "s", run: str = "r", *, ended: bool = False) -> PersistedAt:
+    return PersistedAt(seq, session, run, ended)
 
 
 def update(number: int, run: RunRef | None = None) -> UpdateEvent:
     return MessageUpdate(run=run or ref(), at=0, step=number, part="text", delta=str(number))
 
 
-async def read(bus: EventBus, told: Sequence[KeptAt | UpdateEvent], **wanted: str) -> list[Told]:
+async def read(bus: EventBus, told: Sequence[PersistedAt | UpdateEvent], **wanted: str) -> list[Published]:
     """What a reader gets that looks only after everything was told."""
     subscription = bus.subscribe(**wanted)
     for one in told:
-        if isinstance(one, KeptAt):
+        if isinstance(one, PersistedAt):
             bus.ring([one])
         else:
             bus.publish(one)
@@ -57,7 +57,7 @@ def test_a_slow_reader_loses_updates_only_and_has_the_beginning_of_each_answer(p
             between.append(one.step)
     if len(pattern) <= ROOM:
         assert [one for one in got if not isinstance(one, range)] == [
-            one for one in told if not isinstance(one, KeptAt)
+            one for one in told if not isinstance(one, PersistedAt)
         ]
 
 
@@ -109,7 +109,7 @@ async def test_a_reader_that_waits_is_woken_and_one_that_left_is_forgotten() -> 
     subscription = bus.subscribe()
     left = bus.subscribe()
     bus.unsubscribe(left)
-    got: list[Told] = []
+    got: list[Published] = []
 
     async def listen() -> None:
         async for told in subscription:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.events import AgentEnd, MessageEnd, Outcome, ToolExecutionEnd, ToolExecutionUpdate
-from bot.bus import Subscription, Told
+from bot.bus import Published, Subscription
 from tests.scripted_model import ScriptedModel, Watch
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Call, Hang, Say
@@ -100,13 +100,13 @@ async def test_a_drained_answer_has_start_and_end_and_the_rest_has_its_own(tmp_p
     assert [event_id.split("/", 1)[1] for event_id in rest] == ["2/0.2.1", "2/1"]
 
 
-def waiting(subscription: Subscription) -> Sequence[Told]:
+def waiting(subscription: Subscription) -> Sequence[Published]:
     """What a reader could take without waiting."""
     batch = subscription.batch()
     try:
         batch.send(None)
     except StopIteration as found:
-        told: Sequence[Told] = found.value
+        told: Sequence[Published] = found.value
         return told
     finally:
         batch.close()

@@ -20,7 +20,7 @@ class LateModel(ScriptedModel):
         super().__init__(watch)
         self.imported = asyncio.Event()
 
-    async def warm(self) -> None:
+    async def preload(self) -> None:
         await self.imported.wait()
 
 
@@ -90,7 +90,7 @@ async def test_a_part_that_fails_is_seen(tmp_path: Path) -> None:
     def fail() -> None:
         raise RuntimeError("nobody expected this")
 
-    service = await assemble(settings(tmp_path), model=ScriptedModel(Watch()), on_warm=fail)
+    service = await assemble(settings(tmp_path), model=ScriptedModel(Watch()), on_preloaded=fail)
     try:
         await service.start()
         (failed,) = (task for task in asyncio.all_tasks() if task.get_name() == "begin-runs")

@@ -21,12 +21,12 @@ from channels import registry
 registry.FOLDERS.update({%s})
 from bot.config.load import load
 from bot.config.checks import warnings
-from bot.wiring import Surroundings, build
+from bot.wiring import Dependencies, build
 
 async def main():
     config = load(None, {}, Path.cwd(), service=True)
     assert list(warnings(config)) == []
-    service = await build(config, Surroundings(environ={}, ollama=lambda url: None, gateway=False))
+    service = await build(config, Dependencies(environ={}, ollama=lambda url: None, gateway=False))
     await service.start()
     health = service.health()
     assert health.ready, health

@@ -18,8 +18,8 @@ FAULTS = (
     Fault(
         "events/rung-before-the-commit",
         "bot/store/writer.py",
-        "            kept = rows.kept_after(connection, last)\n",
-        "            self._ring(kept := rows.kept_after(connection, last))\n",
+        "            kept = rows.persisted_after(connection, last)\n",
+        "            self._ring(kept := rows.persisted_after(connection, last))\n",
         (_RUNG,),
     ),
     Fault(

@@ -2,7 +2,7 @@
 
 from agent.events import AgentStart, load
 from bot.persistence.values import (
-    KeptAt,
+    PersistedAt,
     Ring,
 )
 from tests.bot.persistence.contract import Opens, accept, answer, claim
@@ -10,7 +10,7 @@ from tests.bot.store.opened import KEY
 
 
 async def test_positions_rise_and_are_rung_before_who_wrote_is_answered(opens: Opens) -> None:
-    rung: list[KeptAt] = []
+    rung: list[PersistedAt] = []
     ring: Ring = rung.extend
     async with opens(ring=ring) as store:
         await accept(store, "one")

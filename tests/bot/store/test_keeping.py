@@ -11,7 +11,7 @@ from agent.events import Outcome
 from agent.message import Message, Text, Usage
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, KeptAt, OwnerNotice, PlanIn
+from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, OwnerNotice, PersistedAt, PlanIn
 from bot.store.prune import DAY
 from bot.store.store import Store
 from channels.base import Mark
@@ -171,7 +171,7 @@ async def test_kept_events_come_in_the_order_of_storing_also_when_the_clock_is_s
 
 
 async def test_who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answered(tmp_path: Path) -> None:
-    rung: list[KeptAt] = []
+    rung: list[PersistedAt] = []
     full = False
 
     def probe(at: str) -> None:
@@ -202,7 +202,7 @@ async def test_who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answe
 
 async def test_a_position_is_given_once_also_when_all_events_are_forgotten(tmp_path: Path) -> None:
     now = [1_000 * DAY]
-    rung: list[KeptAt] = []
+    rung: list[PersistedAt] = []
     async with opened(tmp_path, Clock(now=lambda: now[0]), ring=rung.extend) as store:
         await _answered(store)
         now[0] += 2 * DAY
