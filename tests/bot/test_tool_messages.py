@@ -75,6 +75,8 @@ async def test_what_is_not_sent_when_a_run_is_stopped(tmp_path: Path) -> None:
         await hark.until(lambda: hark.stored.turns(state="stopped"), "the stop")
         ((told,),) = hark.stored.results().values()
         assert told.endswith("Of what it sent, message 1 was not sent (stop).")
+        hark.channel.wait = 0.0
+        hark.time.advance(100)  # or the end would wait for it
 
 
 def _number(name: str) -> str:
