@@ -13,11 +13,11 @@ from typing import Any
 
 import aiohttp
 
-from agent.models.spec import Api
+from agent.models.spec import ModelApi
 
 ROOT = Path(__file__).resolve().parent.parent
 KEY = "bench-key"
-APIS: tuple[Api, ...] = ("anthropic", "openai-chat")
+APIS: tuple[ModelApi, ...] = ("anthropic", "openai-chat")
 _numbers = itertools.count(1)
 
 
@@ -70,7 +70,7 @@ class Model:
         seen = {int(number): [Seen(*entry) for entry in entries] for number, entries in noted["seen"].items()}
         return Taken(seen, noted["most_open"])
 
-    def base_url(self, api: Api) -> str:
+    def base_url(self, api: ModelApi) -> str:
         """The address as the provider's library takes it."""
         return self.url if api == "anthropic" else f"{self.url}/v1"
 
@@ -102,7 +102,7 @@ def question(extra: str = "") -> tuple[int, str]:
 
 
 @contextlib.asynccontextmanager
-async def raw_sdk(model: Model, api: Api) -> AsyncIterator[Ask]:
+async def raw_sdk(model: Model, api: ModelApi) -> AsyncIterator[Ask]:
     """The provider's library alone: a request with the question in it, and the stream read to its end."""
     client = _client(model, api)
 
@@ -115,7 +115,7 @@ async def raw_sdk(model: Model, api: Api) -> AsyncIterator[Ask]:
 
 
 @contextlib.asynccontextmanager
-async def raw_history(model: Model, api: Api, exchanges: int) -> AsyncIterator[Ask]:
+async def raw_history(model: Model, api: ModelApi, exchanges: int) -> AsyncIterator[Ask]:
     """The library alone with a request of so many earlier questions and answers."""
     client = _client(model, api)
     history: list[dict[str, Any]] = []
@@ -131,7 +131,7 @@ async def raw_history(model: Model, api: Api, exchanges: int) -> AsyncIterator[A
         yield ask
 
 
-def _client(model: Model, api: Api) -> Any:
+def _client(model: Model, api: ModelApi) -> Any:
     import anthropic
     import openai
 
@@ -139,7 +139,7 @@ def _client(model: Model, api: Api) -> Any:
     return made(api_key=KEY, base_url=model.base_url(api), max_retries=0)
 
 
-async def _call(client: Any, api: Api, number: int, messages: list[dict[str, Any]]) -> Asked:
+async def _call(client: Any, api: ModelApi, number: int, messages: list[dict[str, Any]]) -> Asked:
     sent = time.monotonic()
     if api == "anthropic":
         stream = await client.messages.create(model="model", max_tokens=1000, messages=messages, stream=True)

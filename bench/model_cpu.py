@@ -16,7 +16,7 @@ from agent.message import Message, Text, ToolCall, ToolResult
 from agent.models.anthropic import Client as AnthropicClient
 from agent.models.base import ModelRequest, ToolSpec
 from agent.models.openai_chat import Client as OpenAIChatClient
-from agent.models.spec import Api, ModelSpec
+from agent.models.spec import ModelApi, ModelSpec
 from bench.figures import Row, Scale
 from bench.model import APIS, Model
 
@@ -63,7 +63,7 @@ async def _best(call: Callable[[], Awaitable[None]], tries: int) -> float:
     return min(taken)
 
 
-def _hark(api: Api, body: bytes, request: ModelRequest) -> Callable[[], Awaitable[None]]:
+def _hark(api: ModelApi, body: bytes, request: ModelRequest) -> Callable[[], Awaitable[None]]:
     spec = ModelSpec(provider="bench", api=api, model="model")
     kind = AnthropicClient if api == "anthropic" else OpenAIChatClient
     client = kind(spec, lambda: _open(api, body), "key")
@@ -75,7 +75,7 @@ def _hark(api: Api, body: bytes, request: ModelRequest) -> Callable[[], Awaitabl
     return call
 
 
-def _sdk(api: Api, body: bytes, count: int) -> Callable[[], Awaitable[None]]:
+def _sdk(api: ModelApi, body: bytes, count: int) -> Callable[[], Awaitable[None]]:
     client = _open(api, body)
     messages = [
         {"role": "user" if place % 2 == 0 else "assistant", "content": [{"type": "text", "text": _text(place)}]}
@@ -94,7 +94,7 @@ def _sdk(api: Api, body: bytes, count: int) -> Callable[[], Awaitable[None]]:
     return call
 
 
-def _open(api: Api, body: bytes) -> Any:
+def _open(api: ModelApi, body: bytes) -> Any:
     http = httpx2.AsyncClient(transport=_Canned(body))
     if api == "anthropic":
         return anthropic.AsyncAnthropic(api_key="key", base_url="http://bench", max_retries=0, http_client=http)
@@ -141,7 +141,7 @@ def _request(count: int) -> ModelRequest:
     return ModelRequest(system="Be brief.", messages=tuple(messages), tools=tools, max_output=1000)
 
 
-def _sse(api: Api, words: int) -> bytes:
+def _sse(api: ModelApi, words: int) -> bytes:
     """A whole answer of so many deltas."""
     if api == "anthropic":
         usage = {"input_tokens": 10, "output_tokens": 1}

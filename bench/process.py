@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from ruamel.yaml import YAML
 
-from agent.models.spec import Api
+from agent.models.spec import ModelApi
 from bench.model import ROOT, Asked, Model, question
 from bench.service import settings
 
@@ -80,7 +80,7 @@ class HarkProcess:
 
 
 @contextlib.asynccontextmanager
-async def hark_over_http(home: Path, model: Model, api: Api) -> AsyncIterator[HarkProcess]:
+async def hark_over_http(home: Path, model: Model, api: ModelApi) -> AsyncIterator[HarkProcess]:
     """`hark run` while the context lasts."""
     port = _free_port()
     config = home / "config.yaml"

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from agent.models.spec import Api
+from agent.models.spec import ModelApi
 from bench.channel import BenchChannel
 from bench.model import KEY, Model
 from bot.config.model import Config
@@ -28,7 +28,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def settings(home: Path, model: Model, api: Api, *, port: int = 0, window: int = 200_000) -> dict[str, Any]:
+def settings(home: Path, model: Model, api: ModelApi, *, port: int = 0, window: int = 200_000) -> dict[str, Any]:
     """A configuration as it would be written, with the scripted server as provider."""
     provider = {
         "api": api,
@@ -48,7 +48,7 @@ def settings(home: Path, model: Model, api: Api, *, port: int = 0, window: int =
 
 @contextlib.asynccontextmanager
 async def hark(
-    home: Path, model: Model, api: Api, *, window: int = 200_000, probe: CommitProbe | None = None
+    home: Path, model: Model, api: ModelApi, *, window: int = 200_000, probe: CommitProbe | None = None
 ) -> AsyncIterator[BenchChannel]:
     """A service that runs while the context lasts, with its logs written to a file, and its SDK imported."""
     from bot.wiring import Dependencies, build

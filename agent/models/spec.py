@@ -5,7 +5,7 @@ from typing import Literal
 
 from agent.models.base import ThinkingLevel
 
-Api = Literal["anthropic", "openai-chat", "offline"]
+ModelApi = Literal["anthropic", "openai-chat", "offline"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class ModelSpec:
     """
 
     provider: str
-    api: Api
+    api: ModelApi
     model: str
     base_url: str = ""
     api_keys: tuple[str, ...] = field(default=(), repr=False)

@@ -7,7 +7,7 @@ local Ollama, and at last the built-in offline model, which always is. Called on
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from agent.models.spec import Api, ModelSpec
+from agent.models.spec import ModelApi, ModelSpec
 from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config, ModelSettings, Provider
 
@@ -25,7 +25,7 @@ class _Known:
     use them all is a cost that `providers.<name>.models` has to choose.
     """
 
-    api: Api
+    api: ModelApi
     base_url: str
     default_model: str | None = None
     key_variable: str | None = None

@@ -32,7 +32,7 @@ _MOST_NODES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Where a value stood: its line, counted from 1, and what it looked like before variables were put in."""
 
     line: int
@@ -50,7 +50,7 @@ class Document:
 
     file: str
     tree: dict[str, Tree] = field(default_factory=dict)
-    places: dict[KeyPath, Place] = field(default_factory=dict)
+    places: dict[KeyPath, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     wrong: set[KeyPath] = field(default_factory=set)
 
@@ -119,10 +119,10 @@ class _Reader:
         self._open.append(node)
         try:
             if isinstance(node, MappingNode):
-                self._document.places[path] = Place(line, "a mapping", False)
+                self._document.places[path] = Position(line, "a mapping", False)
                 return self._mapping(node, path)
             if isinstance(node, SequenceNode):
-                self._document.places[path] = Place(line, "a list", False)
+                self._document.places[path] = Position(line, "a list", False)
                 return [self.value(item, (*path, i), _line(item)) for i, item in enumerate(node.value)]
             assert isinstance(node, ScalarNode)
             return self._scalar(node, path, line)
@@ -148,7 +148,7 @@ class _Reader:
     def _scalar(self, node: ScalarNode, path: KeyPath, line: int) -> Tree:
         value = _plain(node)
         written = _MARK.sub(lambda mark: self._variable(mark)[0], str(node.value))
-        self._document.places[path] = Place(line, written or "nothing", isinstance(value, str))
+        self._document.places[path] = Position(line, written or "nothing", isinstance(value, str))
         return self._with_variables(value, path, line) if isinstance(value, str) else value
 
     def _variable(self, mark: re.Match[str]) -> re.Match[str]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from bot.config.document import Place
+from bot.config.document import Position
 from bot.config.errors import KeyPath
 from bot.config.later import later
 from bot.telemetry.redact import mask_url
@@ -45,7 +45,7 @@ _ALLOWED = {
 _BOUNDS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
 
 
-def explain(error: ErrorDetails, place: Place | None, root: type[Section]) -> tuple[KeyPath, str]:
+def explain(error: ErrorDetails, place: Position | None, root: type[Section]) -> tuple[KeyPath, str]:
     """Path and sentence for one error; `place` is where its value stood, if it was written at all."""
     path = path_of(error)
     if error["type"] == "conflict":
@@ -99,7 +99,7 @@ def known_keys(kind: Any, path: Sequence[str | int]) -> tuple[str, ...]:
     return known_keys(fields.get(str(path[0])), path[1:]) if path else tuple(fields)
 
 
-def shown(path: KeyPath, place: Place) -> str:
+def shown(path: KeyPath, place: Position) -> str:
     """What was written, short and on one line, or that it is hidden."""
     if place.written in ("a list", "a mapping", "nothing") and not place.is_text:
         return place.written

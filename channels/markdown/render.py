@@ -14,7 +14,7 @@ from markdown_it.token import Token
 
 from channels.markdown.entities import EntityType, Formatted
 from channels.markdown.table import Table
-from channels.markdown.writer import Style, Writer
+from channels.markdown.writer import Style, TextWriter
 from channels.utf16 import whole
 
 RULE = "———"
@@ -64,7 +64,7 @@ class _Renderer:
 
     def __init__(self, is_link: Callable[[str], bool]) -> None:
         self._is_link = is_link
-        self._out = Writer()
+        self._out = TextWriter()
         self._styles: list[Style] = []
         self._numbers: list[int | None] = []  # of the next item of each open list, None where it has bullets
         self._quotes = 0

@@ -21,7 +21,7 @@ class Style:
     mark: int = 0
 
 
-class Writer:
+class TextWriter:
     """Collects text; `finish` gives it with its entities.
 
     marker: what the next line begins with, once (bullet or number of a list item); indent: what other lines begin

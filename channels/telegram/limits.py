@@ -3,7 +3,7 @@
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
-from channels.telegram.settings import Limits
+from channels.telegram.settings import Rates
 
 _MINUTE = 60.0
 
@@ -11,7 +11,7 @@ _MINUTE = 60.0
 class RateLimits:
     """Places in the limits of one bot. Memory is bounded by what all chats may send in one minute."""
 
-    def __init__(self, limits: Limits, monotonic: Callable[[], float]) -> None:
+    def __init__(self, limits: Rates, monotonic: Callable[[], float]) -> None:
         self._limits = limits
         self._now = monotonic
         self._all: deque[float] = deque()

@@ -17,7 +17,7 @@ FILE_URL = "https://api.telegram.org/file/bot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Rates:
     """What Telegram lets through before it answers 429: one message in `chat_interval` seconds per chat, so many per
     group and minute, so many per second in all."""
 
@@ -46,7 +46,7 @@ class TelegramSettings:
     retry_first: float = 1.0
     retry_most: float = 30.0
     slow_retry: float = 30.0
-    limits: Limits = Limits()
+    limits: Rates = Rates()
 
 
 def _check_person(value: str) -> str:

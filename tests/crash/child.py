@@ -16,7 +16,7 @@ from bot.clock import Clock
 from bot.config.model import Config
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
-from channels.telegram.settings import Limits, TelegramSettings
+from channels.telegram.settings import Rates, TelegramSettings
 from tests.serving import serving
 
 for _module in (
@@ -59,7 +59,7 @@ def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str
         retry_first=0.01,
         retry_most=0.05,
         slow_retry=0.05,
-        limits=Limits(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
+        limits=Rates(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
     )
     try:
         asyncio.run(_serve(config, settings))

@@ -9,14 +9,14 @@ from agent.errors import ModelError
 from agent.message import Message
 from agent.models.base import Answer, ModelClient, ModelRequest, StreamPart, TextDelta
 from agent.models.registry import build
-from agent.models.spec import Api, ModelSpec
+from agent.models.spec import ModelApi, ModelSpec
 from tests.agent.models.makers import request, user
 
 KEY = "secret-test-key"
-MODELS: dict[Api, str] = {"anthropic": "claude-opus-5-5", "openai-chat": "gpt-5.1"}
+MODELS: dict[ModelApi, str] = {"anthropic": "claude-opus-5-5", "openai-chat": "gpt-5.1"}
 
 
-def client_of(api: Api, url: str, model: str = "", keys: tuple[str, ...] = (KEY,), **options: Any) -> ModelClient:
+def client_of(api: ModelApi, url: str, model: str = "", keys: tuple[str, ...] = (KEY,), **options: Any) -> ModelClient:
     """A client of the server at `url` (without a path)."""
     base_url = url if api == "anthropic" else f"{url}/v1"
     spec = ModelSpec(provider="house", api=api, model=model or MODELS[api], base_url=base_url, api_keys=keys, **options)

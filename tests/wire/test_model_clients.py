@@ -10,7 +10,7 @@ import pytest
 from agent.errors import ErrorKind
 from agent.message import Message, Text, ToolResult
 from agent.models.base import Answer, ModelClient, TextDelta
-from agent.models.spec import Api
+from agent.models.spec import ModelApi
 from tests.agent.models.makers import PNG, READ, WRITE, request, user
 from tests.standins.anthropic_server import AnthropicServer
 from tests.standins.model_server import ModelServer
@@ -19,10 +19,10 @@ from tests.standins.proxy import FaultProxy
 from tests.standins.script import Break, Call, Fail, Hang, Ping, Say, Stop
 from tests.wire.model_clients import KEY, ask, client_of, failure, listen
 
-SERVERS: dict[Api, type[ModelServer]] = {"anthropic": AnthropicServer, "openai-chat": OpenAIServer}
-CUTS: dict[Api, tuple[int, ...]] = {"anthropic": (0, 50, 200, 600, 1000), "openai-chat": (0, 50, 200, 400, 600)}
+SERVERS: dict[ModelApi, type[ModelServer]] = {"anthropic": AnthropicServer, "openai-chat": OpenAIServer}
+CUTS: dict[ModelApi, tuple[int, ...]] = {"anthropic": (0, 50, 200, 600, 1000), "openai-chat": (0, 50, 200, 400, 600)}
 """Bytes of an answer, headers and all, of which none is the whole."""
-FORBIDDEN: dict[Api, object] = {"anthropic": {"type": "none"}, "openai-chat": "none"}
+FORBIDDEN: dict[ModelApi, object] = {"anthropic": {"type": "none"}, "openai-chat": "none"}
 
 
 @pytest.fixture(
@@ -31,19 +31,19 @@ FORBIDDEN: dict[Api, object] = {"anthropic": {"type": "none"}, "openai-chat": "n
         pytest.param("openai-chat", marks=pytest.mark.xdist_group("openai")),
     ]
 )
-def api(request: pytest.FixtureRequest) -> Api:
-    found: Api = request.param
+def api(request: pytest.FixtureRequest) -> ModelApi:
+    found: ModelApi = request.param
     return found
 
 
 @pytest.fixture
-async def server(api: Api) -> AsyncIterator[ModelServer]:
+async def server(api: ModelApi) -> AsyncIterator[ModelServer]:
     async with SERVERS[api](keys=[KEY]) as server:
         yield server
 
 
 @pytest.fixture
-async def client(api: Api, server: ModelServer) -> AsyncIterator[ModelClient]:
+async def client(api: ModelApi, server: ModelServer) -> AsyncIterator[ModelClient]:
     client = client_of(api, server.url)
     yield client
     await client.close()
@@ -61,7 +61,7 @@ async def test_words(server: ModelServer, client: ModelClient) -> None:
 
 
 async def test_a_conversation_with_calls_and_images_is_accepted_and_its_prefix_stays(
-    api: Api, server: ModelServer, client: ModelClient
+    api: ModelApi, server: ModelServer, client: ModelClient
 ) -> None:
     """Parts come in the order of the answer; arguments that were cut off are kept, and sent back, as written."""
     server.add(Say("I look."), Call("read", {"path": "ü"}), Call("write"))
@@ -143,14 +143,14 @@ async def test_a_broken_connection(
     assert (await ask(client, user("again"))).message.text == "whole"
 
 
-async def test_nobody_listens(api: Api, server: ModelServer) -> None:
+async def test_nobody_listens(api: ModelApi, server: ModelServer) -> None:
     await server.stop()
     client = client_of(api, server.url)
     assert (await failure(client)).kind is ErrorKind.NETWORK
     await client.close()
 
 
-async def test_cut_in_the_request_and_at_every_part_of_the_answer(api: Api, server: ModelServer) -> None:
+async def test_cut_in_the_request_and_at_every_part_of_the_answer(api: ModelApi, server: ModelServer) -> None:
     server.default = lambda request: "one two three"
     for after in CUTS[api]:
         async with FaultProxy(server.port) as proxy:
@@ -188,7 +188,9 @@ async def test_cancelling_a_silent_call_closes_the_connection(server: ModelServe
     await server.until(lambda: server.requests[0].disconnected, "end of the connection")
 
 
-async def test_connections_are_used_again_by_a_caller_that_stops_at_the_answer(api: Api, server: ModelServer) -> None:
+async def test_connections_are_used_again_by_a_caller_that_stops_at_the_answer(
+    api: ModelApi, server: ModelServer
+) -> None:
     async with FaultProxy(server.port) as proxy:
         client = client_of(api, f"http://127.0.0.1:{proxy.port}")
         for _ in range(3):

@@ -20,7 +20,7 @@ from bot.persistence.values import LostDelivery
 from bot.service import Service
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
-from channels.telegram.settings import Limits, TelegramSettings
+from channels.telegram.settings import Rates, TelegramSettings
 from tests.serving import assemble
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.proxy import FaultProxy
@@ -63,7 +63,7 @@ class Bot:
             retry_first=0.01,
             retry_most=0.05,
             slow_retry=0.05,
-            limits=Limits(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
+            limits=Rates(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
         )
         self.service: Service | None = None
 

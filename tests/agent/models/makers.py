@@ -8,7 +8,7 @@ from typing import Any
 from agent.message import Image, Message, Part, Text, ToolCall, ToolResult
 from agent.models.base import ModelRequest, StreamPart, ToolSpec
 from agent.models.sdk import AnswerReader
-from agent.models.spec import Api, ModelSpec
+from agent.models.spec import ModelApi, ModelSpec
 from agent.models.sse import Decoder
 
 PNG = Image("image/png", "iVBORw0KGgo=")
@@ -17,7 +17,7 @@ READ = ToolSpec("read", "Read a file.", SCHEMA)
 WRITE = ToolSpec("write", "Write a file.", SCHEMA)
 
 
-def spec(api: Api, model: str = "some-model", **options: Any) -> ModelSpec:
+def spec(api: ModelApi, model: str = "some-model", **options: Any) -> ModelSpec:
     """A model named `house/<model>`."""
     return ModelSpec(provider="house", api=api, model=model, **options)
 

@@ -9,11 +9,11 @@ from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Thinking, ToolResult
 from agent.models import anthropic, openai_chat
 from agent.models.base import Alive, ArgumentsDelta, ModelRequest, StreamPart, TextDelta
-from agent.models.spec import Api, ModelSpec
+from agent.models.spec import ModelApi, ModelSpec
 from tests.agent.models.makers import PNG, assistant, call, prefixes, raw, read, request, results, spec, user
 from tests.agent.models.test_odd_streams import BODIES, READERS
 
-BODY_OF: dict[Api, Callable[[ModelRequest, ModelSpec], dict[str, object]]] = {
+BODY_OF: dict[ModelApi, Callable[[ModelRequest, ModelSpec], dict[str, object]]] = {
     "anthropic": anthropic.body_of,
     "openai-chat": openai_chat.body_of,
 }
@@ -31,18 +31,18 @@ TALK = (
 
 
 @pytest.mark.parametrize("api", BODY_OF)
-def test_a_longer_request_begins_with_the_bytes_of_a_shorter_one(api: Api) -> None:
+def test_a_longer_request_begins_with_the_bytes_of_a_shorter_one(api: ModelApi) -> None:
     ends = [index for index, message in enumerate(TALK, 1) if message.role != "assistant"]
     prefixes([BODY_OF[api](request(*TALK[:end]), spec(api)) for end in ends])
 
 
 @pytest.mark.parametrize("api", BODY_OF)
-def test_forbidding_calls_keeps_the_prefix(api: Api) -> None:
+def test_forbidding_calls_keeps_the_prefix(api: ModelApi) -> None:
     prefixes([BODY_OF[api](request(*TALK[:3]), spec(api)), BODY_OF[api](request(*TALK, allow_calls=False), spec(api))])
 
 
 @pytest.mark.parametrize("api", BODY_OF)
-def test_rendering_is_repeatable_and_leaves_the_request_alone(api: Api) -> None:
+def test_rendering_is_repeatable_and_leaves_the_request_alone(api: ModelApi) -> None:
     asked = request(*TALK)
     before = deepcopy(asked)
     first = raw(BODY_OF[api](asked, spec(api)))

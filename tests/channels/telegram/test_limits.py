@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.telegram.limits import RateLimits
-from channels.telegram.settings import Limits
+from channels.telegram.settings import Rates
 from tests.memory import held_by
 
 
@@ -17,7 +17,7 @@ class Clock:
 
 def test_one_message_a_second_in_a_chat() -> None:
     clock = Clock()
-    limits = RateLimits(Limits(), clock)
+    limits = RateLimits(Rates(), clock)
     assert limits.take("1", False) == 0
     assert limits.take("1", False) == 1.0
     assert limits.take("2", False) == 0
@@ -27,7 +27,7 @@ def test_one_message_a_second_in_a_chat() -> None:
 
 def test_the_second_counts_from_the_end_of_the_call() -> None:
     clock = Clock()
-    limits = RateLimits(Limits(), clock)
+    limits = RateLimits(Rates(), clock)
     assert limits.take("1", False) == 0
     clock.now += 0.5
     limits.ended("1")
@@ -37,7 +37,7 @@ def test_the_second_counts_from_the_end_of_the_call() -> None:
 
 def test_twenty_messages_a_minute_in_a_group() -> None:
     clock = Clock()
-    limits = RateLimits(Limits(), clock)
+    limits = RateLimits(Rates(), clock)
     for _ in range(20):
         assert limits.take("-1", True) == 0
         clock.now += 1.0
@@ -48,7 +48,7 @@ def test_twenty_messages_a_minute_in_a_group() -> None:
 
 def test_a_flood_holds_one_chat_back() -> None:
     clock = Clock()
-    limits = RateLimits(Limits(), clock)
+    limits = RateLimits(Rates(), clock)
     limits.hold("1", 5.0)
     assert limits.take("1", False) == limits.held("1") == 5.0
     assert limits.take("2", False) == limits.held("2") == 0
@@ -62,7 +62,7 @@ CALLS = st.lists(st.tuples(st.sampled_from(["1", "2", "-1", "-2"]), st.floats(0,
 @given(CALLS, st.integers(1, 4), st.integers(1, 5))
 def test_no_window_ever_holds_more_than_its_limit(calls: list[tuple[str, float]], per_second: int, group: int) -> None:
     clock = Clock()
-    limits = RateLimits(Limits(group_per_minute=group, per_second=per_second), clock)
+    limits = RateLimits(Rates(group_per_minute=group, per_second=per_second), clock)
     granted: list[tuple[float, str]] = []
     for chat, pause in calls:
         clock.now += pause
@@ -83,7 +83,7 @@ def test_no_window_ever_holds_more_than_its_limit(calls: list[tuple[str, float]]
 
 def test_memory_is_bounded_by_one_minute() -> None:
     clock = Clock()
-    limits = RateLimits(Limits(), clock)
+    limits = RateLimits(Rates(), clock)
     held = 0
     for chat in range(10_000):
         clock.now += 1 / 25
