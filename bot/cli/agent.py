@@ -102,8 +102,10 @@ async def _one_turn(
     async with client.events(session) as told:
         submitting = asyncio.create_task(client.submit(message, session, uuid4().hex), name="submit")
         following = asyncio.create_task(_follow(told, submitting, words), name="follow")
+        # in a task of its own: below an HTTP client a cancellation can be lost when an answer comes at the same moment
+        waiting = asyncio.create_task(_wait(client, submitting, timeout), name="wait")
         try:
-            run = await _wait(client, await asyncio.shield(submitting), timeout)
+            run = await asyncio.shield(waiting)
             if run.ended:
                 await asyncio.wait([following], timeout=_LATE)
             return run
@@ -113,7 +115,8 @@ async def _one_turn(
             raise
         finally:
             following.cancel()
-            await asyncio.wait([following])
+            waiting.cancel()
+            await asyncio.wait([following, waiting], timeout=_LATE)
 
 
 async def _follow(told: AsyncIterator[Received], submitting: asyncio.Task[str], words: "_Words | None") -> None:
@@ -124,7 +127,8 @@ async def _follow(told: AsyncIterator[Received], submitting: asyncio.Task[str], 
                 return
 
 
-async def _wait(client: Client, run_id: str, timeout: float | None) -> RunView:
+async def _wait(client: Client, submitting: asyncio.Task[str], timeout: float | None) -> RunView:
+    run_id = await asyncio.shield(submitting)
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         seconds = _POLL if deadline is None else min(_POLL, max(0.0, deadline - time.monotonic()))
