@@ -133,13 +133,13 @@ REFUSED = "refused:"
 
 @dataclass(frozen=True, slots=True)
 class OwnerNotice:
-    """Something an owner is to be told: where they wrote last, else at `otherwise`, if that is anywhere.
+    """Something an owner is to be told: where they wrote last, else at `otherwise`.
 
     owners: channel and id of each. blocks: makes the deliveries for a place; their source is the notice's own.
     """
 
     owners: Sequence[tuple[str, str]]
-    otherwise: Place | None
+    otherwise: Place
     blocks: Callable[[Place], Sequence[Planned]]
 
 
@@ -276,7 +276,6 @@ class CommandKept:
     """What a command did, and what is to be delivered."""
 
     stopped: Stopped
-    conv_id: int
     deliveries: tuple[Delivery, ...]
 
 

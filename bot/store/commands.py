@@ -55,13 +55,13 @@ class Commands(Subject):
         now = self._now()
         conv_id, turn_id, state = db.execute("SELECT conv_id, turn_id, state FROM inbox WHERE seq=?", (seq,)).fetchone()
         if state != "waiting":  # carried out already: by recovery, or by the run that recovery overtook
-            return CommandKept(Stopped(), conv_id, ())
+            return CommandKept(Stopped(), ())
         stopped = effect(now)
         deliveries = rows.plan(db, PlanIn(conv_id), reply(stopped), turn_id, now)
         db.execute("UPDATE inbox SET state='done' WHERE seq=?", (seq,))
         if turn_id is not None:
             rows.end_turn(db, turn_id, Outcome.COMPLETED, now)
-        return CommandKept(stopped, conv_id, deliveries)
+        return CommandKept(stopped, deliveries)
 
 
 def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: str) -> Stopped:

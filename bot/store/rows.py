@@ -202,11 +202,8 @@ def expire(db: sqlite3.Connection, which: str, values: Sequence[object], reason:
     ).rowcount
 
 
-def tell_owner(db: sqlite3.Connection, notice: OwnerNotice, now: int, besides: int | None = None) -> bool:
-    """Plan a notice to the owner who wrote last, in that direct conversation; False when there is nowhere to tell it.
-
-    besides: a conversation that will not do.
-    """
+def tell_owner(db: sqlite3.Connection, notice: OwnerNotice, now: int, besides: int | None = None) -> None:
+    """Plan a notice to the owner who wrote last, in that direct conversation. besides: one that will not do."""
     wrote = [
         found
         for owner in notice.owners
@@ -219,14 +216,8 @@ def tell_owner(db: sqlite3.Connection, notice: OwnerNotice, now: int, besides: i
             ).fetchone()
         )
     ]
-    if wrote:
-        conv_id = int(max(wrote)[1])
-    elif notice.otherwise is not None:
-        conv_id = conversation(db, notice.otherwise)
-    else:
-        return False
+    conv_id = int(max(wrote)[1]) if wrote else conversation(db, notice.otherwise)
     plan(db, PlanIn(conv_id), notice.blocks(place_of(db, conv_id)), None, now)
-    return True
 
 
 def set_value(db: sqlite3.Connection, scope: str, key: str, value: str) -> None:

@@ -17,6 +17,7 @@ from bot.persistence.values import (
     PlanIn,
     Turn,
 )
+from channels.console.adapter import PLACE
 from channels.message import InboundKind
 from channels.outgoing import Delivery, DeliveryState, Planned, SendResult
 from tests.bot.store.opened import KEY, message, opened
@@ -24,7 +25,7 @@ from tests.bot.store.opened import KEY, message, opened
 Opens = Callable[..., AbstractAsyncContextManager[Store]]
 IMPLEMENTATIONS = {"sqlite": opened}
 DAY = 24 * 3600 * 1000
-NOBODY = OwnerNotice((), None, lambda place: ())
+NOBODY = OwnerNotice((), PLACE, lambda place: ())
 CALL = ToolCall("c1", "act", "{}")
 
 

@@ -4,6 +4,7 @@ from bot.persistence.values import (
     AcceptedMessage,
     OwnerNotice,
 )
+from channels.console.adapter import PLACE
 from channels.message import ChatMoved
 from channels.outgoing import DeliveryState, Moved, NotSent, Planned, Refused, Sent, Unknown
 from tests.bot.persistence.contract import DAY, NOBODY, Opens, Time, accept, answer, claim, settled
@@ -77,7 +78,7 @@ async def test_what_is_too_old_expires(opens: Opens) -> None:
 async def test_a_refusal_is_told_to_the_owner_once(opens: Opens) -> None:
     notice = OwnerNotice(
         (("telegram", "1"),),
-        None,
+        PLACE,
         lambda place: (Planned(source="refused:x", body=f"refused, told in {place.chat}", nonce=9),),
     )
     async with opens() as store:
