@@ -40,7 +40,7 @@ class Deliveries(Subject):
             f" WHERE conv_id=? AND {OPEN_DELIVERY} ORDER BY delivery_id LIMIT 1",
             (conv_id,),
         ).fetchone()
-        return rows.delivery(db, found) if found else None
+        return rows.delivery(found, rows.place_of(db, conv_id)) if found else None
 
     @transaction
     def begin(self, db: sqlite3.Connection, delivery_id: int, conv_id: int, max_age: int) -> Delivery | None:
@@ -53,7 +53,7 @@ class Deliveries(Subject):
             f" WHERE delivery_id=? AND conv_id=? AND state='planned' RETURNING {rows.DELIVERY_COLUMNS}",
             (now, delivery_id, conv_id),
         ).fetchone()
-        return rows.delivery(db, begun) if begun else None
+        return rows.delivery(begun, rows.place_of(db, conv_id)) if begun else None
 
     @transaction
     def settle(self, db: sqlite3.Connection, delivery: Delivery, result: SendResult, notice: OwnerNotice) -> None:

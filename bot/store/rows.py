@@ -119,9 +119,12 @@ def plan(
     Only the first can begin at once, and only if nothing older of the conversation is open: order is kept here. What
     is for a conversation that has moved goes to where it is.
     """
-    kind, moved_to = db.execute("SELECT kind, moved_to FROM conversation WHERE conv_id=?", (where.conv_id,)).fetchone()
+    if not blocks:
+        return ()
+    (moved_to,) = db.execute("SELECT moved_to FROM conversation WHERE conv_id=?", (where.conv_id,)).fetchone()
     conv_id = moved_to or where.conv_id
-    begin = "sent" if kind in (ChatKind.API, ChatKind.CONSOLE) else "planned"
+    place = place_of(db, conv_id)
+    begin = "sent" if place.kind in (ChatKind.API, ChatKind.CONSOLE) else "planned"
     if where.sending and begin == "planned" and moved_to is None:
         older = f"SELECT 1 FROM delivery WHERE conv_id=? AND {OPEN_DELIVERY} LIMIT 1"
         begin = "planned" if db.execute(older, (conv_id,)).fetchone() else "sending"
@@ -139,8 +142,8 @@ def plan(
             ),
         ).fetchone()
         if inserted:
-            made.append(delivery(db, inserted))
-            if kind == ChatKind.CONSOLE and block.step is None:
+            made.append(delivery(inserted, place))
+            if place.kind is ChatKind.CONSOLE and block.step is None:
                 _tell(db, turn_id, block, now)
         if begin == "sending":
             begin = "planned"
@@ -159,14 +162,14 @@ def said_id(turn_id: str, source: str) -> str:
     return f"{turn_id}/said/{source}"
 
 
-def delivery(db: sqlite3.Connection, row: tuple[Any, ...]) -> Delivery:
-    """A row of DELIVERY_COLUMNS as a value."""
+def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
+    """A row of DELIVERY_COLUMNS as a value. place: of its conversation."""
     delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons, *rest = row
     state, attempts, not_before, longest, planned_at = rest
     return Delivery(
         delivery_id=delivery_id,
         conv_id=conv_id,
-        place=place_of(db, conv_id),
+        place=place,
         turn_id=turn_id,
         source=source,
         body=body,

@@ -115,7 +115,9 @@ async def test_a_call_that_a_crash_cut_is_repeated_or_settled(tmp_path: Path, ac
         seq = await accept(store, "/help", InboundKind.COMMAND)
         block = Planned(source="a", body="x", nonce=1, action=action, target="7")
         kept = await store.commands.answer(seq, [block])
-        assert await store.deliveries.begin(kept.deliveries[0].delivery_id, kept.conv_id, 10**12) is not None
+        assert (
+            await store.deliveries.begin(kept.deliveries[0].delivery_id, kept.deliveries[0].conv_id, 10**12) is not None
+        )
     async with running(tmp_path) as hark:
         await hark.until(lambda: states(hark) == ["sent"], "its end")
         assert [(sent.action, sent.attempts) for sent in hark.channel.sent] == [(action, 2)]

@@ -58,7 +58,7 @@ async def test_a_plan_that_fails_leaves_its_conversation_to_what_comes_meanwhile
         block = Planned(source="a", body="words", nonce=1)
         kept = await store.commands.answer(seq, [block])
         place = kept.deliveries[0].place
-        with suppress(RuntimeError), outbox.planning(kept.conv_id, place, [block]) as where:
+        with suppress(RuntimeError), outbox.planning(kept.deliveries[0].conv_id, place, [block]) as where:
             assert where.sending
             outbox.send(kept.deliveries)
             raise RuntimeError("disk full")

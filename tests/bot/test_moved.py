@@ -87,7 +87,7 @@ async def test_a_delivery_is_begun_only_where_it_is(tmp_path: Path) -> None:
         kept = await store.commands.answer(seq, [Planned(source="cmd", body="help", nonce=1)])
         (delivery,) = kept.deliveries
         await store.inbox.accept([EVENT])
-        assert await store.deliveries.begin(delivery.delivery_id, kept.conv_id, AGE) is None
+        assert await store.deliveries.begin(delivery.delivery_id, delivery.conv_id, AGE) is None
         ((moved_to, place),) = await store.deliveries.open_conversations()
         assert place.chat == NEW
         assert await store.deliveries.begin(delivery.delivery_id, moved_to, AGE) is not None

@@ -136,15 +136,15 @@ FAULTS = (
     Fault(
         "terminal/what-the-service-says-is-not-read",
         "bot/store/rows.py",
-        "if kind == ChatKind.CONSOLE and block.step is None:",
+        "if place.kind is ChatKind.CONSOLE and block.step is None:",
         "if False:",
         (f"{_CONSOLE}a_failed_run_is_told_before_its_end",),
     ),
     Fault(
         "terminal/blocks-wait-for-a-channel",
         "bot/store/rows.py",
-        "if kind in (ChatKind.API, ChatKind.CONSOLE)",
-        "if kind in (ChatKind.API,)",
+        "if place.kind in (ChatKind.API, ChatKind.CONSOLE)",
+        "if place.kind in (ChatKind.API,)",
         (f"{_CONSOLE}a_terminal_reads_questions_answers_and_what_the_service_says",),
     ),
     Fault(
