@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
+from channels.base import CommandInfo, CommandOption
 from channels.message import InboundMessage
 
 _FORM = re.compile(r"/([A-Za-z][\w-]*)(?:@\w+)?:?(?:\s+(.*))?", re.DOTALL)
@@ -96,6 +98,13 @@ class Registry:
         """A command by name or alias, with or without the slash."""
         return self._by_name.get(name.removeprefix("/").lower())
 
+    def infos(self) -> Sequence[CommandInfo]:
+        """All of them, for menus of platforms."""
+        return [
+            CommandInfo(one.name, one.help, tuple(map(_option, one.arguments.model_fields.items())))
+            for one in self.commands
+        ]
+
     async def effect(self, call: Call) -> Effect:
         """Of the command that a message is; wrong arguments and missing rights are answered in plain words."""
         found = self.find(call.message.text)
@@ -116,3 +125,8 @@ class Registry:
             mistake = f"I did not understand {words!r} ({reason})." if words else f"Something is missing ({reason})."
             return Say(f"{mistake} Usage: {command.usage}")
         return await command.run(call, arguments)
+
+
+def _option(item: tuple[str, FieldInfo]) -> CommandOption:
+    name, field = item
+    return CommandOption(name, field.description or "", field.is_required())

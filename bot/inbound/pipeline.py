@@ -18,7 +18,7 @@ from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
 from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
 from bot.runs.lanes import Lanes
-from channels.base import Mark, NotAccepted
+from channels.base import CommandInfo, Mark, NotAccepted, Reached
 from channels.message import BACKGROUND, CLAIMED, ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
 
 log = structlog.get_logger()
@@ -88,6 +88,12 @@ class Pipeline:
 
     async def mark(self, scope: str) -> str | None:
         return await self._store.inbox.mark(scope)
+
+    def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
+        """No history is read yet."""
+
+    def commands(self) -> Sequence[CommandInfo]:
+        return self._registry.infos()
 
     def can_send(self, channel: str, account: str) -> None:
         self._outbox.can_send(channel, account)

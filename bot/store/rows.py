@@ -16,8 +16,8 @@ from channels.outgoing import Action, Delivery, DeliveryState, Planned
 from channels.session_key import console_key
 
 DELIVERY_COLUMNS = (
-    "delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons,"
-    " state, attempts, not_before, not_before - coalesce(begun_at, not_before), planned_at"
+    "delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons, file, silent,"
+    " respond, state, attempts, not_before, not_before - coalesce(begun_at, not_before), planned_at"
 )
 
 STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL"
@@ -132,12 +132,14 @@ def plan(
     for block in blocks:
         begun, settled = now if begin == "sending" else None, now if begin == "sent" else None
         inserted = db.execute(
-            f"INSERT INTO delivery (source, conv_id, turn_id, body, nonce, said, step, action, target, reply_to,"
-            f" buttons, state, attempts, planned_at, begun_at, settled_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            "INSERT INTO delivery (source, conv_id, turn_id, body, nonce, said, step, action, target, reply_to,"
+            " buttons, file, silent, respond, state, attempts, planned_at, begun_at, settled_at)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
             f" ON CONFLICT (source) DO NOTHING RETURNING {DELIVERY_COLUMNS}",
             (
                 *(block.source, conv_id, turn_id, block.body, block.nonce, block.said, block.step, block.action.value),
                 *(block.target or None, block.reply_to or None, codec.dump_buttons(block.buttons)),
+                *(codec.dump_file(block.file), block.silent, block.respond or None),
                 *(begin, int(begin == "sending"), now, begun, settled),
             ),
         ).fetchone()
@@ -165,7 +167,7 @@ def said_id(turn_id: str, source: str) -> str:
 def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
     """A row of DELIVERY_COLUMNS as a value. place: of its conversation."""
     delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons, *rest = row
-    state, attempts, not_before, longest, planned_at = rest
+    file, silent, respond, state, attempts, not_before, longest, planned_at = rest
     return Delivery(
         delivery_id=delivery_id,
         conv_id=conv_id,
@@ -180,6 +182,9 @@ def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
         target=target or "",
         reply_to=reply_to or "",
         buttons=codec.load_buttons(buttons),
+        file=codec.load_file(file),
+        silent=bool(silent),
+        respond=respond or "",
         state=DeliveryState(state),
         attempts=attempts,
         not_before=not_before,
