@@ -19,7 +19,16 @@ from bot.persistence.protocols import Store
 from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
 from bot.runs.lanes import Lanes
 from channels.base import CommandInfo, Mark, NotAccepted, Reached
-from channels.message import BACKGROUND, CLAIMED, ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
+from channels.message import (
+    BACKGROUND,
+    CARRIED_OUT,
+    CLAIMED,
+    ChatMoved,
+    InboundKind,
+    InboundMessage,
+    Incoming,
+    UnreadEvent,
+)
 
 log = structlog.get_logger()
 
@@ -100,7 +109,7 @@ class Pipeline:
 
     async def _store_and_tell(self, items: Sequence[Accepted], mark: Mark | None) -> Sequence[Fresh | Duplicate]:
         """Store a batch, then begin what it asks for. Raises StoreUnavailable."""
-        commands = sum(isinstance(item, AcceptedMessage) and item.message.kind is InboundKind.COMMAND for item in items)
+        commands = sum(isinstance(item, AcceptedMessage) and item.message.kind in CARRIED_OUT for item in items)
         self._commands_coming += commands
         woken = set() if self._commands_coming else self._wake_early(items)
         try:
@@ -145,7 +154,7 @@ class Pipeline:
             return
         if isinstance(answer, Duplicate) or item.session_key is None:
             return
-        if item.message.kind is InboundKind.COMMAND:
+        if item.message.kind in CARRIED_OUT:
             self._commands.begin(answer.seq, item.session_key, item.message)
         elif item.message.kind in CLAIMED:
             background = item.message.kind in BACKGROUND

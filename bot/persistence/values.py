@@ -98,7 +98,8 @@ class Turn:
     with what steered it. entries: user lines written by this claim: one per message, unless the turn is resumed, and
     steering texts that came before its next answer. step: answers of the model so far. ran: milliseconds of earlier
     attempts. prompt and fingerprint: of the transcript, None before its first turn. more: something else of the
-    session is ready. decisions: about calls that it was parked on, by their ids.
+    session is ready. spoken: something of its answer is in the ledger. decisions: about calls that it was parked on, by
+    their ids.
     """
 
     run: RunRef
@@ -114,6 +115,7 @@ class Turn:
     prompt: str | None
     fingerprint: str | None
     more: bool
+    spoken: bool = False
     decisions: Mapping[str, Decision] = field(default_factory=dict)
 
     @property
@@ -279,6 +281,10 @@ class CommandKept:
     deliveries: tuple[Delivery, ...]
 
 
+TOOL = "tool:"
+"""What the source of a message begins with that a call of a tool sends: it may go to a place of its own."""
+
+
 def tool_message(turn_id: str, call_id: str, number: int) -> str:
     """Under which source a message of a tool's call stands in the ledger; number: from 0."""
-    return f"tool:{turn_id}:{call_id}:{number}"
+    return f"{TOOL}{turn_id}:{call_id}:{number}"

@@ -80,7 +80,7 @@ class Inbox(Subject):
     def open_commands(self, db: sqlite3.Connection) -> Sequence[tuple[int, str, InboundMessage]]:
         found = db.execute(
             "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
-            f" WHERE {WAITING} AND kind='command' ORDER BY seq"
+            f" WHERE {WAITING} AND {rows.CARRIED_OUT} ORDER BY seq"
         ).fetchall()
         read = ((seq, session_key, codec.read_inbound(payload, seq)) for seq, session_key, payload in found)
         return [(seq, session_key, message) for seq, session_key, message in read if message is not None]
