@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from channels.base import Surface, Times
+from channels.message import InboundMessage
 from channels.section import Id, Section, Whole, conflict
 
 _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
@@ -135,6 +136,10 @@ class ChannelSection(Section):
     def direct(self) -> DirectMessages | None:
         """Whose direct messages are answered; None where the channel itself knows who may."""
         return None
+
+    def opens_thread(self, message: InboundMessage) -> bool:
+        """Whether the answer to a message that stands in no thread opens one on it (`place.thread = message_id`)."""
+        return False
 
     def added_prompt(self) -> str:
         """What the configuration adds to the rules that the adapter gives the model."""
