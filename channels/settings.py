@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from channels.base import Surface, Times
+from channels.message import InboundMessage
 from channels.section import Id, Section, Whole, conflict
 
 ReplyTo = Literal["off", "first", "all"]
@@ -144,6 +145,10 @@ class ChannelSection(Section):
     def acknowledgement(self) -> Acknowledgement:
         """The reaction to what is going to be answered."""
         return Acknowledgement()
+
+    def opens_thread(self, message: InboundMessage) -> bool:
+        """Whether the answer to a message that stands in no thread opens one on it (`place.thread = message_id`)."""
+        return False
 
     def added_prompt(self) -> str:
         """What the configuration adds to the rules that the adapter gives the model."""

@@ -149,6 +149,8 @@ class Pipeline:
         if isinstance(item, ChatMoved):
             log.info("chat moved", channel=item.channel, old=item.old_chat, new=item.new_chat)
             return
+        if isinstance(answer, Fresh):
+            self._outbox.send(answer.said)
         if item.state == "dropped":
             self._name_stranger(item)
             return

@@ -24,22 +24,27 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
+MessageState = Literal["waiting", "overheard", "dropped"]
+"""What becomes of a message as it is accepted. Overheard: said where the bot is, and not to it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedMessage:
-    """A message the inbound pipeline let in, or dropped by a stated rule.
+    """A message the inbound pipeline let in, only overheard, or dropped by a stated rule.
 
-    session_key: None for a dropped one. turn_id: set when somebody must be able to ask for the turn by its id from
-    the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for which no run
-    takes it.
+    session_key: None for an overheard or dropped one. turn_id: set when somebody must be able to ask for the turn by
+    its id from the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for
+    which no run takes it. say: planned with it in its own conversation, unless it was there already.
     """
 
     message: InboundMessage
     session_key: str | None
-    state: Literal["waiting", "dropped"] = "waiting"
+    state: MessageState = "waiting"
     reason: str | None = None
     turn_id: str | None = None
     digest: str | None = None
     delay: int = 0
+    say: tuple[Planned, ...] = ()
 
 
 Accepted = AcceptedMessage | UnreadEvent | ChatMoved
@@ -47,10 +52,14 @@ Accepted = AcceptedMessage | UnreadEvent | ChatMoved
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once."""
+    """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once.
+
+    said: what was planned with it.
+    """
 
     seq: int
     ready_at: int = 0
+    said: tuple[Delivery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

