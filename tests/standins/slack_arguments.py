@@ -28,7 +28,8 @@ class Method:
 
 
 def _method(spec: str, scope: str | None, tier: str, *, json: bool = True, token: str = "xoxb") -> Method:
-    """`spec` names the arguments: "name", "name!" when required, "name:type"."""
+    """`spec` names the arguments: "name", "name!" when required, "name:type". bolt adds its team to every call."""
+    spec = f"{spec} team_id"
     pairs = [(name.partition(":")[0], name.partition(":")[2] or "str") for name in spec.split()]
     return Method(
         args={name.rstrip("!"): kind for name, kind in pairs},
@@ -44,7 +45,7 @@ _FACE = "as_user:bool icon_emoji icon_url username"
 _BODY = "text blocks:json attachments:json markdown_text metadata:json link_names:bool parse"
 _PAGE = "cursor limit:int"
 _RANGE = f"channel! oldest latest inclusive:bool include_all_metadata:bool {_PAGE}"
-_FIND = f"types exclude_archived:bool team_id {_PAGE}"
+_FIND = f"types exclude_archived:bool {_PAGE}"
 
 METHODS: dict[str, Method] = {
     "auth.test": _method("", None, "special"),
@@ -53,7 +54,7 @@ METHODS: dict[str, Method] = {
     "assistant.threads.setStatus": _method(
         "channel_id! thread_ts! status! loading_messages:json icon_emoji icon_url username", "chat:write", "special"
     ),
-    "bots.info": _method("bot team_id", "users:read", "3", json=False),
+    "bots.info": _method("bot", "users:read", "3", json=False),
     "chat.appendStream": _method("channel! ts! markdown_text chunks:json", "chat:write", "4"),
     "chat.delete": _method("channel! ts! as_user:bool", "chat:write", "3"),
     "chat.getPermalink": _method("channel! message_ts!", None, "special", json=False),
@@ -92,7 +93,7 @@ METHODS: dict[str, Method] = {
     "reactions.remove": _method("channel timestamp file file_comment name!", "reactions:write", "2"),
     "users.conversations": _method(f"user exclude_muted:bool {_FIND}", None, "3", json=False),
     "users.info": _method("user! include_locale:bool", "users:read", "4", json=False),
-    "users.list": _method(f"include_locale:bool team_id {_PAGE}", "users:read", "2", json=False),
+    "users.list": _method(f"include_locale:bool {_PAGE}", "users:read", "2", json=False),
 }
 # `_RANGE` stands for both methods; `limit` differs: history gives 100 without one, replies 1,000.
 
