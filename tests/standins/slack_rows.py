@@ -72,19 +72,21 @@ POST_ROWS = [
     post("the text is not blank", say(text=" \n"), "no_text", PLAIN),
     post("40,000 characters", say(text="x" * 40_001), "msg_too_long", say(text="x" * 40_000)),
     post("markdown_text alone", say(markdown_text="x", text="y"), "markdown_text_conflict", say(markdown_text="x")),
-    post("12,000 of markdown_text", say(markdown_text="x" * 12_001), "msg_too_long", say(markdown_text="x" * 12_000)),
+    post("12,000 of markdown_text", say(markdown_text="x" * 12_001), "msg_too_long",
+         say(markdown_text="x" * 12_000)),
     post("the parent exists", say(text="x", thread_ts="1.000001"), "thread_not_found", say(text="x", thread_ts=HERS),
-         None),  # fmt: skip
+         None),
     post("a join has no thread", say(text="x", thread_ts=JOIN), "cannot_reply_to_message", PLAIN, None),
     post("the channel is a text", {"channel": 7, "text": "x"}, "invalid_arguments", PLAIN, BAD_VALUE),
     post("the channel is named", {"text": "x"}, "invalid_arguments", PLAIN, BAD_VALUE),
-    post("a flag is a flag", say(text="x", unfurl_links="maybe"), "invalid_arguments", say(text="x", unfurl_links=False),
-         BAD_VALUE),  # fmt: skip
+    post("a flag is a flag", say(text="x", unfurl_links="maybe"), "invalid_arguments",
+         say(text="x", unfurl_links=False),
+         BAD_VALUE),
     post("metadata is JSON", say(text="x", metadata="{"), "invalid_metadata_format", say(text="x", metadata=META)),
     post("metadata has a payload", say(text="x", metadata={"event_type": "a"}), "invalid_metadata_schema",
-         say(text="x", metadata=META)),  # fmt: skip
+         say(text="x", metadata=META)),
     post("metadata has nothing else", say(text="x", metadata={**META, "n": 1}), "invalid_metadata_schema",
-         say(text="x", metadata=META)),  # fmt: skip
+         say(text="x", metadata=META)),
     post("blocks are a list", say(text="x", blocks="{}"), "invalid_blocks_format", say(text="x", blocks="[]")),
     post(
         "12,000 characters of markdown blocks in sum",

@@ -46,11 +46,10 @@ async def socket_mode(slack: SlackServer, app: AsyncApp) -> AsyncIterator[Socket
         await handler.close_async()
 
 
-async def until(ready: Callable[[], bool]) -> None:
-    """Wait for something that the server does not see."""
+async def taken(queue: "asyncio.Queue[Json]", count: int) -> list[Json]:
+    """What listeners saw: they run on after the acknowledgement."""
     async with asyncio.timeout(5):
-        while not ready():
-            await asyncio.sleep(0)
+        return [await queue.get() for _ in range(count)]
 
 
 async def test_web_api(slack: SlackServer, web_client: AsyncWebClient) -> None:
@@ -92,17 +91,17 @@ async def test_web_api(slack: SlackServer, web_client: AsyncWebClient) -> None:
 
 async def test_socket_mode(slack: SlackServer, web_client: AsyncWebClient) -> None:
     app = AsyncApp(client=web_client, ignoring_self_events_enabled=False)
-    seen: list[Json] = []
+    queue: asyncio.Queue[Json] = asyncio.Queue()
 
     @app.event("message")
     async def on_message(event: Json, say: AsyncSay) -> None:
-        seen.append(event)
+        queue.put_nowait(event)
         if "bot_id" not in event:
             await say(f"you said {event['text']}")
 
     @app.event("app_mention")
     async def on_mention(event: Json) -> None:
-        seen.append(event)
+        queue.put_nowait(event)
 
     room = slack.channel("general", ALICE)
     async with socket_mode(slack, app):
@@ -113,7 +112,7 @@ async def test_socket_mode(slack: SlackServer, web_client: AsyncWebClient) -> No
         await slack.wait_acknowledged()
         await slack.wait_for(lambda: len(slack.texts()) == 2, "both answers")
         await slack.wait_acknowledged()
-        await until(lambda: len(seen) == 5)
+        seen = await taken(queue, 5)
     kinds = [(one["type"], one.get("channel_type"), "bot_id" in one) for one in seen]
     assert sorted(kinds, key=str) == sorted(
         [
@@ -160,11 +159,11 @@ async def test_commands_and_clicks(slack: SlackServer, web_client: AsyncWebClien
 
 async def test_refresh_is_planned_and_a_cut_is_not(slack: SlackServer, web_client: AsyncWebClient) -> None:
     app = AsyncApp(client=web_client, signing_secret=slack.signing_secret)
-    seen: list[str] = []
+    queue: asyncio.Queue[Json] = asyncio.Queue()
 
     @app.event("message")
     async def on_message(event: Json) -> None:
-        seen.append(event["text"])
+        queue.put_nowait(event)
 
     async with socket_mode(slack, app) as client:
         (old,) = slack.sockets.open
@@ -181,7 +180,7 @@ async def test_refresh_is_planned_and_a_cut_is_not(slack: SlackServer, web_clien
         await slack.wait_connected()
         slack.advance(60)
         await slack.wait_acknowledged()
-    assert seen == ["after the refresh", "while away"]
+    assert [one["text"] for one in await taken(queue, 2)] == ["after the refresh", "while away"]
     assert slack.outbox[-1].attempt == 2
 
 
@@ -201,11 +200,11 @@ async def listening(handle: Callable[[web.Request], Awaitable[web.StreamResponse
 
 async def test_http_mode(slack: SlackServer, web_client: AsyncWebClient) -> None:
     app = AsyncApp(client=web_client, signing_secret=slack.signing_secret)
-    seen: list[str] = []
+    queue: asyncio.Queue[Json] = asyncio.Queue()
 
     @app.event("message")
     async def on_message(event: Json) -> None:
-        seen.append(event["text"])
+        queue.put_nowait(event)
 
     @app.command("/hark")
     async def on_command(ack: AsyncAck, command: Json) -> None:
@@ -224,7 +223,8 @@ async def test_http_mode(slack: SlackServer, web_client: AsyncWebClient) -> None
         assert status == 401
         status, _, _ = await requests.post(b"{}", "application/json", age=600)
         assert status == 401
-    await slack.wait_for(lambda: seen == ["over http"], "the message")
+        (seen,) = await taken(queue, 1)
+        assert seen["text"] == "over http"
 
 
 async def test_files(slack: SlackServer, web_client: AsyncWebClient) -> None:
