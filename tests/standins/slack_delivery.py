@@ -47,8 +47,11 @@ class Envelope:
     @property
     def name(self) -> str:
         """For messages to people: the event, the command or the action."""
-        event = self.payload.get("event", {})
-        return str(event.get("type") or self.payload.get("command") or self.payload.get("type"))
+        if not isinstance(self.payload, dict):
+            return str(self.payload)
+        event = self.payload.get("event")
+        kind = event.get("type") if isinstance(event, dict) else None
+        return str(kind or self.payload.get("command") or self.payload.get("type"))
 
 
 class Transport(Protocol):
@@ -198,16 +201,16 @@ class Delivering(People):
         if not envelope.is_event or delay is None or final:
             envelope.state = State.LOST
             if not envelope.is_event and reason == "timeout":
-                self.ledger.complain(Rule.UNANSWERED, f"{envelope.name} in {reason}")
-            self.ledger.changed()
-            return
-        envelope.state = State.WAITING
-        envelope.attempt += 1
-        envelope.reason = reason
-        if delay:
-            envelope.timer = self.after(delay, lambda: self.deliver(envelope))
+                self.ledger.complain(Rule.UNANSWERED, envelope.name)
         else:
-            self.deliver(envelope)
+            envelope.state = State.WAITING
+            envelope.attempt += 1
+            envelope.reason = reason
+            if delay:
+                envelope.timer = self.after(delay, lambda: self.deliver(envelope))
+            else:
+                self.deliver(envelope)
+        self.ledger.changed()
 
     def acknowledged(self, envelope: Envelope, answer: Any = None) -> None:
         """The app has it; `answer` is what it said with the acknowledgement."""
@@ -234,5 +237,4 @@ class Delivering(People):
 
     def events_of(self, kind: str) -> list[Json]:
         """The inner events of a type that were told so far."""
-        events = [one.payload.get("event", {}) for one in self.outbox if one.is_event]
-        return [event for event in events if event.get("type") == kind]
+        return [one.payload["event"] for one in self.outbox if one.is_event and one.name == kind]

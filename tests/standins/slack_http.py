@@ -78,10 +78,10 @@ class Requests:
         headers: dict[str, str] | None = None,
         *,
         secret: str | None = None,
-        age: float = 0,
+        age: int = 0,
     ) -> tuple[int, dict[str, str], str]:
         """Send a body with its signature: status, headers and text. A wrong `secret` or an `age` in seconds forge."""
-        timestamp = str(int(self.slack.wall() - age))
+        timestamp = str(self.slack.stamp() - age)
         signed = {
             "Content-Type": content_type,
             "User-Agent": "Slackbot 1.0 (+https://api.slack.com/robots)",

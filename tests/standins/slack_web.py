@@ -243,8 +243,8 @@ class Serving(Delivering):
         if envelope.state is State.LOST:
             return
         super().acknowledged(envelope, answer_)
-        url = envelope.payload.get("response_url", "").removeprefix(f"{self.origin}/")
         if envelope.kind == "slash_commands" and isinstance(answer_, dict) and answer_:
+            url = envelope.payload["response_url"].removeprefix(f"{self.origin}/")
             try:
                 answer(self, self.response_urls[url], answer_, "ack")
             except Refusal as refusal:

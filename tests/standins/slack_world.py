@@ -72,20 +72,24 @@ class World:
     def wall(self) -> float:
         return self._wall() + self._ahead
 
+    def stamp(self) -> int:
+        """Unix time without what `advance` added: what a client's own clock must agree with."""
+        return int(self._wall())
+
     def advance(self, seconds: float) -> None:
         """Let time pass: what is due by then happens, in order."""
-        until = self.clock() + seconds
+        until = self._ahead + seconds
         while self._timers and self._timers[0].due <= until:
             timer = heapq.heappop(self._timers)
-            self._ahead += max(0.0, timer.due - self.clock())
+            self._ahead = max(self._ahead, timer.due)
             if not timer.cancelled:
                 timer.call()
-        self._ahead += max(0.0, until - self.clock())
+        self._ahead = until
         self.ledger.changed()
 
     def after(self, seconds: float, call: Callable[[], None]) -> Timer:
-        """Call something when `advance` has passed that time."""
-        timer = Timer(self.clock() + seconds, next(self._numbers), call)
+        """Call something when `advance` has passed that time; the machine's own clock does not count."""
+        timer = Timer(self._ahead + seconds, next(self._numbers), call)
         heapq.heappush(self._timers, timer)
         return timer
 
