@@ -99,7 +99,7 @@ def _check_unique(ids: list[str], name: str) -> None:
 
 
 def _check_block(block: Any, at: str) -> None:
-    kind = block.get("type") if isinstance(block, dict) else None
+    kind = str(block.get("type")) if isinstance(block, dict) else "none"
     if kind not in FIELDS:
         raise _wrong(f"unsupported type: {kind}", at)
     allowed = FIELDS[kind]

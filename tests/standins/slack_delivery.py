@@ -137,7 +137,7 @@ class Delivering(People):
         if "thread_ts" in kept:
             container["thread_ts"] = kept["thread_ts"]
         name = where.name if where.kind in ("channel", "mpim") else where.command_name()
-        payload = {
+        payload: Json = {
             "type": "block_actions",
             "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team},
             "api_app_id": shapes.APP,

@@ -136,7 +136,7 @@ class Ledger:
         return [
             Violation(Rule.REPEATED_TEXT, f"{channel} {thread or ''}: {count} times {text[:80]!r}")
             for (channel, thread, text), count in posts.items()
-            if count > 1 and text not in self.repeats_allowed
+            if count > 1 and text and text not in self.repeats_allowed
         ]
 
     def _leaks(self) -> list[Violation]:

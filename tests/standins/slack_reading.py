@@ -109,7 +109,7 @@ def replies(world: Delivering, args: Json) -> Json:
     """The parent, on every page, then its replies, oldest first."""
     room = _readable(world, args)
     named = world.message(room.id, args["ts"], "thread_not_found")
-    parent = world.message(room.id, named.get("thread_ts", args["ts"]), "thread_not_found")
+    parent = world.message(room.id, str(named.get("thread_ts", args["ts"])), "thread_not_found")
     if parent.get("subtype") in ("channel_join", "channel_leave"):
         raise Refusal("thread_not_found")
     inside = _between(args)

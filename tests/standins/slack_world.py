@@ -203,7 +203,7 @@ class World:
         kept = self.message(room.id, ts)
         at = self.next_ts(room.id)
         if self.replies(room.id, ts):
-            tombstone = {"type": "message", "subtype": "tombstone", "text": "This message was deleted."}
+            tombstone: Json = {"type": "message", "subtype": "tombstone", "text": "This message was deleted."}
             tombstone |= {"user": SLACKBOT.id, "hidden": True, "ts": ts}
             tombstone |= {name: kept[name] for name in (*THREAD_FIELDS, "thread_ts") if name in kept}
             self.messages[room.id][ts] = tombstone
@@ -213,8 +213,8 @@ class World:
         del self.messages[room.id][ts]
         if "thread_ts" in kept:
             self.count_replies(room.id, kept["thread_ts"])
-        told = {"previous_message": _without_metadata(kept), "deleted_ts": ts}
-        self.tell_message(room, {**_hidden("message_deleted", at), **told})
+        deleted: Json = {"previous_message": _without_metadata(kept), "deleted_ts": ts}
+        self.tell_message(room, {**_hidden("message_deleted", at), **deleted})
 
     # Events
 
