@@ -296,7 +296,7 @@ def _streamed(args: Json) -> str:
 
 def _note_stream(world: Delivering, method: str, room: Room, ts: str, args: Json, text: str) -> None:
     content = Content(text, text, [], [], None, {**args, "unfurl_media": False})
-    note(world, method, room, ts, content, thread_ts=world.messages[room.id][ts].get("thread_ts"))
+    note(world, method, room, ts, content, thread_ts=world.kept[room.id][ts].get("thread_ts"))
 
 
 # Answers to commands and clicks

@@ -192,7 +192,7 @@ class People(World):
         room = self.im(user.id)
         ts = self.next_ts(room.id)
         root = shapes.by_bot("New Assistant Thread", ts, subtype="assistant_app_thread")
-        self.messages[room.id][ts] = root
+        self.kept[room.id][ts] = root
         context = {"channel_id": seen.id, "team_id": shapes.TEAM, "enterprise_id": None} if seen else {}
         thread = {"user_id": user.id, "context": context, "channel_id": room.id, "thread_ts": ts}
         event = {"type": "assistant_thread_started", "assistant_thread": thread, "event_ts": self.next_ts(room.id)}

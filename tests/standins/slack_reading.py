@@ -93,14 +93,15 @@ def history(world: Delivering, args: Json) -> Json:
     """Newest first, without replies except those that were broadcast."""
     room = _readable(world, args)
     inside = _between(args)
-    found = [one for one in world.messages[room.id].values() if inside(one) and _on_top(one)]
+    found = [one for one in world.kept[room.id].values() if inside(one) and on_top(one)]
     found.sort(key=lambda one: one["ts"], reverse=True)
     page, meta = _page(found, args, 100)
     answer: Json = {"messages": [_seen(one, args) for one in page], "has_more": bool(meta["next_cursor"])}
     return answer | {"pin_count": 0, "channel_actions_ts": None, "channel_actions_count": 0, "response_metadata": meta}
 
 
-def _on_top(message: Json) -> bool:
+def on_top(message: Json) -> bool:
+    """Whether the history has it: no reply, or one that was sent to the channel too."""
     own = message.get("thread_ts", message["ts"]) == message["ts"]
     return own or message.get("subtype") == "thread_broadcast"
 

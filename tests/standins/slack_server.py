@@ -26,8 +26,10 @@ from tests.standins.inspection import made
 from tests.standins.slack_faults import Fault
 from tests.standins.slack_http import Requests
 from tests.standins.slack_ledger import Call, Json, Refusal, Rule, Sent, Violation, too_many
+from tests.standins.slack_reading import on_top
 from tests.standins.slack_shapes import Room
 from tests.standins.slack_web import Serving
+from tests.standins.slack_world import ts_of
 
 
 class SlackServer(Serving):
@@ -104,17 +106,15 @@ class SlackServer(Serving):
             if channel in (None, one.channel) and (thread_ts is None or one.thread_ts == thread_ts)
         ]
 
-    def read(self, room: Room | str) -> list[Json]:
-        """What stands in a conversation, oldest first, without replies."""
+    def messages(self, room: Room | str) -> list[Json]:
+        """What stands in a conversation, oldest first, without replies but those that were sent there too."""
         channel = room.id if isinstance(room, Room) else room
-        found = sorted(self.messages[channel].values(), key=lambda one: one["ts"])
-        top = (one for one in found if one.get("thread_ts", one["ts"]) == one["ts"])
-        return [dict(one) for one in found if one in top or one.get("subtype") == "thread_broadcast"]
+        return [dict(one) for one in sorted(self.kept[channel].values(), key=ts_of) if on_top(one)]
 
     def thread(self, room: Room | str, ts: str) -> list[Json]:
         """What stands in a thread, the parent first."""
         channel = room.id if isinstance(room, Room) else room
-        return [dict(one) for one in [self.messages[channel][ts], *self.replies(channel, ts)]]
+        return [dict(one) for one in [self.kept[channel][ts], *self.replies(channel, ts)]]
 
     @property
     def violations(self) -> list[Violation]:

@@ -53,7 +53,7 @@ class World:
         self.commands = {"/hark"}
         self.people: dict[str, Person] = {one.id: one for one in (ALICE, BOB, HARK, SLACKBOT)}
         self.rooms: dict[str, Room] = {}
-        self.messages: dict[str, dict[str, Json]] = {}
+        self.kept: dict[str, dict[str, Json]] = {}
         self.ephemeral: list[Json] = []
         self.files: dict[str, File] = {}
         self.statuses: dict[tuple[str, str], str] = {}
@@ -107,7 +107,7 @@ class World:
 
     def add_room(self, room: Room) -> Room:
         self.rooms[room.id] = room
-        self.messages.setdefault(room.id, {})
+        self.kept.setdefault(room.id, {})
         return room
 
     def im(self, user: str) -> Room:
@@ -128,7 +128,7 @@ class World:
 
     def message(self, channel: str, ts: str, error: str = "message_not_found") -> Json:
         """The message as it is kept."""
-        found = self.messages.get(channel, {}).get(ts)
+        found = self.kept.get(channel, {}).get(ts)
         if found is None:
             raise Refusal(error)
         return found
@@ -149,7 +149,7 @@ class World:
             message |= {"thread_ts": thread_ts, "parent_user_id": parent.get("user")}
             if broadcast:
                 message |= {"subtype": "thread_broadcast", "root": dict(parent)}
-        self.messages[room.id][message["ts"]] = message
+        self.kept[room.id][message["ts"]] = message
         if thread_ts is not None:
             self.count_replies(room.id, thread_ts)
         self.statuses.pop((room.id, thread_ts or ""), None)
@@ -160,7 +160,7 @@ class World:
 
     def count_replies(self, channel: str, thread_ts: str) -> None:
         """What a parent says of its thread."""
-        parent = self.messages[channel].get(thread_ts)
+        parent = self.kept[channel].get(thread_ts)
         if parent is None:
             return
         replies = self.replies(channel, thread_ts)
@@ -180,7 +180,7 @@ class World:
 
     def replies(self, channel: str, thread_ts: str) -> list[Json]:
         """The replies below a parent, oldest first."""
-        found = (one for one in self.messages[channel].values() if one.get("thread_ts") == thread_ts)
+        found = (one for one in self.kept[channel].values() if one.get("thread_ts") == thread_ts)
         return sorted((one for one in found if one["ts"] != thread_ts), key=lambda one: one["ts"])
 
     def change(self, room: Room, ts: str, new: Json, *, mark: str | None = None) -> Json:
@@ -206,11 +206,11 @@ class World:
             tombstone: Json = {"type": "message", "subtype": "tombstone", "text": "This message was deleted."}
             tombstone |= {"user": SLACKBOT.id, "hidden": True, "ts": ts}
             tombstone |= {name: kept[name] for name in (*THREAD_FIELDS, "thread_ts") if name in kept}
-            self.messages[room.id][ts] = tombstone
+            self.kept[room.id][ts] = tombstone
             told = {"message": dict(tombstone), "previous_message": _without_metadata(kept)}
             self.tell_message(room, {**_hidden("message_changed", at), **told})
             return
-        del self.messages[room.id][ts]
+        del self.kept[room.id][ts]
         if "thread_ts" in kept:
             self.count_replies(room.id, kept["thread_ts"])
         deleted: Json = {"previous_message": _without_metadata(kept), "deleted_ts": ts}

@@ -202,7 +202,7 @@ async def test_what_happens_while_the_app_is_away(slack: SlackServer, client: Cl
     socket = await client.connect()
     envelope = await received(socket)
     assert (envelope["payload"]["event"]["text"], envelope["retry_attempt"]) == ("two", 0)
-    assert [one["text"] for one in slack.read(slack.im(ALICE.id))] == ["one", "two"]
+    assert [one["text"] for one in slack.messages(slack.im(ALICE.id))] == ["one", "two"]
     await acknowledge(socket, envelope)
     await slack.wait_acknowledged()
 

@@ -153,7 +153,7 @@ async def test_commands_and_clicks(slack: SlackServer, web_client: AsyncWebClien
         slack.click(im, asked["ts"], "allow")
         await slack.wait_text("decided 7f3")
         await slack.wait_acknowledged()
-    assert slack.messages[im.id][asked["ts"]]["text"] == "decided 7f3"
+    assert slack.kept[im.id][asked["ts"]]["text"] == "decided 7f3"
     assert [one.only_to for one in slack.sent if one.method == "ack"] == [ALICE.id]
 
 
@@ -240,7 +240,7 @@ async def test_files(slack: SlackServer, web_client: AsyncWebClient) -> None:
     await web_client.files_upload_v2(
         channel=room.id, filename="plan.txt", content="the plan", initial_comment="here", thread_ts=None
     )
-    last = slack.read(room)[-1]
+    last = slack.messages(room)[-1]
     assert (last["text"], last["files"][0]["name"], last["subtype"]) == ("here", "plan.txt", "file_share")
     assert slack.files[last["files"][0]["id"]].data == b"the plan"
     assert (await web_client.files_info(file=shared["id"]))["file"]["size"] == 4

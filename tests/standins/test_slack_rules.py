@@ -86,7 +86,7 @@ async def prepare(slack: SlackServer, call: Client) -> str:
     assert reply.body["ts"] == REPLY
     slack.join(GENERAL, BOB)
     slack.rooms[GENERAL].members.remove(BOB.id)
-    assert slack.messages[GENERAL][JOIN]["subtype"] == "channel_join"
+    assert slack.kept[GENERAL][JOIN]["subtype"] == "channel_join"
     assert (await call("reactions.add", {"channel": GENERAL, "timestamp": HERS, "name": "eyes"})).body["ok"]
     slack.files.clear()
     for number in (1, 2):
@@ -251,18 +251,18 @@ async def test_metadata_is_shown_only_when_asked_for(slack: SlackServer, call: C
     assert ("metadata" in plain, asked[0]["metadata"]) == (False, meta)
     assert "metadata" not in slack.events_of("message")[-1]
     await call("chat.update", {"channel": GENERAL, "ts": MINE, "text": "kept"})
-    assert slack.messages[GENERAL][MINE]["metadata"] == meta
+    assert slack.kept[GENERAL][MINE]["metadata"] == meta
     await call("chat.update", {"channel": GENERAL, "ts": MINE, "text": "gone", "metadata": {}})
-    assert not slack.messages[GENERAL][MINE]["metadata"]
+    assert not slack.kept[GENERAL][MINE]["metadata"]
 
 
 async def test_an_edit_keeps_blocks_that_it_does_not_name(slack: SlackServer, call: Client) -> None:
     blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": "old"}}]
     await call("chat.postMessage", {"channel": GENERAL, "text": "old", "blocks": blocks})
     await call("chat.update", {"channel": GENERAL, "ts": MINE, "text": "new"})
-    assert slack.messages[GENERAL][MINE]["blocks"][0]["text"]["text"] == "old"
+    assert slack.kept[GENERAL][MINE]["blocks"][0]["text"]["text"] == "old"
     await call("chat.update", {"channel": GENERAL, "ts": MINE, "text": "new", "blocks": []})
-    assert slack.messages[GENERAL][MINE]["blocks"] == []
+    assert slack.kept[GENERAL][MINE]["blocks"] == []
     slack.archive(GENERAL)
     refused = await call("chat.update", {"channel": GENERAL, "ts": MINE, "text": "late"})
     assert refused.body["error"] == "is_inactive"
