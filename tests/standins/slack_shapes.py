@@ -202,6 +202,7 @@ def typed(person: Person, text: str, ts: str) -> Json:
         "client_msg_id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{person.id}{ts}")),
         "text": text,
         "team": person.team,
+        **({"user_team": person.team, "source_team": person.team} if person.team != TEAM else {}),
         **({"blocks": [rich_text(text)]} if text else {}),
     }
 

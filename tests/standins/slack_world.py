@@ -152,7 +152,8 @@ class World:
         self.kept[room.id][message["ts"]] = message
         if thread_ts is not None:
             self.count_replies(room.id, thread_ts)
-        self.statuses.pop((room.id, thread_ts or ""), None)
+        if message.get("user") == BOT:
+            self.statuses.pop((room.id, thread_ts or ""), None)
         self.tell_message(room, {name: value for name, value in message.items() if name != "metadata"})
         if "subtype" not in message or message["subtype"] in ("file_share", "thread_broadcast"):
             self.tell_mention(room, message, shapes.mentioned(message["text"]))
