@@ -129,6 +129,8 @@ class Delivering(People):
 
     def click(self, room: Room | str, message: Json | str, action_id: str, user: Person = ALICE) -> Envelope:
         """A person presses a button below a message of the app, also one that only they see."""
+        if not self.interactive:
+            raise ValueError("the app's manifest does not enable interactivity, Slack shows an error at the button")
         where, ts = self._where(room), ts_of(message)
         kept = next((one for one in self.ephemeral if (one["channel"], one["ts"]) == (where.id, ts)), None)
         only = kept is not None
