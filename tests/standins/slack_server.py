@@ -75,13 +75,15 @@ class SlackServer(Serving):
         if isinstance(self.transport, Requests):
             await self.transport.close()
             self.transport = self.sockets
-        await self.sockets.close()
+        await self.sockets.stop()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
     async def use_url(self, url: str) -> Requests:
         """HTTP mode from here on: verify the app's url and send everything there."""
+        if isinstance(self.transport, Requests):
+            await self.transport.close()
         requests = Requests(self, url)
         self.transport = requests
         if not await requests.verify():
@@ -104,6 +106,10 @@ class SlackServer(Serving):
     def calls(self) -> list[Call]:
         """Every call, in order."""
         return self.ledger.calls
+
+    def calls_of(self, method: str) -> list[Json]:
+        """The arguments of every call of a method, refused ones too."""
+        return [call.args for call in self.ledger.calls if call.method == method]
 
     def texts(self, room: Room | str | None = None, thread_ts: str | None = None) -> list[str]:
         """What the app said in order, as people read it: of one conversation or thread, or of all."""

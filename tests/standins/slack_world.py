@@ -61,6 +61,7 @@ class World:
         self.mentions_with_files = False
         self.pages_go_forward = True
         self.parent_on_every_page = True
+        self.orphans_stand_alone = False
         self.files: dict[str, File] = {}
         self.statuses: dict[tuple[str, str], str] = {}
         self.streams: dict[tuple[str, str], bool] = {}
@@ -124,9 +125,7 @@ class World:
         return self.add_room(Room(f"D0{user[1:]}", "im", members=[user, BOT]))
 
     def room(self, channel: str) -> Room:
-        """The conversation, if the app can see it; a person's id is the direct conversation with them."""
-        if channel in self.people and channel != BOT:
-            return self.im(channel)
+        """The conversation, if the app can see it."""
         room = self.rooms.get(channel)
         if room is None or (room.kind != "channel" and BOT not in room.members):
             raise Refusal("channel_not_found")
