@@ -251,7 +251,7 @@ class World:
     def tell_mention(self, room: Room, message: Json, whom: set[str]) -> None:
         """An `app_mention` event: the twin of the message, but not in direct conversations."""
         if BOT in whom and BOT in room.members and room.kind != "im" and message.get("user") != BOT:
-            left_out = (*THREAD_FIELDS, "metadata", "subtype", "root", "parent_user_id")
+            left_out = (*THREAD_FIELDS, "metadata", "subtype", "root")
             twin = {name: value for name, value in message.items() if name not in left_out}
             self.tell(twin | {"type": "app_mention", "channel": room.id, "event_ts": message["ts"]}, "app_mention")
 
