@@ -1,6 +1,7 @@
-"""The commands of this version: /help, /status, /stop, /new and /reset."""
+"""The commands of this version: /help, /status, /stop, /new, /reset and, for owners, /pairing."""
 
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from pydantic import Field
 
@@ -15,17 +16,25 @@ class HelpArguments(Arguments):
     command: str | None = Field(default=None, description="A command to explain.")
 
 
-def build(status: Callable[[Call], Awaitable[str]]) -> Registry:
-    """The registry. status: makes the text of /status."""
+class PairingArguments(Arguments):
+    """Of /pairing."""
+
+    action: Literal["list", "approve", "deny"] = Field(description="list, approve or deny.")
+    code: str = Field(default="", description="The code that somebody was given.")
+
+
+def build(status: Callable[[Call], Awaitable[str]], pair: Callable[[str, str], Awaitable[str]]) -> Registry:
+    """The registry. status: makes the text of /status. pair: carries out action and code of /pairing, and says it."""
 
     async def show_help(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, HelpArguments)
         if arguments.command is None:
-            lines = [f"`{command.usage}` {command.help}" for command in registry.commands]
+            shown = (one for one in registry.commands if call.by_owner or not one.owner_only)
+            lines = [f"`{command.usage}` {command.help}" for command in shown]
             if call.message.origin.place.kind is ChatKind.CONSOLE:
                 lines.append(wording.TERMINAL_KEYS)
             return Say("\n".join(f"- {line}" for line in lines))
-        command = registry.get(arguments.command)
+        command = registry.get(arguments.command, call.by_owner)
         if command is None:
             return Say(f"There is no command {arguments.command!r}. /help lists all.")
         also = f" Also: {', '.join(f'/{alias}' for alias in command.aliases)}." if command.aliases else ""
@@ -39,6 +48,10 @@ def build(status: Callable[[Call], Awaitable[str]]) -> Registry:
 
     async def reset(call: Call, _: Arguments) -> Effect:
         return Stop(wording.fresh_start, renew=True)
+
+    async def carry_out_pairing(_: Call, arguments: Arguments) -> Effect:
+        assert isinstance(arguments, PairingArguments)
+        return Say(await pair(arguments.action, arguments.code))
 
     registry = Registry(
         (
@@ -59,6 +72,13 @@ def build(status: Callable[[Call], Awaitable[str]]) -> Registry:
             ),
             Command(name="new", help="Begin a new conversation; the old one is kept.", run=reset),
             Command(name="reset", help="The same as /new.", run=reset),
+            Command(
+                name="pairing",
+                help="Who asks to write to me, and the codes that they were given.",
+                run=carry_out_pairing,
+                arguments=PairingArguments,
+                owner_only=True,
+            ),
         )
     )
     return registry
