@@ -76,7 +76,7 @@ def _to_time(value: object) -> object:
 
 def _check_platform(value: str) -> str:
     if value not in PLATFORMS:
-        raise refused(", ".join(PLATFORMS))
+        raise conflict(f"`{value}` is no channel; allowed: {', '.join(PLATFORMS)}")
     return value
 
 

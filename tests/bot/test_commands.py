@@ -66,7 +66,19 @@ async def test_stop_stops_whatever_is_written_behind_it(tmp_path: Path) -> None:
         assert await command(hark, "/stop it now") == "Nothing was running."
 
 
-@pytest.mark.parametrize("text", ["/dance", "!dance", "/stop@another_bot", "/usr/bin/python is missing", "/ stop", "say /stop", "/stopping", "//stop"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/dance",
+        "!dance",
+        "/stop@another_bot",
+        "/usr/bin/python is missing",
+        "/ stop",
+        "say /stop",
+        "/stopping",
+        "//stop",
+    ],
+)
 async def test_what_is_no_command_goes_to_the_model(tmp_path: Path, text: str) -> None:
     async with running(tmp_path) as hark:
         hark.model.add("I see.")
