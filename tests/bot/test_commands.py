@@ -16,7 +16,6 @@ from tests.scripted_model import texts
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Call, Gate, Hang, Say
 
-
 OWNERS = "\n- `/pairing <action> [code]` Who asks to write to me, and the codes that they were given."
 
 

@@ -4,17 +4,13 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from agent.message import Text
 from bot.clock import Clock
 from bot.compose import composer
-from bot.inbound.access import refusal
 from channels.base import Mark, NotAccepted
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place, UnreadEvent
-from channels.settings import DirectMessages
 from tests.service import Json, running
 from tests.standins.script import Hang
 

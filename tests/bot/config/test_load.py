@@ -225,7 +225,8 @@ agent: {}
             "expression (this one: missing ), unterminated subpattern at position 0)",
             "config.yaml:14: channels.telegram.groups.allow.-100.users[0]: found `-100`; allowed: a Telegram user "
             "id, which is a whole number (names can change hands)",
-            "config.yaml:15: sessions.reset.daily_at: found `25:00`; allowed: a time of the day, such as 04:00 or 23:30",
+            "config.yaml:15: sessions.reset.daily_at: found `25:00`; allowed: a time of the day, such as 04:00 or "
+            "23:30",
             "config.yaml:15: sessions.reset.by_channel.irc: `irc` is no channel; allowed: telegram, discord, slack, "
             "console, http",
             "config.yaml:15: sessions.reset.by_channel.irc.idle: found `8`; allowed: a duration with its unit, such as "
