@@ -233,10 +233,7 @@ FAULTS = (
         "bot/service.py",
         "        await self._once_possible(parts.people.load)\n",
         "",
-        (
-            "tests/bot/test_pairing.py::test_a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered",
-            "tests/bot/test_pairing.py::test_who_is_made_an_owner_is_one_everywhere",
-        ),
+        ("tests/bot/test_pairing.py::test_who_is_made_an_owner_is_one_everywhere",),
     ),
     Fault(
         "access/an-open-gate",
