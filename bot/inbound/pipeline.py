@@ -13,7 +13,7 @@ import structlog
 from agent.text import cleaned
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
-from bot.inbound.access import GROUP, STRANGER
+from bot.inbound.access import GROUP, PAIRING, STRANGER
 from bot.inbound.people import People
 from bot.inbound.routing import Routing
 from bot.outbox import Outbox
@@ -170,6 +170,7 @@ class Pipeline:
         channel, chat = origin.place.channel, origin.place.chat
         told = {
             STRANGER: ("a stranger was not let in", {"id": origin.sender}),
+            PAIRING: ("a stranger was given a code; `hark pairing` lets them in", {"id": origin.sender}),
             GROUP: ("a group was not let in", {"chat": chat} | ({"space": origin.space} if origin.space else {})),
             BOTS: ("bots talked to each other, so no more of them is answered until a person writes", {"chat": chat}),
         }

@@ -89,9 +89,9 @@ def admitted(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: i
     if item.code:
         return _held(db, item, now)
     if item.follows and not _takes_part(db, item, conv_id):
-        return replace(item, state="overheard", session_key=None)
+        return replace(item, state="overheard", session_key=None, say=())
     if item.state in ("waiting", "overheard") and _too_many_bots(db, item):
-        return replace(item, state="dropped", reason=BOTS, session_key=None)
+        return replace(item, state="dropped", reason=BOTS, session_key=None, say=())
     return item
 
 

@@ -113,6 +113,20 @@ async def test_what_is_delivered_again_gets_no_second_code_and_no_second_answer(
         assert len(hark.model.requests) == 2
 
 
+async def test_a_process_that_ends_right_after_the_approval_answers_at_its_next_start(tmp_path: Path) -> None:
+    async with running(tmp_path, config=PAIRING) as hark:
+        codes = [await code_of(hark, "6", "hello"), await code_of(hark, "7", "/status")]
+        pairing = hark.service.parts.pairing
+        pairing._begin = lambda *_: None  # the process ends first
+        for code in codes:
+            assert await pairing.settle(code, "allowed")
+        await hark.delivered()
+    async with running(tmp_path, config=PAIRING) as hark:
+        await hark.until_texts(1, "6")
+        assert "**This conversation**" in (await hark.until_texts(1, "7"))[0]
+        assert len(hark.model.requests) == 1
+
+
 async def test_a_command_that_waited_is_carried_out_and_an_edit_asks_for_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, config=PAIRING) as hark:
         await hark.write("hello, edited", sender="5", kind=InboundKind.EDIT)

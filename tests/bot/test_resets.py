@@ -136,14 +136,14 @@ async def test_what_nobody_wrote_neither_resets_nor_keeps_a_session(tmp_path: Pa
 
 
 async def test_what_was_written_before_the_end_belongs_to_the_session_before(tmp_path: Path) -> None:
-    async with running(tmp_path, config=config(daily_at="04:00")) as hark:  # it is 03:33
+    async with running(tmp_path, config=config(daily_at="03:00")) as hark:
+        hark.time.skew = -HOUR * 1000  # it is 02:33
         await hark.say("one")
         hark.service.parts.lanes._open = False  # the process ends before it is answered
         await hark.write("two")
-    async with running(tmp_path, config=config(daily_at="04:00")) as hark:
+    async with running(tmp_path, config=config(daily_at="03:00")) as hark:  # and now 03:33
         await hark.until_texts(1)
         assert shown(hark) == 2
-        hark.time.advance(HOUR)
         await hark.say("three")
         assert shown(hark) == 1
         hark.time.advance(22 * HOUR)
