@@ -16,7 +16,7 @@ from tests.scripted_model import texts
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Call, Gate, Hang, Say
 
-OWNERS = "\n- /pairing \\\\<action> [code] – Who asks to write to me, and the codes that they were given."
+OWNERS = "\n- /pairing \\<action> [code] – Who asks to write to me, and the codes that they were given."
 
 
 async def command(hark: Hark, text: str, sender: str = "1") -> str:
