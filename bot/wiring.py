@@ -84,7 +84,8 @@ async def build(config: Config, given: Dependencies) -> Service:
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
         await _create_workspace(config.workspace)
     bus = EventBus()
-    store = Store(config.state, clock, composer(clock.stamp), bus.ring, given.commit_probe)
+    compose = composer(clock.stamp, shared=config.sessions.dm_scope == DmScope.MAIN)
+    store = Store(config.state, clock, compose, bus.ring, given.commit_probe)
     try:
         return _assemble(config, given, chosen, model, store, bus)
     except BaseException:
@@ -227,4 +228,4 @@ def _routing(config: Config, accounts: Accounts) -> Routing:
         account = accounts.of(message.origin.place)
         return refusal(message, account.section.direct() if account else None, config.owners)
 
-    return Routing(key, refuse)
+    return Routing(key, refuse, config.queue.debounce_ms)

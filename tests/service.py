@@ -31,7 +31,7 @@ from bot.config.model import Config
 from bot.service import Service
 from bot.store.writer import CommitProbe
 from channels.base import Capabilities
-from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 from channels.outgoing import Action, Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel
 from tests.serving import PlainChannel, assemble
@@ -201,10 +201,11 @@ class Hark:
     def message(self, text: str, sender: str = "1", **fields: Any) -> InboundMessage:
         """A message as an adapter makes it, with a key of its own."""
         self._messages += 1
+        message_id = f"{self.number}{self._messages:05}"
         place = Place(channel="telegram", account="bot", chat=sender, kind=ChatKind.DIRECT)
         given: Json = {
-            "origin": Origin(place=place, sender=sender, message_id=str(self._messages)),
-            "event_key": f"m:{sender}:{self.number}:{self._messages}",
+            "origin": Origin(place=place, sender=sender, message_id=message_id),
+            "event_key": message_key(sender, message_id),
             "kind": InboundKind.MESSAGE,
             "text": text,
             "sent_at": self.time.now(),
@@ -248,6 +249,7 @@ def settings(home: Path, changes: Mapping[str, Any] | None = None) -> Config:
     document: Json = {
         "agent": {"drain_seconds": 0},
         "owners": ["telegram:1"],
+        "queue": {"debounce_ms": 0},
         "channels": {"console": {"enabled": False}, "telegram": {"dm": {"policy": "open"}}},
         "workspace": home / "workspace",
         "state": home / "state",

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 import structlog
 
 from agent.text import cleaned
+from bot import wording
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
+from bot.inbound.access import LOCAL
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
@@ -20,10 +22,13 @@ from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, 
 from bot.runs.lanes import Lanes
 from channels.base import CommandInfo, Mark, NotAccepted, Reached
 from channels.message import BACKGROUND, CLAIMED, ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
+from channels.outgoing import Planned
 
 log = structlog.get_logger()
 
 _STOPPING = "the service is stopping"
+PARTS_DELAY = 500
+"""Milliseconds within which the next part of a message comes (an album, a long paste)."""
 STRANGER_LIMIT = 4096
 """Bytes kept of the one message that is kept of an unknown sender."""
 STRANGERS = 4096
@@ -32,10 +37,11 @@ STRANGERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """How a message finds its session, and why it is dropped if it is."""
+    """How a message finds its session, why it is dropped if it is, and for how long it waits for more (milliseconds)."""
 
     session_key: Callable[[InboundMessage], str]
     refusal: Callable[[InboundMessage], str | None]
+    debounce: int = 0
 
 
 class Pipeline:
@@ -130,7 +136,14 @@ class Pipeline:
         session_key = self._routing.session_key(item)
         if item.kind is InboundKind.MESSAGE and self._registry.find(item.text) is not None:
             item = replace(item, kind=InboundKind.COMMAND)
-        return AcceptedMessage(message=item, session_key=session_key)
+        delay = patience(item, self._routing.debounce)
+        say = self._edited_meanwhile(item) if item.kind is InboundKind.EDIT else ()
+        return AcceptedMessage(message=item, session_key=session_key, delay=delay, gathers=delay > 0, say=say)
+
+    def _edited_meanwhile(self, edit: InboundMessage) -> Sequence[Planned]:
+        origin = edit.origin
+        source = f"edit:{origin.place.channel}:{origin.place.account}:{origin.place.chat}:{origin.message_id}"
+        return self._outbox.notice(source, wording.EDITED_MEANWHILE, origin.place.channel)
 
     def _tell(self, item: Accepted, answer: Fresh | Duplicate, woken: Collection[str]) -> None:
         if isinstance(item, UnreadEvent):
@@ -145,14 +158,17 @@ class Pipeline:
             return
         if isinstance(answer, Duplicate) or item.session_key is None:
             return
+        self._outbox.send(answer.deliveries)
         if item.message.kind is InboundKind.COMMAND:
             self._commands.begin(answer.seq, item.session_key, item.message)
         elif item.message.kind in CLAIMED:
             background = item.message.kind in BACKGROUND
             if item.delay:
-                self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, item.delay))
+                self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, answer.wait))
             elif background or item.session_key not in woken:
                 self._lanes.wake(item.session_key, background=background)
+        if answer.wake:
+            self._lanes.wake(answer.wake)
 
     def _name_stranger(self, item: AcceptedMessage) -> None:
         """Once per person: whoever mistook an id in the configuration finds the right one in the log."""
@@ -166,6 +182,16 @@ class Pipeline:
         ):
             self._strangers.add(stranger)
             log.warning("a stranger was not let in", channel=stranger[0], id=stranger[1])
+
+
+def patience(message: InboundMessage, debounce: int) -> int:
+    """Milliseconds for which a message waits for more by its sender; 0 for what ends such a wait.
+
+    debounce: for plain words. The parts of one message wait for each other in any case.
+    """
+    if message.kind is not InboundKind.MESSAGE or message.origin.place.kind in LOCAL:
+        return 0
+    return max(0 if message.attachments else debounce, PARTS_DELAY if message.part_of else 0)
 
 
 def _bounded(message: InboundMessage) -> InboundMessage:

@@ -30,7 +30,9 @@ class AcceptedMessage:
 
     session_key: None for a dropped one. turn_id: set when somebody must be able to ask for the turn by its id from
     the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for which no run
-    takes it.
+    takes it. gathers: it waits for more of its sender in its conversation: each moves the moment for all that wait, at
+    most to GATHER_MOST delays behind the first, and one run takes them together; anything else that they write there
+    ends the wait. say: of an edit, what is planned in its conversation when the message is just being answered.
     """
 
     message: InboundMessage
@@ -40,17 +42,27 @@ class AcceptedMessage:
     turn_id: str | None = None
     digest: str | None = None
     delay: int = 0
+    gathers: bool = False
+    say: Sequence[Planned] = ()
 
 
+GATHER_MOST = 5
 Accepted = AcceptedMessage | UnreadEvent | ChatMoved
 
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once."""
+    """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once.
+
+    wait: how long that is from now, in milliseconds. wake: the session in which something else has become ready by it.
+    deliveries: what was planned with it.
+    """
 
     seq: int
     ready_at: int = 0
+    wait: int = 0
+    wake: str | None = None
+    deliveries: tuple[Delivery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +90,17 @@ class Later:
     def key(self) -> tuple[str, bool, int]:
         """What is waited for."""
         return self.session_key, self.background, self.ready_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What the model is told in front of the message that begins a turn.
+
+    changed: edits and deletions of messages that had been seen by then, each with when the message was sent
+    (milliseconds).
+    """
+
+    changed: tuple[tuple[InboundMessage, int], ...] = ()
 
 
 class TurnKind(StrEnum):

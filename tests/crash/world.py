@@ -20,7 +20,7 @@ from bot.agent_api import AgentApi, Submission
 from bot.cli.terminal.view import View
 from bot.clock import Clock
 from bot.config.channels import Channels
-from bot.config.model import Agent, Config
+from bot.config.model import Agent, Config, Queue
 from bot.gateway.closing import Closing
 from bot.gateway.event_stream import EventStreams, Filter
 from bot.persistence.values import AcceptedMessage, TurnView
@@ -427,6 +427,7 @@ def _config(root: Path, places: int, drain_seconds: float, timeout_seconds: floa
                 enabled=False, dm=TelegramMessages(policy="open"), streaming=Streaming(min_chars=40, max_chars=90)
             ),
         ),
+        queue=Queue(debounce_ms=0),
         workspace=root / "workspace",
         state=root / "state",
     )
