@@ -135,7 +135,7 @@ class Outbox:
 
     async def tell_owner(self, source: str, text: str) -> None:
         """Tell an owner something, once per source: where they wrote last, else in the terminal."""
-        await self._store.deliveries.tell_owner(self._to_owner(source, text))
+        await self._store.deliveries.tell_owner(self.to_owner(source, text))
         await self.serve_open()
 
     async def close(self, grace: float) -> None:
@@ -284,9 +284,10 @@ class Outbox:
             log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
         text = wording.refused(delivery.place, result.reason) if isinstance(result, Refused) else ""
         # the blocks of one turn are refused for one reason
-        told = self._to_owner(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
+        told = self.to_owner(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
         await once_available(lambda: self._store.deliveries.settle(delivery, result, told), self._pause)
 
-    def _to_owner(self, source: str, text: str) -> OwnerNotice:
+    def to_owner(self, source: str, text: str) -> OwnerNotice:
+        """Something for an owner to know, to be stored with what it is about."""
         reachable = [owner for owner in self._owners if self.channel(owner[0])]
         return OwnerNotice(reachable, CONSOLE, lambda place: self.notice(source, text, place.channel))

@@ -22,6 +22,7 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands import builtin
 from bot.commands.answers import CommandRunner
+from bot.commands.registry import Command
 from bot.commands.status import Status
 from bot.compose import composer
 from bot.config.choose_model import Probe, choose_model, probe_ollama
@@ -53,8 +54,8 @@ if TYPE_CHECKING:
 class Dependencies:
     """What a service takes from outside; tests bring their own.
 
-    model: instead of the one the configuration chooses. channels, tools and tool_factories: besides those of the
-    configuration. only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all.
+    model: instead of the one the configuration chooses. channels, commands, tools and tool_factories: besides those of
+    the configuration. only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all.
     on_preloaded: called once everything heavy has been imported. on_wait: see `bot/service.py`. commit_probe: see
     `bot/store/writer.py`.
     """
@@ -64,6 +65,7 @@ class Dependencies:
     ollama: Probe = probe_ollama
     model: ModelClient | None = None
     channels: Sequence[Channel] = ()
+    commands: Sequence[Command] = ()
     tools: Sequence[Tool[Any]] = ()
     tool_factories: Sequence[ToolFactory] = ()
     gateway: bool = True
@@ -84,7 +86,7 @@ async def build(config: Config, given: Dependencies) -> Service:
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
         await _create_workspace(config.workspace)
     bus = EventBus()
-    compose = composer(clock.stamp, shared=config.sessions.dm_scope == DmScope.MAIN)
+    compose = composer(clock.stamp, shared=config.sessions.dm_scope == "main")
     store = Store(config.state, clock, compose, bus.ring, given.commit_probe)
     try:
         return _assemble(config, given, chosen, model, store, bus)
@@ -128,7 +130,7 @@ def _assemble(
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
     why = chosen.why if given.model is None else "given"
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
-    registry = builtin.build(status.text)
+    registry = builtin.build(status.text, config.agent.name, given.commands)
     commands = CommandRunner(store, outbox, lanes, clock, registry, partial(is_owner, config.owners))
     pipeline = Pipeline(store, _routing(config, accounts), registry, lanes, commands, outbox)
     api = AgentApi(store, pipeline, lanes, bus, clock)

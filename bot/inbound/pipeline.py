@@ -21,7 +21,16 @@ from bot.persistence.protocols import Store
 from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
 from bot.runs.lanes import Lanes
 from channels.base import CommandInfo, Mark, NotAccepted, Reached
-from channels.message import BACKGROUND, CLAIMED, ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
+from channels.message import (
+    BACKGROUND,
+    CARRIED_OUT,
+    CLAIMED,
+    ChatMoved,
+    InboundKind,
+    InboundMessage,
+    Incoming,
+    UnreadEvent,
+)
 from channels.outgoing import Planned
 
 log = structlog.get_logger()
@@ -37,7 +46,7 @@ STRANGERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """How a message finds its session, why it is dropped if it is, and for how long it waits for more (milliseconds)."""
+    """How a message finds its session, why it is dropped if it is, and how long it waits for more (milliseconds)."""
 
     session_key: Callable[[InboundMessage], str]
     refusal: Callable[[InboundMessage], str | None]
@@ -106,7 +115,7 @@ class Pipeline:
 
     async def _store_and_tell(self, items: Sequence[Accepted], mark: Mark | None) -> Sequence[Fresh | Duplicate]:
         """Store a batch, then begin what it asks for. Raises StoreUnavailable."""
-        commands = sum(isinstance(item, AcceptedMessage) and item.message.kind is InboundKind.COMMAND for item in items)
+        commands = sum(isinstance(item, AcceptedMessage) and item.message.kind in CARRIED_OUT for item in items)
         self._commands_coming += commands
         woken = set() if self._commands_coming else self._wake_early(items)
         try:
@@ -140,7 +149,7 @@ class Pipeline:
         say = self._edited_meanwhile(item) if item.kind is InboundKind.EDIT else ()
         return AcceptedMessage(message=item, session_key=session_key, delay=delay, gathers=delay > 0, say=say)
 
-    def _edited_meanwhile(self, edit: InboundMessage) -> Sequence[Planned]:
+    def _edited_meanwhile(self, edit: InboundMessage) -> tuple[Planned, ...]:
         origin = edit.origin
         source = f"edit:{origin.place.channel}:{origin.place.account}:{origin.place.chat}:{origin.message_id}"
         return self._outbox.notice(source, wording.EDITED_MEANWHILE, origin.place.channel)
@@ -153,13 +162,16 @@ class Pipeline:
         if isinstance(item, ChatMoved):
             log.info("chat moved", channel=item.channel, old=item.old_chat, new=item.new_chat)
             return
+        if isinstance(answer, Fresh):
+            self._outbox.send(answer.said)
+            if answer.wake:
+                self._lanes.wake(answer.wake)
         if item.state == "dropped":
             self._name_stranger(item)
             return
         if isinstance(answer, Duplicate) or item.session_key is None:
             return
-        self._outbox.send(answer.deliveries)
-        if item.message.kind is InboundKind.COMMAND:
+        if item.message.kind in CARRIED_OUT:
             self._commands.begin(answer.seq, item.session_key, item.message)
         elif item.message.kind in CLAIMED:
             background = item.message.kind in BACKGROUND
@@ -167,8 +179,6 @@ class Pipeline:
                 self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, answer.wait))
             elif background or item.session_key not in woken:
                 self._lanes.wake(item.session_key, background=background)
-        if answer.wake:
-            self._lanes.wake(answer.wake)
 
     def _name_stranger(self, item: AcceptedMessage) -> None:
         """Once per person: whoever mistook an id in the configuration finds the right one in the log."""

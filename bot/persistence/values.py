@@ -24,26 +24,31 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
+MessageState = Literal["waiting", "overheard", "dropped"]
+"""What becomes of a message as it is accepted. Overheard: said where the bot is, and not to it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedMessage:
-    """A message the inbound pipeline let in, or dropped by a stated rule.
+    """A message the inbound pipeline let in, only overheard, or dropped by a stated rule.
 
-    session_key: None for a dropped one. turn_id: set when somebody must be able to ask for the turn by its id from
-    the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for which no run
-    takes it. gathers: it waits for more of its sender in its conversation: each moves the moment for all that wait, at
-    most to GATHER_MOST delays behind the first, and one run takes them together; anything else that they write there
-    ends the wait. say: of an edit, what is planned in its conversation when the message is just being answered.
+    session_key: None for an overheard or dropped one. turn_id: set when somebody must be able to ask for the turn by
+    its id from the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for
+    which no run takes it. gathers: it waits for more of its sender in its conversation: each moves the moment for all
+    that wait, at most to GATHER_MOST delays behind the first, and one run takes them together; anything else that they
+    write there ends the wait. say: planned with it in its own conversation, unless it was there already; with an edit,
+    only if its message is just being answered.
     """
 
     message: InboundMessage
     session_key: str | None
-    state: Literal["waiting", "dropped"] = "waiting"
+    state: MessageState = "waiting"
     reason: str | None = None
     turn_id: str | None = None
     digest: str | None = None
     delay: int = 0
     gathers: bool = False
-    say: Sequence[Planned] = ()
+    say: tuple[Planned, ...] = ()
 
 
 GATHER_MOST = 5
@@ -54,15 +59,15 @@ Accepted = AcceptedMessage | UnreadEvent | ChatMoved
 class Fresh:
     """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once.
 
-    wait: how long that is from now, in milliseconds. wake: the session in which something else has become ready by it.
-    deliveries: what was planned with it.
+    said: what was planned with it. wait: how long that is from now, in milliseconds. wake: the session in which
+    something else has become ready by it.
     """
 
     seq: int
     ready_at: int = 0
+    said: tuple[Delivery, ...] = ()
     wait: int = 0
     wake: str | None = None
-    deliveries: tuple[Delivery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,8 @@ class Turn:
     with what steered it. entries: user lines written by this claim: one per message, unless the turn is resumed, and
     steering texts that came before its next answer. step: answers of the model so far. ran: milliseconds of earlier
     attempts. prompt and fingerprint: of the transcript, None before its first turn. more: something else of the
-    session is ready. decisions: about calls that it was parked on, by their ids.
+    session is ready. spoken: something of its answer is in the ledger. decisions: about calls that it was parked on, by
+    their ids.
     """
 
     run: RunRef
@@ -137,6 +143,7 @@ class Turn:
     prompt: str | None
     fingerprint: str | None
     more: bool
+    spoken: bool = False
     decisions: Mapping[str, Decision] = field(default_factory=dict)
 
     @property
@@ -302,6 +309,10 @@ class CommandKept:
     deliveries: tuple[Delivery, ...]
 
 
+TOOL = "tool:"
+"""What the source of a message begins with that a call of a tool sends: it may go to a place of its own."""
+
+
 def tool_message(turn_id: str, call_id: str, number: int) -> str:
     """Under which source a message of a tool's call stands in the ledger; number: from 0."""
-    return f"tool:{turn_id}:{call_id}:{number}"
+    return f"{TOOL}{turn_id}:{call_id}:{number}"

@@ -11,8 +11,10 @@ from bot.store.indexes import DELAYED, OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
 from bot.store.subject import Subject, query, transaction
 from channels.base import Mark
-from channels.message import ChatMoved, InboundKind, InboundMessage, UnreadEvent
+from channels.message import CARRIED_OUT, ChatMoved, InboundKind, InboundMessage, UnreadEvent
 
+_IN_ORDER = CARRIED_OUT | {InboundKind.MESSAGE}
+"""What ends the wait of messages that gather."""
 UNREAD_LIMIT = 65_536
 """Characters kept of an event that could not be read."""
 
@@ -80,7 +82,7 @@ class Inbox(Subject):
     def open_commands(self, db: sqlite3.Connection) -> Sequence[tuple[int, str, InboundMessage]]:
         found = db.execute(
             "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
-            f" WHERE {WAITING} AND kind='command' ORDER BY seq"
+            f" WHERE {WAITING} AND {rows.CARRIED_OUT} ORDER BY seq"
         ).fetchall()
         read = ((seq, session_key, codec.read_inbound(payload, seq)) for seq, session_key, payload in found)
         return [(seq, session_key, message) for seq, session_key, message in read if message is not None]
@@ -116,7 +118,7 @@ class Inbox(Subject):
         ).fetchone()
         if found:
             return Duplicate(*found)
-        if message.kind in edits.CHANGES and item.state == "waiting":
+        if message.kind in edits.CHANGES and item.state != "dropped":
             return self._change(db, item, now)
         conv_id = rows.conversation(db, place)
         if item.session_key is not None:
@@ -128,9 +130,12 @@ class Inbox(Subject):
                     " VALUES (?,?,?,'api','queued',?,?)",
                     (item.turn_id, item.session_key, transcript, conv_id, now),
                 )
+        if item.state == "overheard":
+            item = replace(item, state="dropped", reason="not for it")
         item, ready_at, wake = _gathered(db, item, conv_id, now)
         seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item, ready_at)
-        return Fresh(seq or 0, ready_at, max(0, min(ready_at - now, item.delay)), wake)
+        said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
+        return Fresh(seq or 0, ready_at, said, max(0, min(ready_at - now, item.delay)), wake)
 
     def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh:
         """An edit or a deletion, kept as what it has become."""
@@ -138,9 +143,10 @@ class Inbox(Subject):
         conv_id = made.conv_id or rows.conversation(db, item.message.origin.place)
         kept = replace(item, reason=made.reason)
         seq = self._insert(db, made.message, made.session_key, conv_id, now, made.state, None, kept, kind=made.kind)
-        deliveries = rows.plan(db, PlanIn(conv_id), item.say, None, now) if made.told else ()
-        wake = made.session_key if made.told else None
-        return Fresh(seq or 0, wake=wake, deliveries=deliveries)
+        if not made.told:
+            return Fresh(seq or 0)
+        said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
+        return Fresh(seq or 0, said=said, wake=made.session_key)
 
     def _insert(
         self,
@@ -179,7 +185,7 @@ def _gathered(
     Those that are taken together have the same moment.
     """
     message, ready_at = item.message, now + item.delay if item.delay else 0
-    if item.session_key is None or message.kind not in (InboundKind.MESSAGE, InboundKind.COMMAND):
+    if item.session_key is None or message.kind not in _IN_ORDER:
         return item, ready_at, None
     gathering = f"session_key=? AND {WAITING} AND gathers AND ready_at > ? AND conv_id=? AND sender=?"
     which = (item.session_key, now, conv_id, message.origin.sender)
