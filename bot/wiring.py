@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.images import Images
 from agent.models import registry as models
 from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec
@@ -35,6 +36,7 @@ from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
+from bot.runs.media import Media
 from bot.runs.runner import TurnRunner
 from bot.runs.specs import PromptParts, Specs
 from bot.service import Parts, Service
@@ -123,9 +125,11 @@ def _assemble(
         if isinstance(channel, Channel):  # terminals read the store
             outbox.add_channel(channel)
     worker = clock.new_id()
+    workspace = Workspace(config.workspace)
     runner = TurnRunner(
         RunDependencies(store, outbox, bus, clock, worker, partial(is_owner, config.owners)),
-        _specs(config, given, store, model, accounts),
+        _specs(config, given, store, model, accounts, workspace),
+        Media(workspace, accounts.delivering),
     )
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
     why = chosen.why if given.model is None else "given"
@@ -176,9 +180,16 @@ def _gateway(
     return Gateway(served, settings)
 
 
-def _specs(config: Config, given: Dependencies, store: Store, model: ModelClient, accounts: Accounts) -> Specs:
+def _specs(
+    config: Config,
+    given: Dependencies,
+    store: Store,
+    model: ModelClient,
+    accounts: Accounts,
+    workspace: Workspace,
+) -> Specs:
     tools = tools_for(
-        Workspace(config.workspace),
+        workspace,
         allow=config.tools.allow,
         deny=config.tools.deny,
         exec_security=config.tools.exec.security,
@@ -190,6 +201,7 @@ def _specs(config: Config, given: Dependencies, store: Store, model: ModelClient
         clock=given.clock,
         model=model,
         tools=(same_for_all((*tools, *given.tools)), *given.tool_factories),
+        images=Images(workspace),
         limits=Limits(
             timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
         ),

@@ -31,8 +31,8 @@ from bot.commands.registry import Command
 from bot.config.model import Config
 from bot.service import Service
 from bot.store.writer import CommitProbe
-from channels.base import Capabilities
-from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
+from channels.base import Capabilities, NotDownloaded
+from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 from channels.outgoing import Action, Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel
 from tests.serving import PlainChannel, assemble
@@ -50,7 +50,8 @@ class RecordingChannel(PlainChannel):
     """A platform that takes everything.
 
     log: sends and signs of work in the order of the calls. on_send, on_settle, on_working: what the platform does,
-    where a test wants something else. wait: seconds that its rate limits ask for.
+    where a test wants something else. wait: seconds that its rate limits ask for. files: by their reference what can be
+    downloaded, each after `on_download`; fetched: the references that were asked for.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class RecordingChannel(PlainChannel):
         typing_seconds: float = 0,
         rules: str = "You are talking in a test.",
         actions: frozenset[Action] = frozenset(Action),
+        file_bytes: int = 1000,
     ) -> None:
         super().__init__()
         self.capabilities = Capabilities(
@@ -68,6 +70,7 @@ class RecordingChannel(PlainChannel):
             typing_seconds=typing_seconds,
             rules=rules,
             actions=actions,
+            file_bytes=file_bytes,
         )
         self.watch = watch
         self.wait = 0.0
@@ -77,6 +80,9 @@ class RecordingChannel(PlainChannel):
         self.on_send: Callable[[Delivery], Awaitable[SendResult]] | None = None
         self.on_settle: Callable[[Delivery], Awaitable[SendResult]] | None = None
         self.on_working: Callable[[Place], Awaitable[None]] | None = None
+        self.files: dict[str, bytes] = {}
+        self.fetched: list[str] = []
+        self.on_download: Callable[[], Awaitable[None]] | None = None
         self.rendered: Callable[[str], Sequence[str]] = lambda text: (text,)
 
     def texts(self, chat: str = "1") -> list[str]:
@@ -102,6 +108,16 @@ class RecordingChannel(PlainChannel):
         if self.on_settle:
             return await self.on_settle(delivery)
         return await super().settle(delivery)
+
+    async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        self.fetched.append(attachment.ref)
+        self.watch.changed()
+        if self.on_download:
+            await self.on_download()
+        if attachment.ref not in self.files:
+            raise NotDownloaded("the platform has it no more")
+        for start in range(0, len(self.files[attachment.ref]), 100_000):
+            yield self.files[attachment.ref][start : start + 100_000]
 
     async def working(self, place: Place) -> None:
         self.log.append(("working", place.chat))

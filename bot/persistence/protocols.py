@@ -9,7 +9,7 @@ from typing import Protocol
 
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept
-from agent.message import Entry, Message, Usage
+from agent.message import Entry, EntryKind, Message, Usage
 from agent.tools.base import Ask, Delivered, Verdict
 from bot.persistence.values import (
     Accepted,
@@ -118,8 +118,8 @@ class Turns(Protocol):
         usage: of the whole turn so far. A message without parts leaves no line.
         """
 
-    async def note(self, run: RunRef, text: Message) -> Entry:
-        """Add a note of the service to the transcript, for the model to read."""
+    async def note(self, run: RunRef, text: Message, kind: EntryKind = "note") -> Entry:
+        """Add a note of the service to the transcript, for the model to read; as kind user, what people sent along."""
 
     async def start_calls(self, run: RunRef, call_ids: Sequence[str], events: Sequence[PersistedEvent]) -> None:
         """Mark calls as running, directly before they are executed: a decision about one is used up by that."""
