@@ -137,7 +137,7 @@ def _terminal(world: World) -> list[str]:
 
 
 def _edits(world: World) -> list[str]:
-    """An edit is kept once; it replaces the words of a message that waits, and of no other."""
+    """An edit is kept once; it replaces the words of a message that waits, else the next turn takes or mentions it."""
     wrong = []
     for edit in world.platform.updates:
         if not edit.edits:
@@ -146,7 +146,8 @@ def _edits(world: World) -> list[str]:
         original = world.platform.updates[edit.edits - 1]
         (text,) = world.stored.texts(event_key=original.event_key)
         replaced = text == edit.text
-        if rows != [("dropped", "replaced the message" if replaced else "edited too late")]:
+        late = [[("done", reason)] for reason in (None, "to be noted", "noted")]
+        if rows not in ([[("dropped", "replaced the message")]] if replaced else late):
             wrong.append(f"the edit {edit} is kept as {rows}, the message says {text}")
         undisturbed = not (world.died or world.drained or world.failed_commits)
         if undisturbed and not replaced:

@@ -116,8 +116,8 @@ FAULTS = (
     Fault(
         "inbound/files-without-a-bound",
         "bot/runs/media.py",
-        "            if len(content) > MAX_FILE_BYTES:\n                break\n    if max(size, len(content)) > MAX_FILE_BYTES:",
-        "    if size > MAX_FILE_BYTES:",
+        "                break\n    if max(size, len(content)) > MAX_FILE_BYTES:",
+        "                pass\n    if size > MAX_FILE_BYTES:",
         (f"{_MEDIA}everything_is_bounded",),
     ),
     Fault(
