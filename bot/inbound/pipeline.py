@@ -15,6 +15,7 @@ from bot import wording
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
 from bot.inbound.access import LOCAL
+from bot.inbound.acknowledge import acknowledge
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
@@ -32,6 +33,7 @@ from channels.message import (
     UnreadEvent,
 )
 from channels.outgoing import Planned
+from channels.settings import Acknowledgement
 
 log = structlog.get_logger()
 
@@ -46,9 +48,13 @@ STRANGERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """How a message finds its session, why it is dropped if it is, and how long it waits for more (milliseconds)."""
+    """How a message finds its session, what says that it was seen, and why it is dropped if it is.
+
+    debounce: milliseconds for which one waits for more of its sender.
+    """
 
     session_key: Callable[[InboundMessage], str]
+    acknowledgement: Callable[[InboundMessage], Acknowledgement]
     refusal: Callable[[InboundMessage], str | None]
     debounce: int = 0
 
@@ -146,7 +152,9 @@ class Pipeline:
         if item.kind is InboundKind.MESSAGE and self._registry.find(item.text) is not None:
             item = replace(item, kind=InboundKind.COMMAND)
         delay = patience(item, self._routing.debounce)
-        say = self._edited_meanwhile(item) if item.kind is InboundKind.EDIT else ()
+        say = acknowledge(item, self._routing.acknowledgement(item))
+        if item.kind is InboundKind.EDIT:
+            say = self._edited_meanwhile(item)
         return AcceptedMessage(message=item, session_key=session_key, delay=delay, gathers=delay > 0, say=say)
 
     def _edited_meanwhile(self, edit: InboundMessage) -> tuple[Planned, ...]:
