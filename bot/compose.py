@@ -32,6 +32,9 @@ from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, 
 NAME_LIMIT = 64
 QUOTE_LIMIT = 1000
 """Characters kept of what is quoted, from its beginning and its end."""
+EDIT_LIMIT = 4000
+CHANGES_TOLD = 20
+"""Edits and deletions that are mentioned, the newest."""
 FILES_NAMED = 20
 """Attachments named in one message; the others are counted."""
 
@@ -57,10 +60,10 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
     """
 
     def lines(message: InboundMessage, accepted_at: int, before: Before) -> Iterator[str]:
-        for change, at in before.changed:
+        for change, at in before.changed[-CHANGES_TOLD:]:
             if change.kind is InboundKind.EDIT:
                 yield f"(a message of [{stamp(at)}] was edited; it now says:)"
-                yield from fenced("edited", change.text)
+                yield from fenced("edited", shortened(change.text, EDIT_LIMIT))
             else:
                 yield f"(a message of [{stamp(at)}] was deleted)"
         who = _who(message.origin, shared)

@@ -130,6 +130,8 @@ class Pipeline:
             self._commands_coming -= commands
         for item, answer in zip(items, answers, strict=True):
             self._tell(item, answer, woken)
+            if isinstance(answer, Fresh) and answer.wake:  # behind a command, which comes first
+                self._lanes.wake(answer.wake)
         return answers
 
     def _wake_early(self, items: Sequence[Accepted]) -> set[str]:
@@ -172,8 +174,6 @@ class Pipeline:
             return
         if isinstance(answer, Fresh):
             self._outbox.send(answer.said)
-            if answer.wake:
-                self._lanes.wake(answer.wake)
         if item.state == "dropped":
             self._name_stranger(item)
             return

@@ -152,14 +152,13 @@ async def test_everything_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert sum(isinstance(part, Image) for part in shown(hark).parts) == 1
 
 
-@pytest.mark.parametrize(
-    "name", ["../../../../evil", "/etc/passwd", "..", "a\x00b\n", "ü" * 300 + ".jpeg", ".profile", "C:\\x"]
-)
-async def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+async def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
+    names = ("../../../../evil", "/etc/passwd", "..", "a\x00b\n", "ü" * 300 + ".jpeg", ".profile", "C:\\x", "a" * 300)
     async with running(tmp_path) as hark:
         hark.channel.files = {"r": b"words"}
-        assert "words" in await ask(hark, Attachment(kind="file", ref="r", name=name))
-        assert list(lying(tmp_path).values()) == [b"words"]
+        for number, name in enumerate(names, 1):
+            assert "words" in await ask(hark, Attachment(kind="file", ref="r", name=name))
+            assert list(lying(tmp_path).values()) == [b"words"] * number
 
 
 async def test_no_link_is_followed_and_nothing_is_overwritten(tmp_path: Path) -> None:
