@@ -42,7 +42,6 @@ from tests.watch import PATIENCE, ManualTime, Watch
 E = TypeVar("E")
 _EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 _seeds = itertools.count(20)
-_numbers = itertools.count()
 Json = dict[str, Any]
 
 
@@ -192,8 +191,10 @@ class Hark:
     stored: Stored
     state: Path
     events: list[AgentEvent] = field(default_factory=list)
-    number: int = field(default_factory=lambda: next(_numbers))
-    _messages: int = 0
+    _messages: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._messages = len(self.stored.messages("seq"))  # keys are not given again after a restart
 
     async def say(self, text: str, sender: str = "1") -> Reply:
         """Write a message and wait until its turn has ended and everything is delivered; one at a time."""
@@ -218,7 +219,7 @@ class Hark:
     def message(self, text: str, sender: str = "1", **fields: Any) -> InboundMessage:
         """A message as an adapter makes it, with a key of its own."""
         self._messages += 1
-        message_id = f"{self.number}{self._messages:05}"
+        message_id = str(self._messages)
         place = Place(channel="telegram", account="bot", chat=sender, kind=ChatKind.DIRECT)
         given: Json = {
             "origin": Origin(place=place, sender=sender, message_id=message_id),
