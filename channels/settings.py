@@ -84,6 +84,14 @@ class Acknowledgement(Section):
     )
 
 
+class Listen(Section):
+    """Where requests of a platform are taken; nothing else is served there."""
+
+    host: str = Field(default="127.0.0.1", description="This machine only, as behind a proxy that speaks HTTPS.")
+    port: Whole = Field(default=8421, ge=0, le=65535, description="0 takes any free port.")
+    path: str = Field(default="/", pattern="^/[^?#{}\\s]*$", description="The one path that is served.")
+
+
 class Streaming(Section):
     """How an answer is cut into messages while the model writes it. Sizes in UTF-16 units."""
 

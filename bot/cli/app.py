@@ -118,6 +118,18 @@ def status(context: typer.Context, config: ConfigOption = None) -> None:
     raise typer.Exit(show_status(config or context.obj))
 
 
+@app.command()
+def doctor(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Look for what is missing or wrong, and say what to do. Exit code: 0 nothing is wrong, 1 something is."""
+    from bot.cli.doctor import main as examine
+
+    raise typer.Exit(examine(config or context.obj, as_json))
+
+
 @config_app.command()
 def check(context: typer.Context, config: ConfigOption = None) -> None:
     """Read the configuration and show every mistake in it. Exit code: 0 none, 2 mistakes."""
