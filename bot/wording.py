@@ -32,6 +32,7 @@ ENDED_EARLY = {
 }
 """What follows an answer that did not come to its own end, by stop reason."""
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
+EDITED_MEANWHILE = "I am still answering the first version; I will look at your edit next."
 CHOOSE = "Please choose:"
 TERMINAL_KEYS = (
     "Alt-Enter begins a new line. What you type while I work is answered next. Esc or Ctrl-C stops me. `/quit` leaves."

@@ -74,7 +74,7 @@ class _Opened:
         await self._store.close()
 
 
-def _composes_nothing(message: object, at: int) -> Message:
+def _composes_nothing(message: object, at: int, before: object) -> Message:
     raise NotImplementedError("no turn begins here")
 
 

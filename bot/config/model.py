@@ -114,6 +114,17 @@ class Sessions(Section):
         return links
 
 
+class Queue(Section):
+    """What happens to messages that come one after the other."""
+
+    debounce_ms: Whole = Field(
+        default=1000,
+        ge=0,
+        le=60_000,
+        description="Milliseconds for which a message waits for more of its sender; one answer for all. 0 is off.",
+    )
+
+
 class DeliverySettings(Section):
     """How answers are delivered."""
 
@@ -169,6 +180,7 @@ class Config(Section):
     providers: dict[str, Provider] = Field(default={}, description="Where models are asked, by a name of your choice.")
     channels: Channels = Field(default=Channels(), description="Where people talk to the bot.")
     sessions: Sessions = Field(default=Sessions(), description="Which messages belong together.")
+    queue: Queue = Field(default=Queue(), description="Messages that come one after the other.")
     delivery: DeliverySettings = Field(default=DeliverySettings(), description="How answers are delivered.")
     tools: Tools = Field(default=Tools(), description="What the model may use.")
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.images import Images
 from agent.models.base import ModelClient, ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.spec import Limits, RunSpec
@@ -46,6 +47,7 @@ class Specs:
     clock: Clock
     model: ModelClient
     tools: Sequence[ToolFactory]
+    images: Images
     limits: Limits
     prompt: PromptParts
     accounts: Accounts
@@ -83,6 +85,7 @@ class Specs:
                 now=self.clock.now,
                 sleep=self.clock.sleep,
                 decisions=turn.decisions,
+                shown=self.images.shown,
             )
 
     def _group(self, turn: Turn) -> Group:

@@ -347,11 +347,12 @@ tools: {{deny: "${{KEY}}"}}
     @pytest.mark.parametrize("key", ["allow", "deny"])
     def test_names_of_tools(self, tmp_path: Path, key: str) -> None:
         assert mistakes(tmp_path, f"tools:\n  {key}:\n  - read\n  - exce\n  - WRTE\n  - w*\n  - web_*") == [
-            f"config.yaml:4: tools.{key}[1]: `exce` is no tool; allowed: exec, read, write, and * for anything;"
-            " nearest is `exec`",
-            f"config.yaml:5: tools.{key}[2]: `WRTE` is no tool; allowed: exec, read, write, and * for anything;"
-            " nearest is `write`",
-            f"config.yaml:7: tools.{key}[4]: `web_*` is no tool; allowed: exec, read, write, and * for anything",
+            f"config.yaml:4: tools.{key}[1]: `exce` is no tool; allowed: exec, read, send_file, write,"
+            " and * for anything; nearest is `exec`",
+            f"config.yaml:5: tools.{key}[2]: `WRTE` is no tool; allowed: exec, read, send_file, write,"
+            " and * for anything; nearest is `write`",
+            f"config.yaml:7: tools.{key}[4]: `web_*` is no tool; allowed: exec, read, send_file, write,"
+            " and * for anything",
         ]
         assert read(tmp_path, f"tools: {{{key}: ['*', Exec, r?ad]}}").tools
 
