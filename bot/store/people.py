@@ -36,11 +36,10 @@ class People(Subject):
             "SELECT old.channel, old.account, old.chat, new.chat FROM conversation AS old"
             " JOIN conversation AS new ON new.conv_id = old.moved_to ORDER BY old.conv_id"
         ).fetchall()
-        chats = [
-            ChatMoved(channel=channel, account=account, old_chat=old, new_chat=new)
-            for channel, account, old, new in moved
-        ]
-        return Known([_person(row) for row in people], chats)
+        names = ("channel", "account", "old_chat", "new_chat")
+        return Known(
+            [_person(row) for row in people], [ChatMoved(**dict(zip(names, row, strict=True))) for row in moved]
+        )
 
     @query
     def pending(self, db: sqlite3.Connection) -> Sequence[Person]:
