@@ -122,7 +122,7 @@ class Inbox(Subject):
             item = _edited(db, item, conv_id)
         item = admitted(db, item, conv_id, now)
         message = item.message
-        if item.session_key is not None and item.state != "held":
+        if item.session_key is not None and item.state == "waiting":
             used_in = conv_id if message.by_person else None
             transcript, _ = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
             if item.turn_id is not None:

@@ -107,7 +107,7 @@ def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMe
     found = db.execute(f"SELECT standing, coalesce(expires_at, 0) FROM person WHERE {_WHOSE}", whose).fetchone()
     standing, until = found or ("pending", 0)
     if standing in ("allowed", "owner"):  # let in since it was looked at
-        return replace(item, state="waiting", say=())
+        return replace(item, state="waiting", reason=None, say=())
     (pending,) = db.execute(
         "SELECT count(*) FROM person WHERE channel=? AND account=? AND standing='pending' AND expires_at > ?",
         (*account, now),
