@@ -24,6 +24,8 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
+Follows = Literal["started", "joined"]
+"""How the bot takes part in a thread: its first message is its own, or it spoke there."""
 MessageState = Literal["waiting", "held", "overheard", "dropped"]
 """What becomes of a message as it is accepted. Held: until its sender is let in. Overheard: said where the bot is, and
 not to it."""
@@ -40,9 +42,8 @@ class AcceptedMessage:
     write there ends the wait. say: planned with it in its own conversation, unless it was there already; with an edit,
     only if its message is just being answered.
 
-    follows: it is for the bot only if that takes part in the thread, having spoken there (joined) or begun it
-    (started); else it is overheard. code: of a held one, digest of the code that its sender is given by `say`, who is
-    now pending, unless as many are as may be.
+    follows: it is for the bot only if that takes part in the thread so; else it is overheard. code: of a held one,
+    digest of the code that its sender is given by `say`, who is now pending, unless as many are as may be.
     """
 
     message: InboundMessage
@@ -54,7 +55,7 @@ class AcceptedMessage:
     delay: int = 0
     gathers: bool = False
     say: tuple[Planned, ...] = ()
-    follows: Literal["started", "joined"] | None = None
+    follows: Follows | None = None
     code: str = ""
 
 
