@@ -18,7 +18,18 @@ from bot.outbox import Outbox
 from bot.persistence.values import AcceptedMessage, Duplicate
 from channels.base import Channel, CommandInfo, Mark, Reached, Times
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from channels.outgoing import IDEMPOTENT, Action, Button, Delivery, NotSent, Planned, SendResult, Sent, Unknown
+from channels.outgoing import (
+    IDEMPOTENT,
+    Action,
+    Button,
+    Delivery,
+    NotSent,
+    OutgoingFile,
+    Planned,
+    SendResult,
+    Sent,
+    Unknown,
+)
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.settings import TelegramSettings
 from tests.bot.store.opened import opened
@@ -139,7 +150,8 @@ def planned(side: Side, action: Action) -> Planned:
         return made
     (body,) = side.channel.render(f"**words** of {action}")
     buttons = (Button("Yes", "/yes"), Button("No", "n" * 64))
-    return replace(made, body=body, buttons=buttons, reply_to="" if action is Action.EDIT else side.message)
+    file = OutgoingFile(__file__, "contract.py", "text/x-python") if action is Action.FILE else None
+    return replace(made, body=body, buttons=buttons, file=file, reply_to="" if action is Action.EDIT else side.message)
 
 
 def delivered(side: Side, action: Action) -> Delivery:
