@@ -28,9 +28,10 @@ _AROUND = {
     EntityType.SPOILER: "||",
 }
 _SHOWS = frozenset(EntityType) - {EntityType.EXPANDABLE_BLOCKQUOTE}
-# Marks and mentions, the `#` at the end of a heading, addresses outside of links, and names of emoji.
-_SPECIAL = re.compile(r"[\\*_~`|<\[]|#(?=#*\Z)|(?<=:)/(?=/)|:(?=[\w+-]+:)")
+# Marks and mentions, targets of links, the `#` at the end of a heading, addresses outside of links, names of emoji.
+_SPECIAL = re.compile(r"[\\*_~`|<\[]|(?:\A|(?<=\]))\(|#(?=#*\Z)|(?<=:)/(?=/)|:(?=[\w+-]+:)")
 _FIRST = re.compile(r"(\d*)([#>+-]|(?<=\d)\.)")
+_ODD = re.compile(r"[\\()<>*_~`|]")  # in the target of a link
 _WORDS = re.compile(r"[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*")
 _LANGUAGE = re.compile(r"[\w+.#-]+", re.ASCII)
 
@@ -68,23 +69,20 @@ def _link(words: str, url: str) -> str:
     words = words.replace("\\[", "[")
     if not _WORDS.fullmatch(words):  # a part of words that had been cut
         return words.replace("[", "\\[")
-    return f"[{words}]({re.sub(r'[()<>]', lambda sign: f'%{ord(sign[0]):X}', url).replace(chr(92), '%5C')})"
+    return f"[{words}]({_ODD.sub(lambda sign: f'%{ord(sign[0]):02X}', url)})"
 
 
 def _code(text: str) -> str:
-    """Between one or two backticks, whichever the text has no run of; three would begin a block."""
-    runs = {len(run) for run in re.findall("`+", text)}
-    if {1, 2} <= runs:
-        text = re.sub("(?<!`)``(?!`)", f"`{NOTHING}`", text)
-        runs = {len(run) for run in re.findall("`+", text)}
-    mark = "``" if 1 in runs else "`"
-    space = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{mark}{space}{text}{space}{mark}"
+    """Between two backticks where it has some, none of them side by side: three would begin a block."""
+    if "`" not in text:
+        return f"`{text}`"
+    return f"`` {re.sub('`(?=`)', f'`{NOTHING}', text)} ``"
 
 
 def _pre(text: str, language: str) -> str:
     known = language if _LANGUAGE.fullmatch(language) else ""
-    return f"```{known}\n{text.replace('```', f'``{NOTHING}`')}\n```"
+    inside = re.sub("``(?=`)", f"``{NOTHING}", text)
+    return f"```{known}\n{inside}\n```"
 
 
 _MARKS = Marks(
@@ -94,6 +92,6 @@ _MARKS = Marks(
     code=_code,
     pre=_pre,
     heading=lambda level: "#" * level + " " if level <= 3 else "",
-    fragile="_",
+    fragile="_~",
     apart=re.compile(r"\w", re.ASCII),
 )

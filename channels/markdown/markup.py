@@ -48,8 +48,14 @@ def written(whole: Formatted, marks: Marks) -> str:
 
 
 def parts_of(whole: Formatted) -> Iterator[tuple[Style | None, Style | None, list[Run]]]:
-    """The text in parts that are in the same quote and in the same preformatted block, or in none."""
-    found = spans(whole)
+    """The text in parts that are in the same quote and in the same preformatted block, or in none.
+
+    A quote has whole lines, with the indentation that formatted text leaves out of it.
+    """
+    found = [
+        (whole.text.rfind("\n", 0, first) + 1 if style.type in QUOTES else first, last, style)
+        for first, last, style in spans(whole)
+    ]
     cuts = sorted({0, len(whole.text), *(place for span in found for place in span[:2])})
     runs = [
         (whole.text[start:end], [style for first, last, style in found if first <= start and end <= last])
@@ -97,21 +103,22 @@ class _Line:
         kinds = [style.type for style in styles if style.type in self._marks.around]
         if heading and not self._is_heading:
             kinds.insert(0, EntityType.BOLD)
+        url = next((style.url for style in styles if style.url), "")
+        if url and "://" in text:  # an address shows as it is, and marks in it would end those around it
+            kinds = [kind for kind in kinds if self._marks.around[kind][0] not in text]
         wanted = tuple(dict.fromkeys(kinds))
         same = 0
         while not begins and self._open[same : same + 1] == wanted[same : same + 1] != ():
             same += 1
         self._close(same)
-        self._add(self._space)
+        self._add((self._space[: self._space.rfind("\n") + 1] if sign else self._space) + sign)
         self._space = ""
-        self._add(sign)
         opening = "".join(self._marks.around[kind] for kind in wanted[same:])
         self._open = wanted
         code = any(style.type is EntityType.CODE for style in styles)
-        words = self._marks.code(text) if code else self._marks.escape(text, begins and not sign and not opening)
-        url = next((style.url for style in styles if style.url), "")
+        words = self._marks.code(text) if code else self._marks.escape(text, begins or bool(opening))
         first = opening or (words if code else "")
-        if self._text and first[:1] in self._marks.fragile and first and self._marks.apart.match(self._text[-1]):
+        if self._touches(first):
             self._closed = False
             self._add(NOTHING)
         if url:
@@ -119,10 +126,17 @@ class _Line:
         self._add(opening + words)
         self._closed = code and words[-1] in self._marks.fragile
 
+    def _touches(self, mark: str) -> bool:
+        """Whether a mark would not be seen as one, directly behind what is there."""
+        if not self._text or not mark:
+            return False
+        fragile = mark[0] in self._marks.fragile and self._marks.apart.match(self._text[-1])
+        return bool(fragile) or (mark[0] == "`" == self._text[-1])
+
     def _close(self, keep: int) -> None:
         marks = "".join(self._marks.around[kind] for kind in reversed(self._open[keep:]))
         if marks:
-            self._text += marks
+            self._text += (NOTHING if self._text[-1] == marks[0] else "") + marks
             self._closed = marks[-1] in self._marks.fragile
         self._open = self._open[:keep]
 

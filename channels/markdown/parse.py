@@ -23,16 +23,17 @@ from markdown_it.utils import EnvType
 from channels.utf16 import whole
 
 _SCHEMES = ("http://", "https://", "tg://", "mailto:")
-_BARE = re.compile(r"""https?://[^\s<>\[\]`|\\"“”„«»，。、；：！？（）「」『』【】《》〈〉]+""", re.IGNORECASE)
+_BARE = re.compile(
+    r"""https?://(?:(?!\*\*|~~)[^\s<>\[\]`|\\"“”„«»，。、；：！？（）「」『』【】《》〈〉])+""", re.IGNORECASE
+)
 _WORDS_END = re.compile(r"[\n!#$%&*+\-:<=>@\[\\\]^_`{}~|]|(?<![a-z0-9_])https?://", re.IGNORECASE)
 _MATH = re.compile(r"\$\$(?=\S)(.+?)\$\$|\\\((.*?[^\W_].*?)\\\)|\\\[(.*?[^\W_].*?)\\\]", re.DOTALL)
 # One dollar is mathematics only where it cannot be money: tight, no word behind, and a sign or one letter in it.
 _DOLLAR = re.compile(r"(?<![\w$\\])\$(?=\S)([A-Za-z]|[^$`\n]*?[\\^_=+<>{}][^$`\n]*?)(?<=[^\s\\])\$(?!\w)")
 _LINES = {"<!--": "-->", "$$": "$$", "\\[": "\\]"}
 _TAG = re.compile(r"<!--.*?-->|<(br) */?>|</?(?:details|summary)(?: [^<>]*)?>|<(su[bp])>([^<\n]*)</\2>", re.I | re.S)
-_DETAILS = re.compile(
-    r"<details(?: [^<>]*)?>\s*(?:<summary>(.*?)</summary>)?(.*?)(?:</details>([^\n]*))?", re.IGNORECASE | re.DOTALL
-)
+_OPENS = re.compile(r"<details(?: [^<>]*)?>", re.IGNORECASE)
+_DETAILS = re.compile(rf"{_OPENS.pattern}\s*(?:<summary>(.*?)</summary>)?(.*?)(?:</details>([^\n]*))?", re.I | re.S)
 _MOST_DETAILS = 8
 _NORMAL = "0123456789+-=()aehijklmnoprstuvxβγφχ"
 _LOWERED = dict(zip(_NORMAL, "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵩᵪ", strict=True))
@@ -114,7 +115,7 @@ class _State(StateInline):
         if marker == "*" and end - start > 1 and unicodedata.category(before) in ("Po", "Pe", "Pf") and after.isalnum():
             right = True
         if marker == "*" and before.isalnum() and after.isalnum() and (before.isdigit() or after.isdigit()):
-            left = False
+            left, right = False, right and end - start > 1
         opens = left and (canSplitWord or not right or _is_punctuation(before))
         closes = right and (canSplitWord or not left or _is_punctuation(after))
         return Scanned(opens, closes, end - start)
@@ -228,76 +229,57 @@ def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return not footnote and reference(state, start, end, silent)
 
 
-def _section(state: StateBlock, start: int, end: int, is_last: Callable[[str], bool]) -> list[str] | None:
-    """The lines from here to the one that is the last, as far as they belong to what they stand in; None without."""
-    found = []
+def _section(state: StateBlock, start: int, end: int, is_whole: Callable[[str], bool]) -> tuple[str, int]:
+    """The fewest lines from here that are whole, within what they stand in, and the line behind; nothing without."""
+    text = ""
     for line in range(start, end):
-        if state.sCount[line] < state.blkIndent and not state.isEmpty(line):
+        if state.is_code_block(start) or (state.sCount[line] < state.blkIndent and not state.isEmpty(line)):
             break
-        found.append(state.getLines(line, line + 1, state.blkIndent, False))
-        if is_last(found[-1]):
-            return found
-    return None
+        text += state.getLines(line, line + 1, state.blkIndent, True)
+        if is_whole(text.strip()):
+            return text.strip(), line + 1
+    return "", start
 
 
 def _lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A comment of whole lines, which is dropped, or lines of mathematics, which become code."""
     at = state.bMarks[start] + state.tShift[start]
     opening = next((sign for sign in _LINES if state.src.startswith(sign, at)), "")
-    if not opening or state.is_code_block(start):
+    if not opening:
         return False
-    closing, skip = _LINES[opening], len(opening)
-    lines = [state.src[at + skip : state.eMarks[start]]]
-    if not lines[0].rstrip().endswith(closing):
-        if closing in lines[0]:
-            return False
-        more = _section(state, start + 1, end, lambda line: closing in line)
-        if more is None or not more[-1].rstrip().endswith(closing):
-            return False
-        lines += more
-    content = "\n".join(lines).rstrip().removesuffix(closing).strip()
-    if closing in content or (opening != "<!--" and not any(char.isalnum() for char in content)):
+    closing = _LINES[opening]
+    text, behind = _section(state, start, end, lambda text: text.endswith(closing) and text != opening)
+    content = text[len(opening) : -len(closing)]
+    if not text or closing in content or (opening != "<!--" and not any(map(str.isalnum, content))):
         return False
     if not silent:
         if opening != "<!--":
             token = state.push("fence", "code", 0)
-            token.content, token.info = content, "latex"
-        state.line = start + len(lines)
+            token.content, token.info = content.strip(), "latex"
+        state.line = behind
     return True
 
 
 def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A collapsible section as a block quote that begins with its summary; what it holds is a text of its own."""
-    depth = 0
-
-    def is_last(line: str) -> bool:
-        nonlocal depth
-        depth += line.lower().count("<details") - line.lower().count("</details")
-        return depth <= 0
-
     at = state.bMarks[start] + state.tShift[start]
-    if not re.match(r"<details[ >]", state.src[at : at + 9], re.IGNORECASE) or state.is_code_block(start):
+    if not _DETAILS.match(state.src, at) or state.env.get("details", 0) == _MOST_DETAILS:
         return False
-    if state.env.get("details", 0) >= _MOST_DETAILS:
-        return False
-    lines = _section(state, start, end, is_last)
-    if lines is None:
-        return False
-    found = _DETAILS.fullmatch("\n".join(lines).strip())
-    if found is None:
-        return False
-    if not silent:
-        summary, content, behind = found.groups()
+    text, behind = _section(
+        state, start, end, lambda text: len(_OPENS.findall(text)) <= text.lower().count("</details")
+    )
+    found = _DETAILS.fullmatch(text)
+    if found and not silent:
         state.push("blockquote_open", "blockquote", 1).markup = "details"
-        if summary and summary.strip():
+        if found[1] and found[1].strip():
             state.push("heading_open", "h6", 1)
             token = state.push("inline", "", 0)
-            token.content, token.children = summary.strip(), []
+            token.content, token.children = found[1].strip(), []
             state.push("heading_close", "h6", -1)
         state.env["details"] = state.env.get("details", 0) + 1
-        state.md.block.parse(content, state.md, state.env, state.tokens)
-        state.push("blockquote_close", "blockquote", -1)
-        state.md.block.parse(behind or "", state.md, state.env, state.tokens)
+        state.md.block.parse(found[2], state.md, state.env, state.tokens)
         state.env["details"] -= 1
-        state.line = start + len(lines)
-    return True
+        state.push("blockquote_close", "blockquote", -1)
+        state.md.block.parse(found[3] or "", state.md, state.env, state.tokens)
+        state.line = behind
+    return found is not None
