@@ -4,12 +4,12 @@ A channel turns platform events into `Incoming` values for its `Sink` and makes 
 Policy (access, order, retries, rate of blocks) is the service's; translation is the channel's.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from channels.message import Incoming, Place
+from channels.message import Attachment, Incoming, Place
 from channels.outgoing import Action, Delivery, SendResult
 
 
@@ -20,6 +20,18 @@ class Times:
     now: Callable[[], int]
     monotonic: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
+
+
+class NotDownloaded(Exception):
+    """A file cannot be had; says why in plain words."""
+
+
+class NotReadable(Exception):
+    """The history of a conversation cannot be read. retry_after: seconds until it may be; None: never."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
 
 
 class NotAccepted(Exception):
@@ -50,6 +62,45 @@ class Mark:
     value: str
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A conversation in which something may have been said unheard. newest: id of its newest message, if it is told."""
+
+    place: Place
+    newest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a conversation's history, oldest first.
+
+    newest: id of the last message read, whether or not it is in the batch; empty when there was none. more: there is
+    more behind it.
+    """
+
+    batch: Sequence[Incoming]
+    newest: str
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOption:
+    """A word behind a command."""
+
+    name: str
+    help: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommandInfo:
+    """A command that people can type, for platforms that list them. name: without the slash."""
+
+    name: str
+    help: str
+    options: tuple[CommandOption, ...]
+
+
 class HealthState(StrEnum):
     """STARTING and DOWN make `/readyz` red; READY means that events are really received."""
 
@@ -78,6 +129,17 @@ class Sink(Protocol):
 
     async def mark(self, scope: str) -> str | None:
         """The value of the last stored mark of that scope."""
+
+    def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
+        """Events of this account may have been missed until now: at its start, after a break, after a new session.
+
+        To be called before the first event behind the gap is accepted. reached: the conversations that the platform
+        names; those that the store knows are added. The history of each is read by `History.history`, and what comes
+        live meanwhile waits behind it.
+        """
+
+    def commands(self) -> Sequence[CommandInfo]:
+        """What people can type, for the platform's own menu."""
 
     def can_send(self, channel: str, account: str) -> None:
         """This account is known and can send: what waited for it (also by NotSent(None)) may be tried."""
@@ -128,3 +190,24 @@ class Channel(Surface, Protocol):
 
     async def working(self, place: Place) -> None:
         """Show once that the bot is at work there; failures are ignored."""
+
+    def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        """The content of a file that came with a message, piece by piece, from the platform's own hosts alone.
+
+        An expired reference is renewed once. Raises NotDownloaded.
+        """
+
+
+@runtime_checkable
+class History(Channel, Protocol):
+    """A channel whose platform can be asked what was said while nobody listened. Ids of messages are in order: the
+    longer is the newer, of two equally long ones the greater."""
+
+    async def history(self, place: Place, after: str, before: str, most: int) -> Page:
+        """Messages behind `after` and, unless it is empty, before `before`; at most `most` where there are more.
+
+        As events: with the keys, kinds and fields that the live ones have. Raises NotReadable.
+        """
+
+    def position(self, at: int) -> str:
+        """The id that a message of that moment (milliseconds) would have at the least."""

@@ -37,7 +37,9 @@ class InboundKind(StrEnum):
 BACKGROUND = frozenset({InboundKind.WAKE, InboundKind.JOB, InboundKind.CHILD})
 """What nobody wrote: it runs in the background, so that people find a place."""
 CLAIMED = BACKGROUND | {InboundKind.MESSAGE, InboundKind.API}
-"""What causes a turn and is shown to a model. Commands and buttons are carried out; edits change what still waits."""
+"""What causes a turn and is shown to a model; edits change what still waits."""
+CARRIED_OUT = frozenset({InboundKind.COMMAND, InboundKind.BUTTON})
+"""What people order: it is answered without a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +58,21 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a message came from: its place, who sent it, and the platform's id of it."""
+    """Where a message came from: its place, who sent it, and the platform's id of it.
+
+    space: id of what the chat lies in, which may be let in as a whole (a Discord server); empty where there is none.
+    chat_name: title of the chat as the platform shows it; like sender_name for people to read, never compared.
+    by_bot: another bot sent it. roles: ids of the roles that the sender has there.
+    """
 
     place: Place
     sender: str = ""
     sender_name: str = ""
     message_id: str = ""
+    space: str = ""
+    chat_name: str = ""
+    by_bot: bool = False
+    roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +90,25 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """Words of somebody else that a message brings along. author: the name shown; by_me: the bot itself wrote them."""
+
+    author: str
+    text: str
+    by_me: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InboundMessage:
     """One message or other event of a person, normalised.
 
-    event_key: unique per channel and account; a redelivered event carries the same key. sent_at: milliseconds since
-    the epoch, by the platform's clock. reply_to: platform id of the message this one replies to.
+    event_key: unique per channel and account; a redelivered event carries the same key, and that of a message is
+    `message_key`. sent_at: milliseconds since the epoch, by the platform's clock. text: with mentions as readable
+    names, without a mention of the bot at its beginning; of a button what it sends, of a command as people type it.
+    reply_to: platform id of the message this one replies to, or whose button was pressed. replied: what that says;
+    forwarded: what it passes on. mentioned: it names the bot; names_others: it names somebody else. part_of: what
+    came in several messages carries the same value in each (an album, a long paste). respond: the platform's own
+    handle under which it wants to be answered, for a while; empty where there is none.
     """
 
     origin: Origin
@@ -93,6 +118,12 @@ class InboundMessage:
     sent_at: int
     attachments: tuple[Attachment, ...] = ()
     reply_to: str = ""
+    replied: Quoted | None = None
+    forwarded: Quoted | None = None
+    mentioned: bool = False
+    names_others: bool = False
+    part_of: str = ""
+    respond: str = ""
     schema: int = 1
 
     @property
@@ -123,3 +154,8 @@ class ChatMoved:
 
 
 Incoming = InboundMessage | UnreadEvent | ChatMoved
+
+
+def message_key(chat: str, message_id: str) -> str:
+    """The event key of a message, under which edits and deletions find it, however it came to the service."""
+    return f"m:{chat}:{message_id}"

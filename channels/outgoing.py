@@ -35,10 +35,20 @@ class ReplyBlock:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """Below a message. label: what it says. sends: the command, or the data, that a click on it sends."""
+    """Below a message. label: what it says. sends: the command that a click on it is, at most 64 bytes of it: what the
+    narrowest platform carries."""
 
     label: str
     sends: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingFile:
+    """A file to be sent. path: on this machine, absolute; name: what people see; mime: empty when it is not known."""
+
+    path: str
+    name: str
+    mime: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +58,9 @@ class Planned:
     source: unique, so that planning it again changes nothing. body: what the channel's own `render` made, kept so that
     a resend is the same; of a reaction its emoji, of a deletion nothing. nonce: 63 random bits, the same for every
     attempt. target: platform id of the message that is edited, deleted or reacted to. reply_to: platform id of the
-    message that it is shown to answer. step: only of a piece of the model's answer.
+    message that it is shown to answer. step: only of a piece of the model's answer. file: of the action that sends one;
+    body is its caption, which may be empty. silent: without a sound, where the platform can. respond: the handle of the
+    event that it answers (`InboundMessage.respond`); where it has expired, an ordinary message is sent.
     """
 
     source: str
@@ -60,6 +72,9 @@ class Planned:
     target: str = ""
     reply_to: str = ""
     buttons: tuple[Button, ...] = ()
+    file: OutgoingFile | None = None
+    silent: bool = False
+    respond: str = ""
 
 
 class DeliveryState(StrEnum):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NewType
+from typing import Literal, NewType
 from urllib.parse import quote, unquote
 
 from channels.message import ChatKind, Origin
@@ -72,11 +72,18 @@ def link_index(identity_links: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return index
 
 
-def session_key(origin: Origin, scope: DmScope, links: Mapping[str, str], with_account: bool) -> SessionKey:
+def session_key(
+    origin: Origin,
+    scope: DmScope,
+    links: Mapping[str, str],
+    with_account: bool,
+    groups: Literal["chat", "thread", "person"] = "thread",
+) -> SessionKey:
     """The key of the conversation that a message came from.
 
     links: "channel:id" of a sender to the person's name (`link_index`); an unlinked sender is a person of that one
-    channel. with_account: more than one account of that channel is configured.
+    channel. with_account: more than one account of that channel is configured. groups: who shares a conversation in a
+    chat of several people: all of the chat, each thread, or each person, wherever in the chat that is.
     """
     place = origin.place
     if place.kind is ChatKind.CONSOLE:
@@ -93,8 +100,11 @@ def session_key(origin: Origin, scope: DmScope, links: Mapping[str, str], with_a
         with_account = with_account or scope is DmScope.PER_ACCOUNT_CHANNEL_PEER
     else:
         kind, chat = ("group" if place.kind is ChatKind.GROUP else "channel"), place.chat
+    shared = kind != "direct" and groups != "thread"
+    if shared and groups == "person":
+        chat = f"{chat}/{origin.sender}"
     account = f":{_escape(place.account)}" if with_account else ""
-    thread = f":thread:{_escape(place.thread)}" if place.thread else ""
+    thread = f":thread:{_escape(place.thread)}" if place.thread and not shared else ""
     return SessionKey(f"{_AGENT}:{_escape(place.channel)}{account}:{kind}:{_escape(chat)}{thread}")
 
 

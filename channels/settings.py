@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from channels.base import Surface, Times
+from channels.message import InboundMessage
 from channels.section import Id, Section, Whole, conflict
 
+ReplyTo = Literal["off", "first", "all"]
 _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
 
 
@@ -24,6 +26,61 @@ class DirectMessages(Section):
     )
     allow_from: tuple[Id, ...] = Field(
         default=(), description="The ids of those who are answered under the policy allowlist."
+    )
+
+
+class GroupTools(Section):
+    """Which tools the model has in a group; it can only be less than elsewhere."""
+
+    allow: tuple[str, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
+    deny: tuple[str, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
+
+
+class Group(Section):
+    """What holds in one group; what it does not say is as for all groups."""
+
+    users: tuple[Id, ...] | None = Field(
+        default=None, description="Only these people are answered there, by their ids."
+    )
+    roles: tuple[Id, ...] | None = Field(default=None, description="Only people with one of these roles, or in users.")
+    require_mention: bool | None = Field(default=None, description="Whether the bot has to be named there.")
+    tools: GroupTools = Field(default=GroupTools(), description="The tools that the model has there.")
+    prompt: str | None = Field(default=None, description="Added to the system prompt there.")
+
+
+class Groups(Section):
+    """What holds in groups and channels."""
+
+    policy: Literal["allowlist", "open", "disabled"] = Field(
+        default="allowlist", description="Where it answers: in the groups in allow, in all, or in none."
+    )
+    require_mention: bool = Field(
+        default=True, description="Answer only when named, replied to, or part of the thread; else every message."
+    )
+    mention_patterns: tuple[str, ...] = Field(
+        default=(), description="Regular expressions that count as naming the bot, whatever the case of letters."
+    )
+    session: Literal["chat", "thread", "person"] = Field(
+        default="thread", description="Who shares a conversation: the whole chat, each thread by itself, each person."
+    )
+    allow: dict[Id, Group] = Field(default={}, description="Groups by their id (on Discord also servers).")
+
+
+class Threads(Section):
+    """How it takes part in threads."""
+
+    follow: Literal["never", "started", "joined"] = Field(
+        default="joined",
+        description="In which threads it need not be named: in none, those on a message of its own, or where it spoke.",
+    )
+
+
+class Acknowledgement(Section):
+    """A reaction that says: seen, I am on it. It goes when the answer is there."""
+
+    emoji: str = Field(default="", description="The emoji; empty for none.")
+    scope: Literal["direct", "mention", "all"] = Field(
+        default="all", description="On what: direct messages, what names the bot in groups, or everything it answers."
     )
 
 
@@ -81,6 +138,18 @@ class ChannelSection(Section):
         """Whose direct messages are answered; None where the channel itself knows who may."""
         return None
 
+    def replying(self) -> ReplyTo:
+        """Which messages of an answer are shown as a reply to the question."""
+        return "off"
+
+    def acknowledgement(self) -> Acknowledgement:
+        """The reaction to what is going to be answered."""
+        return Acknowledgement()
+
+    def opens_thread(self, message: InboundMessage) -> bool:
+        """Whether the answer to a message that stands in no thread opens one on it (`place.thread = message_id`)."""
+        return False
+
     def added_prompt(self) -> str:
         """What the configuration adds to the rules that the adapter gives the model."""
         return ""
@@ -90,14 +159,18 @@ class AccountSection(ChannelSection):
     """One account on a platform. identity: the key that makes it an account of its own."""
 
     identity: ClassVar[str] = "token"
-    later_keys: ClassVar[Mapping[str, str]] = {
-        "": "groups allow_bots reply_to ack actions",
-        "streaming": "idle_ms",
-    }
+    later_keys: ClassVar[Mapping[str, str]] = {"": "actions", "streaming": "idle_ms"}
     later_values: ClassVar[Mapping[str, str]] = {"dm.policy": "pairing disabled", "streaming.mode": "preview off"}
 
     enabled: bool = Field(default=True, description="Whether this account is connected.")
     dm: DirectMessages = Field(default=DirectMessages(), description="Direct messages.")
+    groups: Groups = Field(default=Groups(), description="Groups and channels.")
+    threads: Threads = Field(default=Threads(), description="Threads in groups and channels.")
+    allow_bots: bool = Field(default=False, description="Whether other bots are answered; a loop is ended by a cap.")
+    reply_to: ReplyTo = Field(
+        default="off", description="Which messages of an answer are shown as a reply to the question."
+    )
+    ack: Acknowledgement = Field(default=Acknowledgement(), description="A reaction while it works on an answer.")
     streaming: Streaming = Field(default=Streaming(), description="How answers are cut into messages.")
     prompt: str | None = Field(default=None, description="Added to the system prompt in conversations there.")
 
@@ -109,6 +182,12 @@ class AccountSection(ChannelSection):
 
     def direct(self) -> DirectMessages | None:
         return self.dm
+
+    def replying(self) -> ReplyTo:
+        return self.reply_to
+
+    def acknowledgement(self) -> Acknowledgement:
+        return self.ack
 
     def added_prompt(self) -> str:
         return self.prompt or ""

@@ -9,8 +9,8 @@ from agent.models.base import ThinkingLevel
 from bot.config.model import Config
 from bot.service import Service
 from bot.wiring import Dependencies, build
-from channels.base import Capabilities, Health, HealthState, Sink
-from channels.message import Place
+from channels.base import Capabilities, Health, HealthState, NotDownloaded, Sink
+from channels.message import Attachment, Place
 from channels.outgoing import Delivery, NotSent, SendResult, Unknown
 from tests.watch import PATIENCE
 
@@ -67,6 +67,11 @@ class PlainChannel:
 
     async def working(self, place: Place) -> None:
         pass
+
+    async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        """There are no files."""
+        raise NotDownloaded("there are no files")
+        yield b""
 
     def health(self) -> Health:
         return Health(HealthState.READY, 0)

@@ -5,7 +5,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.message import Message, Usage
 from channels.message import InboundMessage
-from channels.outgoing import Button
+from channels.outgoing import Button, OutgoingFile
 
 log = structlog.get_logger()
 
@@ -13,6 +13,7 @@ _inbound: TypeAdapter[InboundMessage] = TypeAdapter(InboundMessage)
 _message: TypeAdapter[Message] = TypeAdapter(Message)
 _usage: TypeAdapter[Usage] = TypeAdapter(Usage)
 _buttons: TypeAdapter[tuple[Button, ...]] = TypeAdapter(tuple[Button, ...])
+_file: TypeAdapter[OutgoingFile] = TypeAdapter(OutgoingFile)
 
 
 def dump_inbound(message: InboundMessage) -> str:
@@ -68,3 +69,16 @@ def load_buttons(text: str | None) -> tuple[Button, ...]:
         return _buttons.validate_json(text) if text else ()
     except ValidationError:
         return ()
+
+
+def dump_file(file: OutgoingFile | None) -> str | None:
+    """A file to be sent as JSON; None where there is none."""
+    return _file.dump_json(file).decode() if file else None
+
+
+def load_file(text: str | None) -> OutgoingFile | None:
+    """A file to be sent; a damaged one is none."""
+    try:
+        return _file.validate_json(text) if text else None
+    except ValidationError:
+        return None

@@ -5,12 +5,12 @@ it. `bot/wiring` makes one per account and imports this module only then, becaus
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
-from channels.base import Capabilities, Health, Sink, Times
-from channels.message import ChatKind, Place
+from channels.base import Capabilities, Health, NotDownloaded, Sink, Times
+from channels.message import Attachment, ChatKind, Place
 from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.telegram.api import Api, ApiError, Trouble
 from channels.telegram.calls import ACTIONS, WITH_TEXT, addressed, call_of, done_before
@@ -110,6 +110,11 @@ class TelegramChannel:
                 with suppress(ApiError):  # a refusal is an answer, too
                     await self._api.call("getMe", {}, self._settings.request_timeout)
         return NotSent(0.0, "it is not known whether it was sent; sent again")
+
+    async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        """Nothing can be had yet."""
+        raise NotDownloaded("files on Telegram cannot be read")
+        yield b""
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that chat is under way: it would show only after that."""

@@ -4,7 +4,7 @@ A further channel adds itself to `SIDES`: how it is started on a server of its o
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from bot import wording
 from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.persistence.values import AcceptedMessage, Duplicate
-from channels.base import Channel, Mark, Times
+from channels.base import Channel, CommandInfo, Mark, Reached, Times
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import IDEMPOTENT, Action, Button, Delivery, NotSent, Planned, SendResult, Sent, Unknown
 from channels.telegram.adapter import TelegramChannel
@@ -79,6 +79,13 @@ class Sink:
     async def mark(self, scope: str) -> str | None:
         """See channels.base.Sink."""
         return None
+
+    def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
+        """See channels.base.Sink."""
+
+    def commands(self) -> Sequence[CommandInfo]:
+        """See channels.base.Sink."""
+        return ()
 
     def can_send(self, channel: str, account: str) -> None:
         """See channels.base.Sink."""
