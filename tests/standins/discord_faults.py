@@ -79,7 +79,7 @@ class Faults:
         return fault
 
     def fall_silent(self, *, apply: bool = False) -> Fault:
-        """Answer no call until `release()`, then end their connections. With `apply` they are carried out nevertheless."""
+        """Answer no call until `release()`, then end their connections. With `apply` they are carried out anyway."""
         fault = Fault(None, "silence", drop=True, after_apply=apply, gate=asyncio.Event())
         self._ordered.append(fault)
         return fault
