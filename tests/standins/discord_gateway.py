@@ -47,7 +47,7 @@ class Session:
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """One WebSocket; what is to be sent waits in `outgoing`, None and a close code end it."""
+    """One WebSocket; what is to be sent waits in `outgoing`, where a close code ends it."""
 
     socket: web.WebSocketResponse
     resuming: bool
@@ -56,6 +56,7 @@ class Link:
     session: Session | None = None
     sends: list[float] = field(default_factory=list)
     beats: int = 0
+    closing: bool = False
 
     def send(self, payload: Json) -> None:
         self.outgoing.put_nowait(payload)
@@ -64,6 +65,7 @@ class Link:
         """Say the last words and close; the session stays unless somebody ends it."""
         if self.session is not None:
             self.session.link = None
+        self.closing = True
         self.outgoing.put_nowait(code)
 
 
@@ -224,13 +226,13 @@ class Gateway(Events):
                 frame = await link.socket.receive(timeout=self.heartbeat_interval * 2)
             except TimeoutError:
                 self.ledger.complain(Rule.GATEWAY, "no heartbeat for two intervals")
-                link.close(4009)
+                await link.socket.close(code=4009)
                 return
             if frame.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
                 if frame.type == WSMsgType.CLOSE and frame.data in (WSCloseCode.OK, WSCloseCode.GOING_AWAY):
                     self._goodbye(link)
                 return
-            if self.gateway_silent:
+            if self.gateway_silent or link.closing:
                 continue
             try:
                 self._obey(link, frame.data)
