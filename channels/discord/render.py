@@ -27,7 +27,7 @@ _AROUND = {
     EntityType.STRIKETHROUGH: "~~",
     EntityType.SPOILER: "||",
 }
-_SHOWS = frozenset(EntityType) - {EntityType.EXPANDABLE_BLOCKQUOTE}
+SHOWS = frozenset(EntityType) - {EntityType.EXPANDABLE_BLOCKQUOTE}
 # Marks and mentions, targets of links, the `#` at the end of a heading, addresses outside of links, names of emoji.
 _SPECIAL = re.compile(r"[\\*_~`|<\[]|(?:\A|(?<=\]))\(|#(?=#*\Z)|(?<=:)/(?=/)|:(?=[\w+-]+:)")
 _FIRST = re.compile(r"(\d*)([#>+-]|(?<=\d)\.)")
@@ -38,7 +38,7 @@ _LANGUAGE = re.compile(r"[\w+.#-]+", re.ASCII)
 
 def bodies(markdown: str) -> list[str]:
     """The messages of a block, in order; none when it shows nothing."""
-    whole = render(markdown, _is_link, _SHOWS)
+    whole = render(markdown, is_link, SHOWS)
     pieces = split(whole, 2 * MAX_CHARS, MAX_CHARS, MAX_LINES, lambda piece: _fits(written(piece, _MARKS)))
     return [_body(written(piece, _MARKS)) for piece in pieces if shows(piece.text)]
 
@@ -52,7 +52,7 @@ def _body(content: str) -> str:
     return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
 
-def _is_link(url: str, words: str) -> bool:
+def is_link(url: str, words: str) -> bool:
     """Discord takes web addresses behind words with no brackets but pairs; a long one would leave too little room."""
     web = url.startswith(("http://", "https://")) and len(url) <= _LONGEST_LINK and not any(map(str.isspace, url))
     return web and _WORDS.fullmatch(words) is not None

@@ -7,7 +7,7 @@ says which tokens it makes; those of markdown-it-py are used wherever one fits.
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -229,15 +229,15 @@ def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return not footnote and reference(state, start, end, silent)
 
 
-def _section(state: StateBlock, start: int, end: int, is_whole: Callable[[str], bool]) -> tuple[str, int]:
+def _section(state: StateBlock, start: int, end: int, is_whole: Callable[[Sequence[str]], bool]) -> tuple[str, int]:
     """The fewest lines from here that are whole, within what they stand in, and the line behind; nothing without."""
-    text = ""
+    lines: list[str] = []
     for line in range(start, end):
         if state.is_code_block(start) or (state.sCount[line] < state.blkIndent and not state.isEmpty(line)):
             break
-        text += state.getLines(line, line + 1, state.blkIndent, True)
-        if is_whole(text.strip()):
-            return text.strip(), line + 1
+        lines.append(state.getLines(line, line + 1, state.blkIndent, False).rstrip())
+        if is_whole(lines):
+            return "\n".join(lines).strip(), line + 1
     return "", start
 
 
@@ -248,7 +248,9 @@ def _lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not opening:
         return False
     closing = _LINES[opening]
-    text, behind = _section(state, start, end, lambda text: text.endswith(closing) and text != opening)
+    text, behind = _section(
+        state, start, end, lambda lines: lines[-1].endswith(closing) and (len(lines) > 1 or lines[0].strip() != opening)
+    )
     content = text[len(opening) : -len(closing)]
     if not text or closing in content or (opening != "<!--" and not any(map(str.isalnum, content))):
         return False
@@ -262,12 +264,17 @@ def _lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A collapsible section as a block quote that begins with its summary; what it holds is a text of its own."""
+    depth = 0
+
+    def is_whole(lines: Sequence[str]) -> bool:
+        nonlocal depth
+        depth += len(_OPENS.findall(lines[-1])) - lines[-1].lower().count("</details")
+        return depth <= 0
+
     at = state.bMarks[start] + state.tShift[start]
-    if not _DETAILS.match(state.src, at) or state.env.get("details", 0) == _MOST_DETAILS:
+    if not _OPENS.match(state.src, at) or state.env.get("details", 0) == _MOST_DETAILS:
         return False
-    text, behind = _section(
-        state, start, end, lambda text: len(_OPENS.findall(text)) <= text.lower().count("</details")
-    )
+    text, behind = _section(state, start, end, is_whole)
     found = _DETAILS.fullmatch(text)
     if found and not silent:
         state.push("blockquote_open", "blockquote", 1).markup = "details"

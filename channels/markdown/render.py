@@ -62,17 +62,18 @@ class _Renderer:
         found, cited = parse(markdown)
         tokens, before = iter(found), ""
         for token in tokens:
-            if token.type == "table_open":
-                self._table(tokens)
-            elif token.type == "inline":
-                self._inline(token.children or [], begins_quote=before == "blockquote_open")
-            elif token.type == "definition":
-                if (token.meta["id"], token.meta["url"]) not in cited:
+            if token.type == "definition" and (token.meta["id"], token.meta["url"]) in cited:
+                continue
+            match token.type:
+                case "table_open":
+                    self._table(tokens)
+                case "inline":
+                    self._inline(token.children or [], begins_quote=before == "blockquote_open")
+                case "definition":
                     self._definition(token, before == "definition")
-            else:
-                self._block(token)
-            if token.type != "paragraph_open":
-                before = token.type
+                case _:
+                    self._block(token)
+            before = before if token.type == "paragraph_open" else token.type
         return self._out.finish()
 
     def _block(self, token: Token) -> None:

@@ -29,14 +29,14 @@ _MOST_RUNS = 300
 _AROUND = {EntityType.BOLD: "*", EntityType.ITALIC: "_", EntityType.STRIKETHROUGH: "~"}
 _STYLES = {"bold": "bold", "heading": "bold", "italic": "italic", "strikethrough": "strike", "code": "code"}
 _OTHERS = {EntityType.CODE, EntityType.PRE, EntityType.TEXT_LINK, EntityType.URL, EntityType.BLOCKQUOTE}
-_SHOWS = frozenset(_AROUND) | _OTHERS
+SHOWS = frozenset(_AROUND) | _OTHERS
 # Marks, names of emoji, and what begins a line like a quote.
 _MISREAD = re.compile(r"[*_~`]|:[\w+-]+:|^\s*>", re.MULTILINE)
 
 
 def bodies(markdown: str) -> list[str]:
     """The messages of a block, in order; none when it shows nothing."""
-    whole = render(markdown, _is_link, _SHOWS)
+    whole = render(markdown, is_link, SHOWS)
     pieces = split(whole, MAX_UNITS, _MOST_RUNS, fits=lambda piece: units(written(piece, _MARKS)) <= MAX_UNITS)
     return [_body(piece) for piece in pieces if shows(piece.text)]
 
@@ -59,7 +59,7 @@ def _json(arguments: dict[str, object]) -> str:
     return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
 
-def _is_link(url: str, words: str) -> bool:
+def is_link(url: str, words: str) -> bool:
     known = url.startswith(("http://", "https://", "mailto:")) and len(url) <= _LONGEST_LINK
     return known and not any(map(str.isspace, url))
 
