@@ -1,12 +1,13 @@
 """Formatted text to text with marks in it, for platforms that take no entities: one walk, the marks are a parameter."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from channels.markdown.entities import QUOTES, EntityType, Formatted
-from channels.markdown.split import spans
+from channels.markdown.split import Span, spans
 from channels.markdown.writer import Style
 
 NOTHING = "\u200b"
@@ -57,10 +58,14 @@ def parts_of(whole: Formatted) -> Iterator[tuple[Style | None, Style | None, lis
         for first, last, style in spans(whole)
     ]
     cuts = sorted({0, len(whole.text), *(place for span in found for place in span[:2])})
-    runs = [
-        (whole.text[start:end], [style for first, last, style in found if first <= start and end <= last])
-        for start, end in pairwise(cuts)
-    ]
+    waiting = deque(sorted(found, key=lambda span: (span[0], -span[1])))
+    active: list[Span] = []
+    runs: list[Run] = []
+    for start, end in pairwise(cuts):
+        active = [span for span in active if span[1] > start]
+        while waiting and waiting[0][0] <= start:
+            active.append(waiting.popleft())
+        runs.append((whole.text[start:end], [style for _, _, style in active]))
 
     def part(run: Run) -> tuple[Style | None, Style | None]:
         quote = next((style for style in run[1] if style.type in QUOTES), None)

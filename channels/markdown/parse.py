@@ -26,6 +26,7 @@ _SCHEMES = ("http://", "https://", "tg://", "mailto:")
 _BARE = re.compile(
     r"""https?://(?:(?!\*\*|~~)[^\s<>\[\]`|\\"“”„«»，。、；：！？（）「」『』【】《》〈〉])+""", re.IGNORECASE
 )
+_OPENED = re.compile(r"(?<!\w)_+(?=\S|\Z)")
 _WORDS_END = re.compile(r"[\n!#$%&*+\-:<=>@\[\\\]^_`{}~|]|(?<![a-z0-9_])https?://", re.IGNORECASE)
 _MATH = re.compile(r"\$\$(?=\S)(.+?)\$\$|\\\((.*?[^\W_].*?)\\\)|\\\[(.*?[^\W_].*?)\\\]", re.DOTALL)
 # One dollar is mathematics only where it cannot be money: tight, no word behind, and a sign or one letter in it.
@@ -33,6 +34,7 @@ _DOLLAR = re.compile(r"(?<![\w$\\])\$(?=\S)([A-Za-z]|[^$`\n]*?[\\^_=+<>{}][^$`\n
 _LINES = {"<!--": "-->", "$$": "$$", "\\[": "\\]"}
 _TAG = re.compile(r"<!--.*?-->|<(br) */?>|</?(?:details|summary)(?: [^<>]*)?>|<(su[bp])>([^<\n]*)</\2>", re.I | re.S)
 _OPENS = re.compile(r"<details(?: [^<>]*)?>", re.IGNORECASE)
+_CLOSES = re.compile("</details", re.IGNORECASE)
 _DETAILS = re.compile(rf"{_OPENS.pattern}\s*(?:<summary>(.*?)</summary>)?(.*?)(?:</details>([^\n]*))?", re.I | re.S)
 _MOST_DETAILS = 8
 _NORMAL = "0123456789+-=()aehijklmnoprstuvxβγφχ"
@@ -153,7 +155,7 @@ def _bare(state: StateInline, silent: bool) -> bool:
     found = _BARE.match(state.src, state.pos, state.posMax)
     if not found:
         return False
-    url = _trimmed(found[0], state.src[state.pos - 1 : state.pos])
+    url = _trimmed(found[0], state.src[: state.pos])
     if not silent and state.linkLevel:
         state.append_pending(url)
     elif not silent:
@@ -166,8 +168,8 @@ def _bare(state: StateInline, silent: bool) -> bool:
 
 
 def _trimmed(url: str, before: str) -> str:
-    """Without the punctuation of the sentence around it; `_` is that where the address also begins with one."""
-    ends = "?!.,:;*~'" + ("_" if before == "_" else "")
+    """Without the punctuation of the sentence around it; `_` is that where emphasis may be open."""
+    ends = "?!.,:;*~'" + ("_" if url[-1] == "_" and _OPENED.search(before) else "")
     while url[-1] in ends or (url[-1] == ")" and url.count(")") > url.count("(")):
         url = url[:-1]
     return url
@@ -245,9 +247,9 @@ def _lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A comment of whole lines, which is dropped, or lines of mathematics, which become code."""
     at = state.bMarks[start] + state.tShift[start]
     opening = next((sign for sign in _LINES if state.src.startswith(sign, at)), "")
-    if not opening:
+    closing = _LINES.get(opening, "")
+    if not opening or state.src.find(closing, at + len(opening)) < 0:
         return False
-    closing = _LINES[opening]
     text, behind = _section(
         state, start, end, lambda lines: lines[-1].endswith(closing) and (len(lines) > 1 or lines[0].strip() != opening)
     )
@@ -268,11 +270,11 @@ def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
     def is_whole(lines: Sequence[str]) -> bool:
         nonlocal depth
-        depth += len(_OPENS.findall(lines[-1])) - lines[-1].lower().count("</details")
+        depth += len(_OPENS.findall(lines[-1])) - len(_CLOSES.findall(lines[-1]))
         return depth <= 0
 
     at = state.bMarks[start] + state.tShift[start]
-    if not _OPENS.match(state.src, at) or state.env.get("details", 0) == _MOST_DETAILS:
+    if not (_OPENS.match(state.src, at) and _CLOSES.search(state.src, at)) or state.env.get("details") == _MOST_DETAILS:
         return False
     text, behind = _section(state, start, end, is_whole)
     found = _DETAILS.fullmatch(text)

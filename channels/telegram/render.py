@@ -23,7 +23,7 @@ RICH = "rich_message"
 """The argument by which a body is known as one of sendRichMessage."""
 
 _TASK = re.compile(r"^\s*(?:[-*+]|\d+[.)]) \[[ xX]\] ", re.MULTILINE)
-_OTHERWISE = re.compile(r"!\[|[<>]|==|\[[\^!]|\\[(\[]|tg:", re.IGNORECASE)
+_OTHERWISE = re.compile(r"!\[|<|==|\[[\^!]|\\[(\[]|tg:", re.IGNORECASE)
 
 
 def bodies(markdown: str, rich: bool = False) -> list[str]:
