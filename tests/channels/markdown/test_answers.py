@@ -21,6 +21,7 @@ def parts(formatted: Formatted) -> list[tuple[str, str]]:
         # Emphasis beside other scripts and behind punctuation
         ("**注意：**请", "注意：请", [("bold", "注意：")]),
         ("这是**「復元」**を", "这是「復元」を", [("bold", "「復元」")]),
+        ("API**「復元」**OK *「b」*c", "API「復元」OK 「b」c", [("bold", "「復元」"), ("italic", "「b」")]),
         ("~~废弃。~~新", "废弃。新", [("strikethrough", "废弃。")]),
         ("이 용어**(term)**를", "이 용어(term)를", [("bold", "(term)")]),
         ("**Note:**text **(a)**b", "Note:text (a)b", [("bold", "Note:"), ("bold", "(a)")]),
