@@ -31,7 +31,7 @@ SHOWS = frozenset(EntityType) - {EntityType.EXPANDABLE_BLOCKQUOTE}
 # Marks and mentions, targets of links, the `#` at the end of a heading, addresses outside of links, names of emoji.
 _SPECIAL = re.compile(r"[\\*_~`|<\[]|(?:\A|(?<=\]))\(|#(?=#*\Z)|(?<=:)/(?=/)|:(?=[\w+-]+:)")
 _FIRST = re.compile(r"(\d*)([#>+-]|(?<=\d)\.)")
-_ODD = re.compile(r"[\\()<>*_~`|]")  # in the target of a link
+_ODD = re.compile(r"[\\()<>]")  # in the target of a link
 _WORDS = re.compile(r"[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*")
 _LANGUAGE = re.compile(r"[\w+.#-]+", re.ASCII)
 

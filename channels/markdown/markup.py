@@ -109,8 +109,8 @@ class _Line:
         if heading and not self._is_heading:
             kinds.insert(0, EntityType.BOLD)
         url = next((style.url for style in styles if style.url), "")
-        if url and "://" in text:  # an address shows as it is, and marks in it would end those around it
-            kinds = [kind for kind in kinds if self._marks.around[kind][0] not in text]
+        if url:  # nothing in an address can be escaped, so marks in it would end those around it
+            kinds = [kind for kind in kinds if self._marks.around[kind][0] not in url]
         wanted = tuple(dict.fromkeys(kinds))
         same = 0
         while not begins and self._open[same : same + 1] == wanted[same : same + 1] != ():

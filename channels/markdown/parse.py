@@ -28,7 +28,8 @@ _BARE = re.compile(
 )
 _OPENED = re.compile(r"(?<!\w)_+(?=\S|\Z)")
 _WORDS_END = re.compile(r"[\n!#$%&*+\-:<=>@\[\\\]^_`{}~|]|(?<![a-z0-9_])https?://", re.IGNORECASE)
-_MATH = re.compile(r"\$\$(?=\S)(.+?)\$\$|\\\((.*?[^\W_].*?)\\\)|\\\[(.*?[^\W_].*?)\\\]", re.DOTALL)
+_MATH = re.compile(r"\$\$(?=\S)(.+?)\$\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_FORMULA = re.compile(r"\s*\w\s*\Z|(?=.*\w).*[\\^_=+<>{}*/]", re.DOTALL)  # else they are brackets that were escaped
 # One dollar is mathematics only where it cannot be money: tight, no word behind, and a sign or one letter in it.
 _DOLLAR = re.compile(r"(?<![\w$\\])\$(?=\S)([A-Za-z]|[^$`\n]*?[\\^_=+<>{}][^$`\n]*?)(?<=[^\s\\])\$(?!\w)")
 _LINES = {"<!--": "-->", "$$": "$$", "\\[": "\\]"}
@@ -178,10 +179,10 @@ def _trimmed(url: str, before: str) -> str:
 def _math(state: StateInline, silent: bool) -> bool:
     """Mathematics as code, so that nothing in it is taken for emphasis."""
     found = _MATH.match(state.src, state.pos, state.posMax) or _DOLLAR.match(state.src, state.pos, state.posMax)
-    if not found:
+    content = next(group for group in found.groups() if group) if found else ""
+    if not found or not _FORMULA.match(content):
         return False
     if not silent:
-        content = next(group for group in found.groups() if group)
         state.push("code_inline", "code", 0).content = " ".join(content.split())
     state.pos = found.end()
     return True
@@ -254,7 +255,7 @@ def _lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         state, start, end, lambda lines: lines[-1].endswith(closing) and (len(lines) > 1 or lines[0].strip() != opening)
     )
     content = text[len(opening) : -len(closing)]
-    if not text or closing in content or (opening != "<!--" and not any(map(str.isalnum, content))):
+    if not text or closing in content or (opening != "<!--" and not _FORMULA.match(content)):
         return False
     if not silent:
         if opening != "<!--":

@@ -76,7 +76,7 @@ def parts(formatted: Formatted) -> list[tuple[str, str]]:
         ("so $x^2_1$ and \\(a*b*c\\)", "so x^2_1 and a*b*c", [("code", "x^2_1"), ("code", "a*b*c")]),
         ("costs $5 and $10, $HOME=$x", "costs $5 and $10, $HOME=$x", []),
         ("$$\n- x\n= *y*\n$$\n\\[\n\\alpha\n\\]", "- x\n= *y*\n\n\\alpha", [("pre", "- x\n= *y*"), ("pre", "\\alpha")]),
-        ("\\(\\) \\[\\]", "() []", []),
+        ("\\(\\) \\[\\] \\(word\\)\n\n\\[see\\]", "() [] (word)\n\n[see]", []),
         (
             "> [!WARNING]\n> Hot *x*",
             "Warning\nHot x",

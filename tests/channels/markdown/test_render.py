@@ -253,6 +253,21 @@ def test_a_long_text_is_cut_between_paragraphs_then_lines_then_words() -> None:
     assert texts("aaaaaaaaa👍🏽") == ["aaaaaaaaa", "👍🏽"]
 
 
+def test_a_text_of_many_lines_is_cut_between_them() -> None:
+    pieces = split(Formatted("a\nb\n\nc\nd\ne"), 4096, 100, lines=3)
+    assert [piece.text for piece in pieces] == ["a\nb", "c\nd\ne"]
+    assert [piece.text for piece in split(Formatted("a\nb\nc"), 4096, 100, lines=3)] == ["a\nb\nc"]
+
+
+def test_a_piece_that_cannot_be_sent_is_made_shorter() -> None:
+    def fits(piece: Formatted) -> bool:
+        return len(piece.text.replace("&", "&amp;")) <= 11
+
+    pieces = split(Formatted("aaa &&& bbb ccc"), 4096, 100, fits=fits)
+    assert [piece.text for piece in pieces] == ["aaa", "&&", "& bbb", "ccc"]
+    assert [piece.text for piece in split(Formatted("ab"), 4096, 100, fits=lambda piece: False)] == ["a", "b"]
+
+
 def test_code_that_is_cut_stays_code_and_keeps_its_indentation() -> None:
     formatted = render("```py\nif a:\n    b()\n    c()\n```")
     assert split(formatted, 14, 100) == [
