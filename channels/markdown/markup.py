@@ -43,7 +43,9 @@ def written(whole: Formatted, marks: Marks) -> str:
     """The text with its marks."""
     parts = []
     for quote, inside in groupby(parts_of(whole), key=lambda part: part[0]):
-        text = "".join(_pre(runs, pre, marks) if pre else _Line(marks).write(runs) for _, pre, runs in inside)
+        text = ""
+        for _, pre, runs in inside:
+            text += marks.pre("".join(run[0] for run in runs), pre.language) if pre else _Line(marks).write(runs)
         parts.append(_FIRST_OF_LINE.sub("> ", text) if quote else text)
     return "".join(parts)
 
@@ -73,10 +75,6 @@ def parts_of(whole: Formatted) -> Iterator[tuple[Style | None, Style | None, lis
 
     for (quote, pre), inside in groupby(runs, key=part):
         yield quote, pre, list(inside)
-
-
-def _pre(runs: Sequence[Run], style: Style, marks: Marks) -> str:
-    return marks.pre("".join(text for text, _ in runs), style.language)
 
 
 class _Line:

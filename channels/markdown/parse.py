@@ -7,9 +7,8 @@ says which tokens it makes; those of markdown-it-py are used wherever one fits.
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cache, partial
-from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.parser_inline import ParserInline
@@ -28,30 +27,25 @@ _BARE = re.compile(
 )
 _OPENED = re.compile(r"(?<!\w)_+(?=\S|\Z)")
 _WORDS_END = re.compile(r"[\n!#$%&*+\-:<=>@\[\\\]^_`{}~|]|(?<![a-z0-9_])https?://", re.IGNORECASE)
-_MATH = re.compile(r"\$\$(?=\S)(.+?)\$\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-_FORMULA = re.compile(r"\s*\w\s*\Z|(?=.*\w).*[\\^_=+<>{}*/]", re.DOTALL)  # else they are brackets that were escaped
 # One dollar is mathematics only where it cannot be money: tight, no word behind, and a sign or one letter in it.
-_DOLLAR = re.compile(r"(?<![\w$\\])\$(?=\S)([A-Za-z]|[^$`\n]*?[\\^_=+<>{}][^$`\n]*?)(?<=[^\s\\])\$(?!\w)")
+_MATH = re.compile(
+    r"\$\$(?=\S)(.+?)\$\$|\\\(((?:(?!\\[()]).)+)\\\)|\\\[((?:(?!\\[\[\]]).)+)\\\]"
+    r"|(?<![\w$\\])\$(?=\S)([A-Za-z]|[^$`\n]*?[\\^_=+<>{}][^$`\n]*?)(?<=[^\s\\])\$(?!\w)",
+    re.DOTALL,
+)
+_FORMULA = re.compile(r"\s*\w\s*\Z|(?=.*\w).*[\\^_=+<>{}*/]", re.DOTALL)  # else they are brackets that were escaped
 _LINES = {"<!--": "-->", "$$": "$$", "\\[": "\\]"}
 _TAG = re.compile(r"<!--.*?-->|<(br) */?>|</?(?:details|summary)(?: [^<>]*)?>|<(su[bp])>([^<\n]*)</\2>", re.I | re.S)
 _OPENS = re.compile(r"<details(?: [^<>]*)?>", re.IGNORECASE)
 _CLOSES = re.compile("</details", re.IGNORECASE)
 _DETAILS = re.compile(rf"{_OPENS.pattern}\s*(?:<summary>(.*?)</summary>)?(.*?)(?:</details>([^\n]*))?", re.I | re.S)
 _MOST_DETAILS = 8
-_NORMAL = "0123456789+-=()aehijklmnoprstuvxβγφχ"
-_LOWERED = dict(zip(_NORMAL, "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵩᵪ", strict=True))
+_LOWERED = dict(zip("0123456789+-=()aehijklmnoprstuvxβγφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵩᵪ", strict=True))
 _RAISED = dict(zip("0123456789+-=()abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 
 
-class Parsed(NamedTuple):
-    """The tokens of a text. cited: label and address of the link definitions that a link in it uses."""
-
-    tokens: list[Token]
-    cited: frozenset[tuple[str, str]]
-
-
-def parse(markdown: str) -> Parsed:
-    """The tokens of some Markdown. Never fails.
+def parse(markdown: str) -> tuple[list[Token], Set[tuple[str, str]]]:
+    """The tokens of some Markdown, and label and address of the link definitions that its links use. Never fails.
 
     Beyond those of markdown-it-py: `definition` (a link definition; meta as its parser makes it), `u_open`,
     `spoiler_open` and their ends, links with the markup "linkify" for bare addresses, block quotes with the markup
@@ -60,7 +54,7 @@ def parse(markdown: str) -> Parsed:
     tokens = parser().parse(whole(markdown), {})
     inline = [child for token in tokens for child in token.children or [] if "label" in child.meta]
     cited = ((child.meta["label"], str(child.attrs.get("href") or child.attrs.get("src"))) for child in inline)
-    return Parsed(tokens, frozenset(cited))
+    return tokens, set(cited)
 
 
 @cache
@@ -178,12 +172,11 @@ def _trimmed(url: str, before: str) -> str:
 
 def _math(state: StateInline, silent: bool) -> bool:
     """Mathematics as code, so that nothing in it is taken for emphasis."""
-    found = _MATH.match(state.src, state.pos, state.posMax) or _DOLLAR.match(state.src, state.pos, state.posMax)
-    content = next(group for group in found.groups() if group) if found else ""
-    if not found or not _FORMULA.match(content):
+    found = _MATH.match(state.src, state.pos, state.posMax)
+    if not found or not _FORMULA.match(found[found.lastindex or 0]):
         return False
     if not silent:
-        state.push("code_inline", "code", 0).content = " ".join(content.split())
+        state.push("code_inline", "code", 0).content = " ".join(found[found.lastindex or 0].split())
     state.pos = found.end()
     return True
 

@@ -124,3 +124,8 @@ def test_padding_does_not_double_a_table() -> None:
     rows = [f"|{'long header ' * 3}|b|", *["|1|2|"] * 8]
     assert render(table(*rows)).text.startswith("• long header long header long header:")
     assert render(table("|" + "w" * 60 + "|")).text == "• " + "w" * 60
+
+
+def test_a_quote_that_begins_with_indented_code_contains_it() -> None:
+    formatted = render(">\t\tfoo\n>\n> bar")
+    assert parts(formatted) == [("blockquote", "  foo\n\nbar"), ("pre", "  foo")]
