@@ -5,11 +5,10 @@ that the model was made to write.
 """
 
 import json
-import unicodedata
 
 from channels.markdown.entities import Entity, Formatted
 from channels.markdown.render import render
-from channels.markdown.split import split
+from channels.markdown.split import shows, split
 from channels.telegram.links import is_link
 
 MAX_UNITS = 4096
@@ -18,7 +17,8 @@ MAX_ENTITIES = 100
 
 def bodies(markdown: str) -> list[str]:
     """The messages of a block, in order; none when it shows nothing."""
-    return [_body(piece) for piece in split(render(markdown, is_link), MAX_UNITS, MAX_ENTITIES) if _shows(piece.text)]
+    whole = render(markdown, lambda url, words: is_link(url))
+    return [_body(piece) for piece in split(whole, MAX_UNITS, MAX_ENTITIES) if shows(piece.text)]
 
 
 def plain_body(body: str) -> str | None:
@@ -55,8 +55,3 @@ def _entity(entity: Entity) -> dict[str, str | int]:
     if entity.language:
         fields["language"] = entity.language
     return fields
-
-
-def _shows(text: str) -> bool:
-    """Whether there is a character to see: Telegram refuses a message of spaces, marks and format characters."""
-    return any(unicodedata.category(char)[0] not in "ZCM" for char in text)
