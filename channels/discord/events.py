@@ -180,7 +180,7 @@ def _typed(data: dict[str, Any], world: World) -> str:
     given = {string(one, "name"): str(one.get("value", "")) for one in objects(data, "options")}
     order = {option: place for place, option in enumerate(world.orders.get(name, ()))}
     words = [given[option] for option in sorted(given, key=lambda option: order.get(option, len(order)))]
-    return " ".join([f"/{name}", *words])
+    return " ".join(filter(None, [f"/{name}", *words]))
 
 
 def _text(message: dict[str, Any], world: World) -> str:
