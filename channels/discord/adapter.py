@@ -170,7 +170,7 @@ class DiscordChannel:
             if error.code != UNKNOWN_CHANNEL or not delivery.place.thread:
                 raise
         try:
-            await open_thread(self._api, delivery.place)
+            await open_thread(self._api, self._world, delivery.place)
         except ApiError as error:
             if error.trouble is Trouble.UNKNOWN:  # of the thread; the message was not sent yet
                 raise ApiError(Trouble.NETWORK, error.reason) from None

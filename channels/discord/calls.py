@@ -8,6 +8,8 @@ from typing import Any
 import discord
 
 from channels.discord.api import UNKNOWN_MESSAGE, Api, ApiError
+from channels.discord.events import text_of
+from channels.discord.world import World
 from channels.message import Place
 from channels.outgoing import Action, Delivery
 
@@ -116,12 +118,12 @@ async def change(api: Api, delivery: Delivery) -> None:
                     raise
 
 
-async def open_thread(api: Api, place: Place) -> None:
+async def open_thread(api: Api, world: World, place: Place) -> None:
     """Make the thread that a place names, from the message of the same id. Raises ApiError."""
     name = ""
     with contextlib.suppress(ApiError):  # it is only for its name
         origin = await api.call("GET", ONE, channel_id=place.chat, message_id=place.thread)
-        name = " ".join(str(origin.get("content", "")).split())[:80]
+        name = " ".join(text_of(origin, world).split())[:80]
     name = name or "Conversation"
     await api.call("POST", f"{ONE}/threads", channel_id=place.chat, message_id=place.thread, json={"name": name})
 

@@ -70,8 +70,8 @@ def read_message(message: dict[str, Any], world: World, guild: str = "") -> list
     forward = reference.get("type") == _FORWARD
     snapshots = [an_object(one.get("message"), "snapshot") for one in objects(message, "message_snapshots")]
     attachments = [file for part in (message, *snapshots) for file in _attachments(part, channel, number)]
-    text, replied = _text(message, world), message.get("referenced_message")
-    forwarded = "\n".join(filter(None, (_text(one, world) for one in snapshots)))
+    text, replied = text_of(message, world), message.get("referenced_message")
+    forwarded = "\n".join(filter(None, (text_of(one, world) for one in snapshots)))
     if not text and not attachments and not forwarded:
         return []
     users = [identity(one, "id") for one in objects(message, "mentions")]
@@ -183,7 +183,7 @@ def _typed(data: dict[str, Any], world: World) -> str:
     return " ".join(filter(None, [f"/{name}", *words]))
 
 
-def _text(message: dict[str, Any], world: World) -> str:
+def text_of(message: dict[str, Any], world: World) -> str:
     """What it says, with readable names; words for what has none: polls, stickers, the boxes that bots send."""
     content = _readable(str(message.get("content") or ""), message, world)
     parts = [content, *_described(message)]
@@ -237,7 +237,7 @@ def _attachments(message: dict[str, Any], channel: str, number: str) -> Iterator
 
 def _quoted(message: dict[str, Any], world: World) -> Quoted | None:
     author = an_object(message.get("author"), "referenced author")
-    return Quoted(author=_name(author, None), text=_text(message, world), by_me=author.get("id") == world.me)
+    return Quoted(author=_name(author, None), text=text_of(message, world), by_me=author.get("id") == world.me)
 
 
 def _name(user: dict[str, Any], member: object) -> str:
