@@ -197,7 +197,7 @@ def text_of(message: dict[str, Any], world: World) -> str:
 def _readable(content: str, message: dict[str, Any], world: World) -> str:
     names = {str(one.get("id")): _name(one, one.get("member")) for one in objects(message, "mentions")}
     mine = "|".join((f"@!?{world.me}", *(f"@&{role}" for role in sorted(world.mine))))
-    content = re.sub(rf"\A\s*(?:<(?:{mine})>[\s,:]*)+", "", content)
+    content = re.sub(rf"\A\s*(?:<(?:{mine})>[\s,:]*)+(?=\S)", "", content)  # its name alone is something said
 
     def shown(found: re.Match[str]) -> str:
         number = found["id"]
