@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from channels.base import Capabilities, Health, Mark, NotAccepted, Page, Sink, Times
 from channels.discord.api import THREAD_EXISTS, UNKNOWN_CHANNEL, Api, ApiError, Trouble
-from channels.discord.calls import ACTIONS, MESSAGES, answer, change, channel_of, handle_of, open_thread, post
+from channels.discord.calls import ACTIONS, MESSAGES, answer, change, channel_of, open_thread, post, webhook_of
 from channels.discord.events import snowflake_at
 from channels.discord.gateway import Receiver
 from channels.discord.history import download, found, page_of
@@ -113,15 +113,11 @@ class DiscordChannel:
                 if isinstance(result, Sent | Refused):
                     return result
             else:
-                try:
+                with suppress(ApiError):
                     result = await found(self._api, self._world, delivery)
-                except ApiError as error:
-                    result = self._result(error)
-                else:
-                    sends = f"sent {delivery.attempts} times, and Discord does not have it"
                     too_often = isinstance(result, NotSent) and delivery.attempts >= _MOST_SENDS
-                    return Unknown(sends) if too_often else result
-            await self._times.sleep(max(pause, getattr(result, "retry_after", None) or 0.0))
+                    return Unknown("Discord does not have it, however often it is sent") if too_often else result
+            await self._times.sleep(pause)
             pause = min(2 * pause, self._settings.retry_most)
 
     async def working(self, place: Place) -> None:
@@ -155,12 +151,12 @@ class DiscordChannel:
         if delivery.action in IDEMPOTENT:
             await change(self._api, delivery)
             return delivery.target
-        handle = handle_of(delivery.respond)
-        if handle is not None and handle.lives(self._times.now()):
+        webhook = webhook_of(delivery.respond, self._times.now())
+        if webhook is not None:
             if delivery.respond in self._deferring:
                 await asyncio.wait([self._deferring[delivery.respond]])
             try:
-                return await answer(self._api, delivery, handle)
+                return await answer(self._api, delivery, webhook)
             except ApiError as error:
                 if error.trouble not in (Trouble.REFUSED, Trouble.TOKEN):
                     raise

@@ -5,6 +5,8 @@ limits of each route, for the channel that is asked only, so a flooded channel h
 """
 
 import asyncio
+import logging
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +19,7 @@ from channels.discord.settings import DiscordSettings
 LONGEST_WAIT = 30.0
 """Seconds that a call waits for its route's limit; the least that the library takes."""
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, THREAD_EXISTS = 10003, 10008, 160004
+_TOKEN = re.compile(r"(/(?:webhooks|interactions)/\d+/)[^/\s]+")
 _PERMISSIONS = "in Discord: the channel's settings, Permissions, the role of the bot"
 _HINTS = {
     10003: "the channel is gone",
@@ -27,6 +30,12 @@ _HINTS = {
     50013: f"the bot lacks a permission; allow it what docs/channels/discord.md lists {_PERMISSIONS}",
     160002: f"the bot cannot read what it replies to; allow it Read Message History {_PERMISSIONS}",
 }
+
+
+def _hide_tokens(record: logging.LogRecord) -> bool:
+    """The address of an answer to an interaction holds its token, and the library logs addresses."""
+    record.msg, record.args = _TOKEN.sub(r"\1<token>", record.getMessage()), ()
+    return True
 
 
 class Trouble(StrEnum):
@@ -86,8 +95,9 @@ class Api(HTTPClient):
         self._leaving: set[asyncio.Task[None]] = set()
         self._timeout = aiohttp.ClientTimeout(sock_connect=settings.connect_timeout, sock_read=settings.request_timeout)
         self._socket: aiohttp.ClientWebSocketResponse | None = None
-        # Class attributes of the library; with the official addresses they are what they were.
+        # A class attribute of the library; with the official address it is what it was.
         Route.BASE = settings.base_url
+        logging.getLogger("discord.http").addFilter(_hide_tokens)
 
     async def me(self) -> dict[str, Any]:
         """The bot's own user. Raises ApiError."""

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import discord
@@ -25,25 +24,15 @@ _HANDLE_LIFE = 15 * 60_000 - 30_000
 """Milliseconds for which an interaction can be answered, less what a call may take."""
 
 
-@dataclass(frozen=True, slots=True)
-class Handle:
-    """Under which an interaction is answered. at: when it was made, milliseconds."""
+def webhook_of(respond: str, now: int) -> dict[str, str] | None:
+    """What names the place of an answer to an interaction, as long as Discord takes one; now: milliseconds.
 
-    application: str
-    token: str
-    at: int
-
-    def lives(self, now: int) -> bool:
-        """Whether Discord still takes an answer to it."""
-        return now - self.at < _HANDLE_LIFE
-
-
-def handle_of(respond: str) -> Handle | None:
-    """What answers by a handle; None where there is none: what answers a click on a button is a message of its own,
-    because its original is the message that the button belongs to."""
+    None for a click on a button: its answer is a message of its own, because the place of it is the message that the
+    button belongs to.
+    """
     match respond.split(" "):
-        case [application, token, at] if at.isdigit():
-            return Handle(application, token, int(at))
+        case [application, token, at] if now - int(at) < _HANDLE_LIFE:
+            return {"webhook_id": application, "webhook_token": token}
     return None
 
 
@@ -89,11 +78,10 @@ async def post(api: Api, delivery: Delivery) -> str:
         return await _upload(api, delivery, message, "POST", MESSAGES, channel_id=channel)
 
 
-async def answer(api: Api, delivery: Delivery, handle: Handle) -> str:
+async def answer(api: Api, delivery: Delivery, webhook: dict[str, str]) -> str:
     """Put the answer in the place of the words that show an interaction is worked on. Raises ApiError."""
     path = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
-    ids = {"webhook_id": handle.application, "webhook_token": handle.token}
-    return await _upload(api, delivery, message_of(delivery), "PATCH", path, **ids)
+    return await _upload(api, delivery, message_of(delivery), "PATCH", path, **webhook)
 
 
 async def change(api: Api, delivery: Delivery) -> None:

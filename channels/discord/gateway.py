@@ -177,7 +177,7 @@ class Receiver:
             return
         finally:
             await self._ended(resume)
-        await self._pause("")
+        await self._pause(_SENTENCES[Trouble.UNKNOWN] if self._failures else "")
 
     async def _log_in(self) -> discord.Client:
         """Who the bot is, and what it may ask for. Raises ApiError."""
@@ -186,9 +186,11 @@ class Receiver:
         self.world.application = identity(application, "id")
         flags = application.get("flags", 0)
         self._content = self._content and bool(isinstance(flags, int) and flags & _CONTENT_GRANTED)
-        self._warned = "" if self._content else _WITHOUT_CONTENT
-        if application.get("interactions_endpoint_url"):
-            self._warned = "; ".join(filter(None, (self._warned, _FOREIGN_ENDPOINT)))
+        foreign = _FOREIGN_ENDPOINT if application.get("interactions_endpoint_url") else ""
+        warned = "; ".join(filter(None, ("" if self._content else _WITHOUT_CONTENT, foreign)))
+        if warned != self._warned:
+            self._warned = warned
+            log.warning("discord: %s", warned)
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody wants to speak
         intents = discord.Intents.none()
         intents.guilds = intents.guild_messages = intents.dm_messages = True
@@ -233,10 +235,9 @@ class Receiver:
         """A session has begun or goes on."""
         self._said = ""
         self._since = self._times.monotonic()
-        sentence = f"receiving; {self._warned}" if self._warned else "receiving"
-        if sentence != self._health.detail:
-            log.log(logging.WARNING if self._warned else logging.INFO, "discord: %s", sentence)
-        self._health = Health(HealthState.READY, self._times.now(), sentence)
+        log.info("discord: receiving")
+        detail = f"receiving; {self._warned}" if self._warned else "receiving"
+        self._health = Health(HealthState.READY, self._times.now(), detail)
         self.ready.set()
         self._sink.can_send(self._name, self.world.me)
 

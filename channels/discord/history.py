@@ -7,11 +7,11 @@ from typing import Any
 import aiohttp
 
 from channels.base import NotDownloaded, NotReadable, Page
-from channels.discord.api import UNKNOWN_MESSAGE, Api, ApiError, Trouble
+from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api, ApiError, Trouble
 from channels.discord.calls import MESSAGES, ONE, channel_of, message_of
 from channels.discord.events import read_message, snowflake_at, unread
 from channels.discord.settings import DiscordSettings
-from channels.discord.world import World
+from channels.discord.world import Spot, World
 from channels.message import Attachment, ChatKind, Incoming, Place
 from channels.outgoing import Delivery, NotSent, Sent, Unknown
 
@@ -35,6 +35,8 @@ async def page_of(api: Api, world: World, place: Place, after: str, before: str,
             await _must_be_readable(api, place)
         batch: list[Incoming] = []
         guild = "" if place.kind is ChatKind.DIRECT else _guild(world, place)
+        if place.thread:  # of one that is archived the gateway does not tell
+            world.spots.setdefault(place.thread, Spot(guild, "", place.chat))
         members: dict[str, Any] = {}
         for one in heard:
             try:
@@ -54,23 +56,23 @@ async def found(api: Api, world: World, delivery: Delivery) -> Sent | NotSent | 
     wanted = message_of(delivery)
     early = _AFTER_ALL if delivery.respond else _AROUND
     after = snowflake_at(delivery.planned_at - early)
-    for _ in range(_LOOKED_AT):
-        messages = await _after(api, delivery.place, after, _PAGE)
-        for one in messages:
-            if _is_it(one, world, delivery, str(wanted.get("content", ""))):
-                return Sent(str(one["id"]))
-        if len(messages) < _PAGE:
-            break
-        after = messages[-1]["id"]
-    else:
-        return Unknown("too much was said since it was sent to look whether it is there")
     try:
-        await _must_be_readable(api, delivery.place)
+        for _ in range(_LOOKED_AT):
+            messages = await _after(api, delivery.place, after, _PAGE)
+            for one in messages:
+                if _is_it(one, world, delivery, str(wanted.get("content", ""))):
+                    return Sent(str(one["id"]))
+            if len(messages) < _PAGE:
+                await _must_be_readable(api, delivery.place)
+                return NotSent(0.0, "it was not there; sent again")
+            after = messages[-1]["id"]
     except ApiError as error:
+        if error.code == UNKNOWN_CHANNEL and delivery.place.thread:  # it was to be opened first
+            return NotSent(0.0, "it was not there; sent again")
         if error.trouble is not Trouble.REFUSED:
             raise
         return Unknown(f"the bot cannot look whether it was sent: {error.reason}")
-    return NotSent(0.0, "it was not there; sent again")
+    return Unknown("too much was said since it was sent to look whether it is there")
 
 
 async def download(api: Api, settings: DiscordSettings, attachment: Attachment) -> AsyncIterator[bytes]:
