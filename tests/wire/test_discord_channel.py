@@ -555,7 +555,7 @@ async def test_commands_are_listed_once_until_they_change(
 
 
 async def test_an_interaction_is_stored_then_deferred_then_answered_in_its_place(
-    discord: DiscordServer, room: Json, sink: RecordingSink, clock: Clock
+    discord: DiscordServer, room: Json, sink: RecordingSink, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     sink.listed = COMMANDS
     channel = DiscordChannel(settings_for(discord), clock.times)
@@ -573,7 +573,10 @@ async def test_an_interaction_is_stored_then_deferred_then_answered_in_its_place
     assert command.event_key == f"c:{used.id}"
     assert command.origin.place == place(room)
     # At once: the answer waits for the deferral that is under way.
-    result = await say(channel, "Done.", room, respond=command.respond)
+    with caplog.at_level(logging.DEBUG, "discord.http"):
+        result = await say(channel, "Done.", room, respond=command.respond)
+    assert "/webhooks/" in caplog.text
+    assert used.token not in caplog.text
     assert used.answer == 5
     assert used.original is not None
     assert result == Sent(used.original["id"])
@@ -848,6 +851,8 @@ async def test_an_old_send_is_settled_by_what_stands_there(
     assert isinstance(await channel.settle(absent), NotSent)
     assert isinstance(await channel.settle(replace(absent, attempts=8)), Unknown)
     assert isinstance(await channel.settle(replace(there, attempts=99)), Sent)
+    unopened = replace(absent, place=place(room, asked["id"]))
+    assert isinstance(await channel.settle(unopened), NotSent), "its thread was to be opened first"
     discord.overwrite(room, HARK, deny=Permission.READ_MESSAGE_HISTORY)
     blind = await channel.settle(absent)
     assert isinstance(blind, Unknown), "an empty history is not an empty channel"
@@ -882,6 +887,21 @@ async def test_history_is_what_the_live_events_were(
     assert strip[0].origin.roles == (role["id"],)
     assert (page.more, below.newest) == (False, inside["id"])
     assert page.newest == discord.sent[-1].message_id
+    await channel.close()
+
+
+async def test_the_history_of_an_archived_thread_is_that_of_a_thread(
+    discord: DiscordServer, room: Json, sink: RecordingSink, clock: Clock
+) -> None:
+    thread = discord.add_thread(room, "old", BOB, text="long ago")
+    discord.archive(thread)
+    channel = DiscordChannel(settings_for(discord), clock.times)
+    await channel.start(sink)
+    await sink.until(lambda: sink.reached)
+    (old,) = (await channel.history(place(room, thread["id"]), "", "", 100)).batch
+    assert isinstance(old, InboundMessage)
+    assert old.origin.place == place(room, thread["id"])
+    assert old.event_key == f"m:{room['id']}:{old.origin.message_id}"
     await channel.close()
 
 
