@@ -105,7 +105,11 @@ class Close(Exception):
 
 
 class Gateway(Events):
-    """Serves `gateway_url` and `resume_url`."""
+    """Serves `gateway_url` and `resume_url`.
+
+    While `gateway_silent` connections are accepted and nothing is said on any, while not `acknowledges` heartbeats are
+    taken without an answer, and while `gateway_down` new connections are refused with that status.
+    """
 
     def __init__(self, **world: Any) -> None:
         super().__init__(**world)
@@ -113,6 +117,7 @@ class Gateway(Events):
         self.heartbeat_interval = 41.25
         self.acknowledges = True
         self.gateway_silent = False
+        self.gateway_down: int | None = None
         self.sessions: dict[str, Session] = {}
         self.links: list[Link] = []
         self.identified: list[Json] = []
@@ -178,8 +183,10 @@ class Gateway(Events):
 
     # Connections
 
-    async def serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
+    async def serve_gateway(self, request: web.Request) -> web.StreamResponse:
         """One WebSocket from HELLO to its end."""
+        if self.gateway_down is not None:
+            return web.Response(status=self.gateway_down, text="gateway unavailable")
         socket = web.WebSocketResponse(max_msg_size=4096, autoclose=False)
         await socket.prepare(request)
         stream = request.query.get("compress")

@@ -13,6 +13,7 @@ from tests.standins.discord_limits import RateLimits
 from tests.standins.discord_objects import ALICE
 from tests.standins.discord_raw import Answer, Clock, Raw, broken_rules, clock, discord, raw
 from tests.standins.discord_server import DiscordServer
+from tests.standins.inspection import inspected
 
 __all__ = ["clock", "discord", "raw"]  # fixtures
 SEND = "POST /channels/*/messages"
@@ -91,6 +92,11 @@ async def test_orders_that_are_wrong_are_noticed(discord: DiscordServer) -> None
 
 
 # What is held against a client
+
+
+def test_a_server_answers_for_its_client_at_the_end_of_a_test() -> None:
+    with pytest.raises(AssertionError, match="DiscordServer: the client broke rules"), inspected():
+        DiscordServer().fail_next(SEND)
 
 
 async def test_repeated_text_late_typing_and_a_leaked_token(discord: DiscordServer, raw: Raw) -> None:

@@ -258,6 +258,17 @@ async def test_sessions_end(discord: DiscordServer, connect: Connect) -> None:
     assert discord.sessions == {}
 
 
+async def test_a_gateway_that_is_down_or_silent(discord: DiscordServer) -> None:
+    async with aiohttp.ClientSession() as http:
+        discord.gateway_down = 503
+        with pytest.raises(aiohttp.WSServerHandshakeError, match="503"):
+            await http.ws_connect(discord.gateway_url + QUERY)
+        discord.gateway_down, discord.gateway_silent = None, True
+        async with http.ws_connect(discord.gateway_url + QUERY) as socket:
+            with pytest.raises(TimeoutError):
+                await socket.receive(timeout=0.01)
+
+
 async def test_reconnect_and_invalid_session_are_told(discord: DiscordServer, connect: Connect) -> None:
     socket = await connect()
     await socket.identify()

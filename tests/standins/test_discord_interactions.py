@@ -7,7 +7,7 @@ import pytest
 from tests.standins import discord_objects as objects
 from tests.standins.discord_gateway import Session
 from tests.standins.discord_interactions import Interaction
-from tests.standins.discord_ledger import Json, Rule
+from tests.standins.discord_ledger import Json, Pings, Rule
 from tests.standins.discord_objects import ALICE, BOB, EPHEMERAL, LOADING, Intent
 from tests.standins.discord_raw import Answer, Clock, Raw, broken_rules, clock, discord, raw
 from tests.standins.discord_rows import button, command, option, text
@@ -100,14 +100,15 @@ async def test_a_deferred_answer_is_filled_and_ends_with_its_token(
     assert (waiting["flags"], waiting["content"], waiting["type"]) == (LOADING, "", 20)
     filled_in = (await later(raw, used, "PATCH /messages/@original", text(f"{BOB.mention} @everyone kept"))).body
     assert (filled_in["id"], filled_in["flags"], filled_in["edited_timestamp"]) == (waiting["id"], 0, None)
-    assert [one.pings.users for one in discord.sent] == [{BOB.id}]  # and not everyone: only users, unless asked for
-    assert not discord.sent[0].pings.everyone
+    assert (discord.pinged(), filled_in["mentions"][0]["id"]) == ([], str(BOB.id))  # it counts as an edit
     changed = (await later(raw, used, "PATCH /messages/@original", text("kept!"))).body
     assert (changed["content"], changed["edited_timestamp"] is None) == ("kept!", False)
     more = (await later(raw, used, "POST", text("anything else?"))).body
     assert (await later(raw, used, f"GET /messages/{more['id']}")).body["content"] == "anything else?"
     assert (await later(raw, used, f"DELETE /messages/{more['id']}")).status == 204
-    assert [one.method for one in discord.sent] == ["respond", "edit", "follow_up", "delete"]
+    await later(raw, used, "POST", text(f"{BOB.mention} @everyone"))
+    assert discord.pinged() == [Pings(frozenset({BOB.id}))]  # only users, unless asked for
+    assert [one.method for one in discord.sent] == ["respond", "edit", "follow_up", "delete", "follow_up"]
     clock.now += 901
     for call, body in (("PATCH /messages/@original", text()), ("POST", text()), ("GET /messages/@original", None)):
         ended = await later(raw, used, call, body)
