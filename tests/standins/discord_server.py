@@ -28,7 +28,7 @@ from typing import Any, Self
 from aiohttp import BodyPartReader, web
 
 from tests.standins import discord_channels, discord_commands
-from tests.standins.discord_faults import PROXY_PAGES, Fault, Faults
+from tests.standins.discord_faults import PROXY_PAGES, Fault, Faults, pattern_of
 from tests.standins.discord_fields import check
 from tests.standins.discord_files import File
 from tests.standins.discord_interactions import Interactions
@@ -114,6 +114,11 @@ class DiscordServer(Interactions):
         wanted = None if channel is None else id_of(channel)
         said = ("send", "respond", "follow_up")
         return [one.text for one in self.sent if one.method in said and wanted in (None, one.channel_id)]
+
+    def calls(self, route: str) -> list[Call]:
+        """Requests of a route, named as for `fail_next`, refused ones included."""
+        wanted = pattern_of(route)
+        return [call for call in self.ledger.calls if wanted.fullmatch(call.route)]
 
     def pinged(self) -> list[Pings]:
         """Whom the bot's messages have notified, a `Pings` for each message that notified anybody."""

@@ -43,6 +43,7 @@ async def test_errors_and_pages(discord: DiscordServer, raw: Raw) -> None:
     assert answers[3].body == {"message": "500: error", "code": 0}
     assert (answers[4].status, answers[4].body, "Via" in answers[4].headers) == (429, "error code: 1015", False)
     assert (discord.texts(), (await raw.send(room)).status) == ([], 200)
+    assert [one.body["content"] for one in discord.calls(SEND)] == ["hello"] * 6
 
 
 async def test_a_connection_is_dropped_before_or_after_the_call(discord: DiscordServer, raw: Raw) -> None:

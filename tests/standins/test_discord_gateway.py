@@ -322,6 +322,7 @@ async def test_intents_select_events(discord: DiscordServer, connect: Connect) -
     discord.add_member(guild, BOB)
     for session, (intents, names) in zip(discord.sessions.values(), expected.items(), strict=True):
         assert {one["t"] for one in session.events} - {"READY"} == names, intents
+        assert all(one["d"].get("channel_id") != hidden["id"] for one in session.events)
         assert [one["s"] for one in session.events] == list(range(1, len(session.events) + 1))
 
 
