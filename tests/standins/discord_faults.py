@@ -68,13 +68,13 @@ class Faults:
             answer = too_many(retry_after, scope=scope)
         elif status == 401:
             answer = Refusal(401, 0, "401: Unauthorized")
-        fault = Fault(_pattern(route), route, answer, drop=drop, times=times, after_apply=after_apply)
+        fault = Fault(pattern_of(route), route, answer, drop=drop, times=times, after_apply=after_apply)
         self._ordered.append(fault)
         return fault
 
     def hold_next(self, route: str, *, after_apply: bool = False) -> Fault:
         """Keep the next call of `route` waiting, before or after it is carried out, until `release()`."""
-        fault = Fault(_pattern(route), route, after_apply=after_apply, gate=asyncio.Event())
+        fault = Fault(pattern_of(route), route, after_apply=after_apply, gate=asyncio.Event())
         self._ordered.append(fault)
         return fault
 
@@ -111,7 +111,7 @@ class Faults:
         return None
 
 
-def _pattern(route: str) -> re.Pattern[str]:
+def pattern_of(route: str) -> re.Pattern[str]:
     """A route as a test names it; ValueError when no documented one can be meant."""
     parts = re.split(r"\*|\{\w+\}", route)
     pattern = re.compile("[^/]+".join(re.escape(part) for part in parts))

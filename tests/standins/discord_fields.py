@@ -91,8 +91,8 @@ POLL = record(
     allow_multiselect=BOOLEAN,
     layout_type={"enum": [1, None]},
 )
-_BASE = {"type": {"type": "integer"}, "id": {"type": ["integer", "null"], "minimum": 0}}
-_SELECT = _BASE | {
+_BASE: Json = {"type": {"type": "integer"}, "id": {"type": ["integer", "null"], "minimum": 0}}
+_SELECT: Json = _BASE | {
     "custom_id": text(100, 1),
     "placeholder": text(150),
     "min_values": {"type": ["integer", "null"], "minimum": 0, "maximum": 25},

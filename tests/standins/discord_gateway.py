@@ -47,7 +47,7 @@ class Session:
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """One WebSocket; what is to be sent waits in `outgoing`, None and a close code end it."""
+    """One WebSocket; what is to be sent waits in `outgoing`, where a close code ends it."""
 
     socket: web.WebSocketResponse
     resuming: bool
@@ -56,6 +56,7 @@ class Link:
     session: Session | None = None
     sends: list[float] = field(default_factory=list)
     beats: int = 0
+    closing: bool = False
 
     def send(self, payload: Json) -> None:
         self.outgoing.put_nowait(payload)
@@ -64,6 +65,7 @@ class Link:
         """Say the last words and close; the session stays unless somebody ends it."""
         if self.session is not None:
             self.session.link = None
+        self.closing = True
         self.outgoing.put_nowait(code)
 
 
@@ -103,7 +105,11 @@ class Close(Exception):
 
 
 class Gateway(Events):
-    """Serves `gateway_url` and `resume_url`."""
+    """Serves `gateway_url` and `resume_url`.
+
+    While `gateway_silent` connections are accepted and nothing is said on any, while not `acknowledges` heartbeats are
+    taken without an answer, and while `gateway_down` new connections are refused with that status.
+    """
 
     def __init__(self, **world: Any) -> None:
         super().__init__(**world)
@@ -111,6 +117,7 @@ class Gateway(Events):
         self.heartbeat_interval = 41.25
         self.acknowledges = True
         self.gateway_silent = False
+        self.gateway_down: int | None = None
         self.sessions: dict[str, Session] = {}
         self.links: list[Link] = []
         self.identified: list[Json] = []
@@ -176,8 +183,10 @@ class Gateway(Events):
 
     # Connections
 
-    async def serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
+    async def serve_gateway(self, request: web.Request) -> web.StreamResponse:
         """One WebSocket from HELLO to its end."""
+        if self.gateway_down is not None:
+            return web.Response(status=self.gateway_down, text="gateway unavailable")
         socket = web.WebSocketResponse(max_msg_size=4096, autoclose=False)
         await socket.prepare(request)
         stream = request.query.get("compress")
@@ -224,13 +233,13 @@ class Gateway(Events):
                 frame = await link.socket.receive(timeout=self.heartbeat_interval * 2)
             except TimeoutError:
                 self.ledger.complain(Rule.GATEWAY, "no heartbeat for two intervals")
-                link.close(4009)
+                await link.socket.close(code=4009)
                 return
             if frame.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
                 if frame.type == WSMsgType.CLOSE and frame.data in (WSCloseCode.OK, WSCloseCode.GOING_AWAY):
                     self._goodbye(link)
                 return
-            if self.gateway_silent:
+            if self.gateway_silent or link.closing:
                 continue
             try:
                 self._obey(link, frame.data)

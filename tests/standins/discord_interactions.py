@@ -259,7 +259,7 @@ def _say(server: Any, one: Interaction, body: Json, asked: Asked, method: str) -
         }
         one.hidden.append(built)
         if method:
-            note(server, method, built, body)
+            note(server, method, built, body, new=True)
         return built
     if not method:
         deferred: Json = server.post(channel, Draft(objects.user(server.bot), more=more | {"flags": LOADING}))

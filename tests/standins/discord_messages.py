@@ -142,17 +142,19 @@ def write(
         body.get("nonce"),
     )
     built: Json = server.post(channel, draft, by=server.bot)
-    note(server, method, built, body, reply_to=replied and replied["id"])
+    note(server, method, built, body, new=True, reply_to=replied["id"] if replied else None)
     return built
 
 
-def note(server: Any, method: str, message: Json, body: Json, *, reply_to: str | None = None) -> None:
-    """Remember a visible call; only a new message pings."""
-    new = method in ("send", "respond", "follow_up")
+def note(
+    server: Any, method: str, message: Json, body: Json, *, new: bool = False, reply_to: str | None = None
+) -> None:
+    """Remember a visible call. An edit pings nobody, not even the one that fills a deferred answer."""
     pings = server.pings_of(message) if new else NOBODY
-    words = body.get("content") or ""
-    at, flags = server.clock(), message["flags"]
-    one = Sent(method, message["channel_id"], message["id"], words, at, body, pings, flags, reply_to)
+    words, flags = body.get("content") or "", message["flags"]
+    links = [] if flags & objects.SUPPRESS_EMBEDS else objects.LINK.findall(objects.CODE.sub("", words))
+    where = (message["channel_id"], message["id"])
+    one = Sent(method, *where, words, server.clock(), body, pings, flags, reply_to, tuple(links))
     server.ledger.sent.append(one)
 
 
@@ -226,7 +228,7 @@ def edit(server: Any, asked: Asked) -> Json:
 def rewrite(
     server: Any, message: Json, body: Json, files: dict[str, File], default: Allowed = PING_ALL, *, method: str = "edit"
 ) -> Json:
-    """Change a message of the bot: fields that are not named stay. Only what fills a deferred answer pings anybody."""
+    """Change a message of the bot: fields that are not named stay."""
     channel = server.channels[message["channel_id"]]
     for name, value in (("content", (body.get("content") or "").strip()), ("embeds", _embeds(body))):
         if name in body:

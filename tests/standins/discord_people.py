@@ -93,9 +93,10 @@ class People(World):
 
     def forward(self, channel: Place, person: Person, original: Json, **more: Any) -> Json:
         """Somebody forwards a message that stands anywhere."""
-        kept = ("type", "content", "timestamp", "edited_timestamp", "flags", "mentions", "mention_roles")
-        kept += ("attachments", "embeds", "components", "sticker_items")
-        snapshot = {name: original[name] for name in kept if name in original}
+        kept = ("type", "content", "timestamp", "edited_timestamp", "flags", "mentions", "mention_roles", "attachments")
+        snapshot = {
+            name: original[name] for name in (*kept, "embeds", "components", "sticker_items") if name in original
+        }
         reference = {"type": 1, "channel_id": original["channel_id"], "message_id": original["id"]}
         if "guild_id" in self.channels[original["channel_id"]]:
             reference["guild_id"] = self.channels[original["channel_id"]]["guild_id"]
@@ -191,7 +192,7 @@ class People(World):
         ids = [one["id"] for one in messages]
         for one in ids:
             del self.messages[place["id"]][one]
-        self.pins.get(place["id"], {}).pop(ids[0], None)
+            self.pins.get(place["id"], {}).pop(one, None)
         where = {"channel_id": place["id"]} | ({"guild_id": place["guild_id"]} if "guild_id" in place else {})
         if len(ids) == 1:
             self.emit("MESSAGE_DELETE", {"id": ids[0], **where}, channel_id=place["id"])
@@ -260,7 +261,7 @@ class People(World):
         parent = self.channels[id_of(channel)]
         message = message and self.messages[parent["id"]][message["id"]]
         kind = objects.PRIVATE_THREAD if private else objects.PUBLIC_THREAD
-        thread = self.make_thread(parent, name, kind, self.meet(person), thread_id=message and message["id"])
+        thread = self.make_thread(parent, name, kind, self.meet(person), thread_id=message["id"] if message else None)
         self.announce_thread(thread, parent, person, message)
         if text:
             more = {"id": thread["id"]} if parent["type"] == objects.FORUM else {}

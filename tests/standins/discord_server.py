@@ -9,11 +9,15 @@ When the test ends the server checks, unasked, that its client broke no rule and
 Stricter than Discord: undocumented fields are refused (Discord passes them over), and so are bodies where none belongs.
 
 Not modelled: voice, stages, several shards, webhooks that bots own, components v2, user-installed applications, group
-DMs, automatic moderation, slow mode, read states, crossposting, polls' votes and results, stickers' files, thread
-auto-archiving by time, audit log, the limit of identifies in five seconds, zombie sessions (a session ends only by
-`forget_sessions`, op 9 or the client's 1000/1001). Limits of requests are off until `discord.limiter.limits` is set.
-What the documentation leaves open was decided so: mentions in code ping nobody; a deferred answer pings when it is
-filled; the nonce of a deleted message counts no longer.
+DMs, automatic moderation, slow mode, read states, crossposting, votes and results of polls, files of stickers,
+archiving of threads by time, THREAD_LIST_SYNC and THREAD_MEMBERS_UPDATE, the audit log, the limit of one IDENTIFY in
+five seconds, sessions that time out by themselves (they end by `forget_sessions`, op 9 or the client's 1000 or 1001),
+permissions of people to use commands. Limits of requests are off until `discord.limiter.limits` is set.
+
+What the documentation leaves open was decided so: lengths are code points (discord-api-docs issue 1315); mentions in
+code ping nobody; nor does an answer that was deferred, when it is filled (5497); who is not pinged is not in
+`mentions` (2126); the nonce of a deleted message counts no longer; forwarded content needs the message content intent
+as well.
 """
 
 import json
@@ -24,7 +28,7 @@ from typing import Any, Self
 from aiohttp import BodyPartReader, web
 
 from tests.standins import discord_channels, discord_commands
-from tests.standins.discord_faults import PROXY_PAGES, Fault, Faults
+from tests.standins.discord_faults import PROXY_PAGES, Fault, Faults, pattern_of
 from tests.standins.discord_fields import check
 from tests.standins.discord_files import File
 from tests.standins.discord_interactions import Interactions
@@ -110,6 +114,11 @@ class DiscordServer(Interactions):
         wanted = None if channel is None else id_of(channel)
         said = ("send", "respond", "follow_up")
         return [one.text for one in self.sent if one.method in said and wanted in (None, one.channel_id)]
+
+    def calls(self, route: str) -> list[Call]:
+        """Requests of a route, named as for `fail_next`, refused ones included."""
+        wanted = pattern_of(route)
+        return [call for call in self.ledger.calls if wanted.fullmatch(call.route)]
 
     def pinged(self) -> list[Pings]:
         """Whom the bot's messages have notified, a `Pings` for each message that notified anybody."""

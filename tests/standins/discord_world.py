@@ -81,6 +81,13 @@ class World:
         self.members[id_of(guild)].pop(self.bot.id, None)
         self.emit("GUILD_DELETE", {"id": id_of(guild)})
 
+    def outage(self, guild: Place, *, over: bool = False) -> None:
+        """A guild is away for a while, or there again; what stands in it stays."""
+        if over:
+            self.emit("GUILD_CREATE", {"id": id_of(guild)})
+        else:
+            self.emit("GUILD_DELETE", {"id": id_of(guild), "unavailable": True})
+
     def add_member(self, guild: Place, person: Person, *, roles: Iterable[Json] = ()) -> Json:
         """Somebody joins (or gets other roles); returns the member. With the bot as the person it joins itself."""
         known = person.id in self.members[id_of(guild)]

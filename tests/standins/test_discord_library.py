@@ -15,7 +15,7 @@ from discord.http import Route
 from tests.standins import discord_objects as objects
 from tests.standins.discord_files import File
 from tests.standins.discord_ledger import Rule
-from tests.standins.discord_objects import ALICE, BOB, Intent
+from tests.standins.discord_objects import ALICE, BOB, OTHER_BOT, Intent
 from tests.standins.discord_server import DiscordServer
 
 
@@ -252,6 +252,18 @@ async def test_what_people_do_is_told(server: DiscordServer) -> None:
         await bot.next("raw_typing")
         server.delete(first, second)
         assert (await bot.next("raw_bulk_message_delete")).message_ids == {int(first["id"]), int(second["id"])}
+        server.webhook_says(room, "build passed")
+        hooked = await bot.next("message")
+        assert (hooked.webhook_id, hooked.author.bot) == (hooked.author.id, True)
+        server.add_member(guild, OTHER_BOT)
+        server.say(room, OTHER_BOT, "I am a bot")
+        assert (await bot.next("message")).author.bot
+        server.say(room, BOB, type=objects.BOOSTED)
+        assert (await bot.next("message")).is_system()
+        server.outage(guild)
+        await bot.next("guild_unavailable")
+        server.outage(guild, over=True)
+        await bot.next("guild_available")
         server.change_channel(room, name="lounge")
         await bot.next("guild_channel_update")
         server.delete_channel(room)
