@@ -8,10 +8,10 @@ here, nothing more is read meanwhile, and after a crash its history is read.
 
 import asyncio
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import aiohttp
@@ -229,7 +229,7 @@ class Receiver:
         beats = self._ws._keep_alive if self._ws is not None else None
         if beats is None or beats.interval is None:
             return False
-        return time.perf_counter() - beats._last_ack > beats.interval + self._settings.heartbeat_timeout
+        return perf_counter() - beats._last_ack > beats.interval + self._settings.heartbeat_timeout
 
     def _received(self) -> None:
         """A session has begun or goes on."""

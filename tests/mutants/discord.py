@@ -25,7 +25,7 @@ FAULTS = (
         "channels/discord/gateway.py",
         "if not self._waiting or self._awaited is not None:",
         "if not self._waiting:",
-        (f"{_WIRE}a_new_session_tells_what_was_reached_before_anything_is_accepted",),
+        (f"{_WIRE}what_comes_before_all_servers_have_told_their_channels_waits",),
     ),
     Fault(
         "discord/a-new-session-without-a-gap",
@@ -62,7 +62,7 @@ FAULTS = (
         "channels/discord/api.py",
         "if response.status >= 500:",
         "if response.status >= 599:",
-        (f"{_WIRE}an_old_send_is_settled_by_what_stands_there",),
+        (f"{_WIRE}what_became_of_a_send_is_told_by_where_it_failed",),
     ),
     Fault(
         "discord/cut-call-taken-for-not-sent",

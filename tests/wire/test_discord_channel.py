@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -314,22 +315,50 @@ async def test_a_new_session_tells_what_was_reached_before_anything_is_accepted(
     await channel.close()
 
 
+def new_session(discord: DiscordServer, *guilds: Json) -> None:
+    """Tell the beginning of a session once more, and nothing of its servers yet."""
+    (session,) = discord.sessions.values()
+    listed = [{"id": one["id"], "unavailable": True} for one in guilds]
+    ready = {"session_id": session.id, "resume_gateway_url": discord.resume_url, "guilds": listed}
+    discord.push_raw("READY", ready)
+
+
+async def test_what_comes_before_all_servers_have_told_their_channels_waits(
+    discord: DiscordServer, home: Json, room: Json, sink: RecordingSink, channel: DiscordChannel
+) -> None:
+    work = discord.add_guild("Work", ALICE)
+    new_session(discord, home, work)
+    live = discord.say(room, BOB, "live")
+    discord.outage(home, over=True)
+    discord.dm(ALICE, "directly")
+    discord.outage(work)
+    await sink.until(lambda: len(sink.items) == 2)
+    assert sink.log == ["missed", "missed", "live", "directly"]
+    assert list(sink.reached[1]) == [Reached(place(room), live["id"])]
+
+
 async def test_a_server_that_is_away_holds_up_nothing_for_long_and_is_told_when_it_is_back(
     discord: DiscordServer, home: Json, room: Json, sink: RecordingSink, clock: Clock
 ) -> None:
-    other = discord.add_guild("Work", ALICE)
-    far = discord.add_channel(other, "far")
-    newest = discord.say(far, ALICE, "unheard")
-    channel = DiscordChannel(settings_for(discord, guilds_timeout=0.0), clock.times)
-    members = discord.members[other["id"]]
-    me = members.pop(HARK.id)
+    channel = DiscordChannel(settings_for(discord, guilds_timeout=0.05), clock.times)
     await channel.start(sink)
     await sink.until(lambda: sink.reached)
-    members[HARK.id] = me
-    discord.push_raw("GUILD_DELETE", {"id": other["id"], "unavailable": True})
-    discord.push_raw("GUILD_CREATE", discord.whole_guild(other["id"], Intent.GUILDS))
-    await sink.until(lambda: len(sink.reached) == 2)
-    assert list(sink.reached[1]) == [Reached(place(far), newest["id"])]
+    work = discord.add_guild("Work", ALICE)
+    far = discord.add_channel(work, "far")
+    newest = discord.say(far, ALICE, "unheard")
+    await sink.until(lambda: sink.texts == ["unheard"])
+    new_session(discord, home, work)
+    discord.outage(home, over=True)
+    discord.say(room, BOB, "live")
+    await sink.until(lambda: sink.texts[1:] == ["live"])
+    assert sink.log[2:] == ["missed", "live"]
+    discord.outage(work, over=True)
+    await sink.until(lambda: len(sink.reached) == 3)
+    assert list(sink.reached[2]) == [Reached(place(far), newest["id"])]
+    discord.outage(work, over=True)
+    discord.say(room, BOB, "last")
+    await sink.until(lambda: sink.texts[2:] == ["last"])
+    assert len(sink.reached) == 3, "it was told"
     await channel.close()
 
 
@@ -382,21 +411,17 @@ async def test_a_server_that_falls_silent_is_left(
 
 
 async def test_heartbeats_that_are_not_answered_count_although_events_come(
-    discord: DiscordServer, room: Json, sink: RecordingSink, clock: Clock
+    discord: DiscordServer, room: Json, sink: RecordingSink, channel: DiscordChannel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    discord.tolerate(Rule.GATEWAY)  # the library's thread may come late for such an interval
-    discord.heartbeat_interval = 0.05
-    channel = DiscordChannel(settings_for(discord, heartbeat_timeout=0.1), clock.times)
-    await channel.start(sink)
-    await sink.until(lambda: sink.reached)
-    discord.acknowledges = False
-    async with asyncio.timeout(5):
-        while not discord.resumed:
-            known = len(sink.items)
-            discord.say(room, BOB, "noise")
-            await sink.until(lambda at=known: len(sink.items) > at)  # type: ignore[misc]
-    discord.acknowledges = True
-    await channel.close()
+    with monkeypatch.context() as later:
+        later.setattr("channels.discord.gateway.perf_counter", lambda: perf_counter() + 41 + 61)
+        assert channel.health().state is HealthState.DOWN
+        assert channel.health().detail == "Discord has not answered a heartbeat for too long"
+        discord.say(room, BOB, "noise")
+        await discord.wait_for(lambda: bool(discord.resumed))
+    discord.say(room, BOB, "better")
+    await sink.until(lambda: sink.texts == ["noise", "better"])
+    await sink.until(lambda: channel.health().state is HealthState.READY)
 
 
 async def test_a_server_that_never_says_ready_is_left(
@@ -565,6 +590,8 @@ async def test_an_interaction_is_stored_then_deferred_then_answered_in_its_place
     sink.gate, sink.entered = asyncio.Event(), 0
     used = discord.slash(BOB, room, "approve", {"decision": "once", "id": "7f3"})
     await sink.until(lambda: sink.entered)
+    await channel.working(place(room))
+    await channel.working(place(room))
     assert used.answer is None
     sink.gate.set()
     await sink.until(lambda: sink.messages)
