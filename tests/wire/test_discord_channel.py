@@ -329,6 +329,9 @@ async def test_what_comes_before_all_servers_have_told_their_channels_waits(
     work = discord.add_guild("Work", ALICE)
     new_session(discord, home, work)
     live = discord.say(room, BOB, "live")
+    for _ in range(3):  # long enough for it to come
+        await channel.working(place(room))
+    assert sink.log == ["missed"]
     discord.outage(home, over=True)
     discord.dm(ALICE, "directly")
     discord.outage(work)
