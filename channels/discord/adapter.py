@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
-from channels.base import Capabilities, Health, Mark, NotAccepted, Page, Sink, Times
+from channels.base import Capabilities, Health, Mark, Page, Sink, Times
 from channels.discord.api import THREAD_EXISTS, UNKNOWN_CHANNEL, Api, ApiError, Trouble
 from channels.discord.calls import ACTIONS, MESSAGES, answer, change, channel_of, open_thread, post, webhook_of
 from channels.discord.events import snowflake_at
@@ -30,8 +30,8 @@ language, links, quotes, headings and lists are shown; tables become fixed-width
 images are not shown. Mentions of people are shown and call nobody. People read on phones, too: be brief."""
 _NONCE_KNOWN = 120_000
 """Milliseconds for which Discord surely knows a nonce."""
-_MOST_SENDS = 8
-"""Of one message that history never shows."""
+_MOST_SENDS = 50
+"""Of one message that history never shows: some twenty minutes of them."""
 _GOODBYE = 3.0
 
 
@@ -114,9 +114,10 @@ class DiscordChannel:
                     return result
             else:
                 with suppress(ApiError):
-                    result = await found(self._api, self._world, delivery)
-                    too_often = isinstance(result, NotSent) and delivery.attempts >= _MOST_SENDS
-                    return Unknown("Discord does not have it, however often it is sent") if too_often else result
+                    looked = await found(self._api, self._world, delivery, self._backoff(delivery.attempts))
+                    if isinstance(looked, NotSent) and delivery.attempts >= _MOST_SENDS:
+                        return Unknown("Discord does not have it, however often it is sent")
+                    return looked
             await self._times.sleep(pause)
             pause = min(2 * pause, self._settings.retry_most)
 
@@ -185,9 +186,11 @@ class DiscordChannel:
             case Trouble.TOKEN:
                 return NotSent(self._settings.slow_retry, error.reason)
         # It never reached Discord.
-        seconds = min(self._settings.retry_first * 2.0 ** min(self._failures, 16), self._settings.retry_most)
         self._failures += 1
-        return NotSent(seconds, error.reason)
+        return NotSent(self._backoff(self._failures), error.reason)
+
+    def _backoff(self, failures: int) -> float:
+        return min(self._settings.retry_first * 2.0 ** min(failures - 1, 16), self._settings.retry_most)
 
     def _call_into(self, channel: str) -> asyncio.Lock:
         """The lock of a channel; it lives as long as somebody holds it or waits for it."""
@@ -234,13 +237,9 @@ class DiscordChannel:
                     await self._api.bulk_upsert_global_commands(int(self._world.application), listed)
                     await sink.accept([], Mark(scope, digest))
                 return
-            except ApiError as error:
-                log.warning("discord: the commands could not be listed: %s", error.reason)
-                if error.trouble is Trouble.REFUSED:
+            except Exception as error:  # of Discord, or of the store
+                log.warning("discord: the commands could not be listed: %s", error)
+                if isinstance(error, ApiError) and error.trouble is Trouble.REFUSED:
                     return
-            except NotAccepted:
-                pass
-            except Exception:  # the store cannot be read now
-                log.exception("discord: unexpected error of the store")
             await self._times.sleep(pause)
             pause = min(2 * pause, self._settings.retry_most)

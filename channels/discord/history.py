@@ -51,9 +51,12 @@ async def page_of(api: Api, world: World, place: Place, after: str, before: str,
     return Page(batch, str(heard[-1]["id"]) if heard else "", full and len(heard) == len(messages))
 
 
-async def found(api: Api, world: World, delivery: Delivery) -> Sent | NotSent | Unknown:
-    """Whether a send stands in its conversation: same author, text, file and target of a reply. Raises ApiError."""
-    wanted = message_of(delivery)
+async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sent | NotSent | Unknown:
+    """Whether a send stands in its conversation: same author, text, file and target of a reply.
+
+    again: seconds after which it is to be sent again if it does not. Raises ApiError.
+    """
+    wanted, absent = message_of(delivery), NotSent(again, "it was not there; sent again")
     early = _AFTER_ALL if delivery.respond else _AROUND
     after = snowflake_at(delivery.planned_at - early)
     try:
@@ -64,11 +67,11 @@ async def found(api: Api, world: World, delivery: Delivery) -> Sent | NotSent | 
                     return Sent(str(one["id"]))
             if len(messages) < _PAGE:
                 await _must_be_readable(api, delivery.place)
-                return NotSent(0.0, "it was not there; sent again")
+                return absent
             after = messages[-1]["id"]
     except ApiError as error:
         if error.code == UNKNOWN_CHANNEL and delivery.place.thread:  # it was to be opened first
-            return NotSent(0.0, "it was not there; sent again")
+            return absent
         if error.trouble is not Trouble.REFUSED:
             raise
         return Unknown(f"the bot cannot look whether it was sent: {error.reason}")

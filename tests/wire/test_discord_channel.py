@@ -275,6 +275,23 @@ async def test_what_comes_while_a_batch_is_stored_is_the_next_one(
     assert len(sink.batches) <= 3
 
 
+async def test_what_waits_is_bounded(
+    discord: DiscordServer, room: Json, sink: RecordingSink, channel: DiscordChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("channels.discord.gateway._MOST_WAITING", 5)
+    sink.gate = asyncio.Event()
+    for number in range(20):
+        discord.say(room, BOB, f"{number}")
+    await sink.until(lambda: sink.entered)
+    for _ in range(3):  # long enough for all to come
+        await channel.working(place(room))
+    assert len(channel._receiver._waiting) == 6
+    sink.gate.set()
+    await sink.until(lambda: len(sink.items) == 20)
+    assert sink.texts == [f"{number}" for number in range(20)]
+    assert len(discord.identified) == 1
+
+
 async def test_what_cannot_be_stored_waits_in_its_order(
     discord: DiscordServer, room: Json, sink: RecordingSink, channel: DiscordChannel, clock: Clock
 ) -> None:
@@ -876,10 +893,11 @@ async def test_an_old_send_is_settled_by_what_stands_there(
     assert await channel.settle(there) == Sent(sent[1])
     assert await channel.settle(picture) == Sent(sent[2])
     assert await channel.settle(replace(picture, file=replace(file, name="c.txt"))) == NotSent(
-        0.0, "it was not there; sent again"
+        1.0, "it was not there; sent again"
     )
     assert isinstance(await channel.settle(absent), NotSent)
-    assert isinstance(await channel.settle(replace(absent, attempts=8)), Unknown)
+    assert await channel.settle(replace(absent, attempts=4)) == NotSent(8.0, "it was not there; sent again")
+    assert isinstance(await channel.settle(replace(absent, attempts=50)), Unknown)
     assert isinstance(await channel.settle(replace(there, attempts=99)), Sent)
     unopened = replace(absent, place=place(room, asked["id"]))
     assert isinstance(await channel.settle(unopened), NotSent), "its thread was to be opened first"
