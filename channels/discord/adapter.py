@@ -12,8 +12,18 @@ from contextlib import suppress
 from weakref import WeakValueDictionary
 
 from channels.base import Capabilities, Health, Mark, Page, Sink, Times
-from channels.discord.api import THREAD_EXISTS, UNKNOWN_CHANNEL, Api, ApiError, Trouble
-from channels.discord.calls import ACTIONS, MESSAGES, answer, change, channel_of, open_thread, post, webhook_of
+from channels.discord.api import THREAD_EXISTS, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api, ApiError, Trouble
+from channels.discord.calls import (
+    ACTIONS,
+    MESSAGES,
+    answer,
+    change,
+    channel_of,
+    open_thread,
+    post,
+    unthreaded,
+    webhook_of,
+)
 from channels.discord.events import snowflake_at
 from channels.discord.gateway import Receiver
 from channels.discord.history import download, found, page_of
@@ -171,8 +181,11 @@ class DiscordChannel:
         except ApiError as error:
             if error.trouble is Trouble.UNKNOWN:  # of the thread; the message was not sent yet
                 raise ApiError(Trouble.NETWORK, error.reason) from None
-            if error.code != THREAD_EXISTS:
+            if error.trouble is not Trouble.REFUSED or error.code in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
                 raise
+            if error.code != THREAD_EXISTS:  # the message is there: better an answer below it than none
+                log.warning("discord: no thread could be opened: %s", error.reason)
+                return await post(self._api, unthreaded(delivery))
         return await post(self._api, delivery)
 
     def _result(self, error: ApiError) -> SendResult:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import discord
@@ -39,6 +40,11 @@ def webhook_of(respond: str, now: int) -> dict[str, str] | None:
 def channel_of(place: Place) -> str:
     """The id of the channel or thread that a place is."""
     return place.thread or place.chat
+
+
+def unthreaded(delivery: Delivery) -> Delivery:
+    """The same as an answer to the message on which no thread could be opened."""
+    return replace(delivery, place=replace(delivery.place, thread=""), reply_to=delivery.place.thread)
 
 
 def message_of(delivery: Delivery) -> dict[str, Any]:

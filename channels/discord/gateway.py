@@ -44,11 +44,11 @@ _SENTENCES = {
     Trouble.TOKEN: f"Discord does not accept the token of this bot; {_PORTAL} has the right one: Bot, Reset Token",
 }
 _WITHOUT_CONTENT = (
-    f"without message content it reads direct messages and mentions only; switch on Message Content Intent in {_PORTAL}"
+    f"without message content it reads direct messages and mentions only: switch on Message Content Intent in {_PORTAL}"
     " under Bot, and start again"
 )
 _FOREIGN_ENDPOINT = (
-    f"commands and buttons go to the Interactions Endpoint URL of the application; remove it in {_PORTAL}"
+    f"commands and buttons go to the Interactions Endpoint URL of the application: remove it in {_PORTAL}"
 )
 _CANNOT_STORE = "Messages cannot be stored, so none are taken from Discord"
 

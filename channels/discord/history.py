@@ -8,7 +8,7 @@ import aiohttp
 
 from channels.base import NotDownloaded, NotReadable, Page
 from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api, ApiError, Trouble
-from channels.discord.calls import MESSAGES, ONE, channel_of, message_of
+from channels.discord.calls import MESSAGES, ONE, channel_of, message_of, unthreaded
 from channels.discord.events import read_message, snowflake_at, unread
 from channels.discord.settings import DiscordSettings
 from channels.discord.world import Spot, World
@@ -70,8 +70,8 @@ async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sen
                 return absent
             after = messages[-1]["id"]
     except ApiError as error:
-        if error.code == UNKNOWN_CHANNEL and delivery.place.thread:  # it was to be opened first
-            return absent
+        if error.code == UNKNOWN_CHANNEL and delivery.place.thread:  # it was never opened
+            return await found(api, world, unthreaded(delivery), again)
         if error.trouble is not Trouble.REFUSED:
             raise
         return Unknown(f"the bot cannot look whether it was sent: {error.reason}")

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from channels.base import Channel, Times
+from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, conflict, refused
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Threads
 
@@ -109,6 +110,10 @@ class DiscordAccount(AccountSection):
     dm: DiscordMessages = Field(default=DiscordMessages(), description="Direct messages.")
     groups: DiscordGroups = Field(default=DiscordGroups(), description="Servers and their channels.")
     threads: DiscordThreads = Field(default=DiscordThreads(), description="Threads and forum posts.")
+
+    def opens_thread(self, message: InboundMessage) -> bool:
+        opens = self.threads.open == "always" or (self.threads.open == "on_mention" and message.mentioned)
+        return opens and message.origin.place.kind is not ChatKind.DIRECT
 
     def build(self, times: Times) -> Channel:
         from channels.discord.adapter import DiscordChannel

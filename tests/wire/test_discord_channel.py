@@ -722,6 +722,20 @@ async def test_a_thread_that_is_not_there_is_opened_on_its_message(
     assert isinstance(result, NotSent), "what failed was not the send"
 
 
+async def test_where_no_thread_can_be_opened_the_answer_stands_below_its_message(
+    discord: DiscordServer, room: Json, channel: DiscordChannel, clock: Clock
+) -> None:
+    discord.overwrite(room, HARK, deny=Permission.CREATE_PUBLIC_THREADS)
+    asked = discord.say(room, BOB, "how?")
+    planned_at = int(clock.seconds * 1000)
+    answer = outgoing(shown("so"), place(room, asked["id"]), reply_to=asked["id"], planned_at=planned_at)
+    result = await channel.send(answer)
+    assert isinstance(result, Sent)
+    assert [(one.channel_id, one.text, one.reply_to) for one in discord.sent] == [(room["id"], "so", asked["id"])]
+    clock.seconds += 121
+    assert await channel.settle(answer) == result
+
+
 async def test_a_file_is_sent_with_its_caption(
     discord: DiscordServer, room: Json, channel: DiscordChannel, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from channels.discord import settings
 from channels.discord.settings import DiscordAccount, DiscordThreads
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from tests.bot.config.test_load import mistakes, read
 
 IDS = "allowed: an id of Discord, which is a whole number (switch on Developer Mode, then Copy ID in a context menu)"
@@ -55,8 +56,23 @@ def test_addresses_that_all_share_are_fine(tmp_path: Path) -> None:
     ]
 
 
-def test_threads_are_not_opened_unless_asked_for() -> None:
-    assert (DiscordThreads().open, DiscordThreads().follow) == ("off", "joined")
+@pytest.mark.parametrize(("opens", "found"), [("off", []), ("on_mention", [True]), ("always", [False, True])])
+def test_threads_are_opened_where_it_is_asked_for(opens: str, found: list[bool]) -> None:
+    account = DiscordAccount.model_validate({"token": "x", "threads": {"open": opens}})
+    said = [
+        InboundMessage(
+            origin=Origin(place=Place(channel="discord", account="1", chat="2", kind=kind)),
+            event_key="m:2:3",
+            kind=InboundKind.MESSAGE,
+            text="hello",
+            sent_at=0,
+            mentioned=mentioned,
+        )
+        for kind in (ChatKind.DIRECT, ChatKind.CHANNEL)
+        for mentioned in (False, True)
+    ]
+    assert [message.mentioned for message in said if account.opens_thread(message)] == found
+    assert DiscordThreads().open == "off"
 
 
 def test_the_official_addresses_are_those_of_the_library() -> None:
