@@ -18,13 +18,13 @@ from channels.discord.settings import DiscordSettings
 
 LONGEST_WAIT = 30.0
 """Seconds that a call waits for its route's limit; the least that the library takes."""
-UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, THREAD_EXISTS = 10003, 10008, 160004
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, TOO_LARGE, THREAD_EXISTS = 10003, 10008, 40005, 160004
 _TOKEN = re.compile(r"(/(?:webhooks|interactions)/\d+/)[^/\s]+")
 _PERMISSIONS = "in Discord: the channel's settings, Permissions, the role of the bot"
 _HINTS = {
-    10003: "the channel is gone",
-    10008: "the message is gone",
-    40005: "the file is too large for Discord",
+    UNKNOWN_CHANNEL: "the channel is gone",
+    UNKNOWN_MESSAGE: "the message is gone",
+    TOO_LARGE: "the file is too large for Discord",
     50001: f"the bot does not see this channel; allow it View Channel {_PERMISSIONS}",
     50007: "the person takes no direct messages from the bot, has blocked it, or shares no server with it",
     50013: f"the bot lacks a permission; allow it what docs/channels/discord.md lists {_PERMISSIONS}",
@@ -131,9 +131,11 @@ class Api(HTTPClient):
 
     def get_ratelimit(self, key: str) -> Ratelimit:
         """See the library."""
-        if key not in self._buckets:
-            self._buckets[key] = _Bucket(self.max_ratelimit_timeout, self._leaving)
-        return super().get_ratelimit(key)
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(self.max_ratelimit_timeout, self._leaving)
+            self._try_clear_expired_ratelimits()
+        return bucket
 
     def waits(self, method: str, path: str, channel_id: str) -> float:
         """Seconds until this may be asked of that channel, as far as it is known."""
@@ -170,7 +172,7 @@ async def _raise_failed(response: aiohttp.ClientResponse) -> None:
 
 def _refused(error: discord.HTTPException) -> ApiError:
     """What an error answer means. One without Discord's own form came from something in between."""
-    status, code = error.status, error.code
+    status, code = error.status, TOO_LARGE if error.status == 413 else error.code
     if status == 401 and not code:
         return ApiError(Trouble.TOKEN, "401: Unauthorized", status=status)
     if status == 429:
