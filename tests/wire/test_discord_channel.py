@@ -835,7 +835,7 @@ async def test_a_refusal_is_one_sentence(discord: DiscordServer, room: Json, cha
 
 
 async def test_a_long_429_is_waited_out_by_the_outbox_and_a_short_one_by_the_library(
-    discord: DiscordServer, room: Json, channel: DiscordChannel
+    discord: DiscordServer, room: Json, channel: DiscordChannel, clock: Clock
 ) -> None:
     other = discord.add_channel(room["guild_id"], "other")
     discord.fail_next(SEND, status=429, retry_after=60.0)
@@ -843,6 +843,12 @@ async def test_a_long_429_is_waited_out_by_the_outbox_and_a_short_one_by_the_lib
     assert isinstance(result, NotSent)
     assert result.retry_after == 60
     assert isinstance(await say(channel, "elsewhere", other), Sent)
+    discord.fail_next(SEND, status=429, retry_after=0.01)
+    short = asyncio.create_task(say(channel, "a little later", other, nonce=3))
+    asked = len(discord.ledger.calls)
+    await discord.wait_for(lambda: len(discord.ledger.calls) > asked)
+    clock.seconds += 1
+    assert isinstance(await short, Sent)
     discord.fail_next(SEND, status=429, page=True)
     banned = await say(channel, "again", other, nonce=2)
     assert isinstance(banned, NotSent)
