@@ -182,10 +182,10 @@ class Receiver:
     async def _log_in(self) -> discord.Client:
         """Who the bot is, and what it may ask for. Raises ApiError."""
         self.world.me = identity(an_object(await self._api.me(), "user"), "id")
-        application = an_object(await self._api.application_info(), "application")
+        application = an_object(await self._api.call("GET", "/applications/@me"), "application")
         self.world.application = identity(application, "id")
-        flags = application.get("flags", 0)
-        self._content = self._content and bool(isinstance(flags, int) and flags & _CONTENT_GRANTED)
+        flags = application.get("flags")  # where they are not told, the gateway decides
+        self._content = self._content and (not isinstance(flags, int) or bool(flags & _CONTENT_GRANTED))
         foreign = _FOREIGN_ENDPOINT if application.get("interactions_endpoint_url") else ""
         warned = "; ".join(filter(None, ("" if self._content else _WITHOUT_CONTENT, foreign)))
         if warned != self._warned:
