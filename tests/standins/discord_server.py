@@ -15,10 +15,10 @@ in five seconds, 1000 a day), sessions that time out by themselves (they end by 
 client's 1000 or 1001), permissions of people to use commands. Limits of requests are off until
 `discord.limiter.limits` is set.
 
-What the documentation leaves open was decided so: lengths are code points (discord-api-docs issue 1315); mentions in
-code ping nobody; nor does an answer that was deferred, when it is filled (5497); who is not pinged is not in
-`mentions` (2126); the nonce of a deleted message counts no longer; forwarded content needs the message content intent
-as well.
+What the documentation leaves open was decided so, where marked * as Discord's staff or several libraries report:
+lengths are code points*; mentions in code ping nobody*; nor does an answer that was deferred, when it is filled*; who
+is not pinged is not in `mentions`*; the nonce of a deleted message counts no longer; forwarded content needs the
+message content intent as well.
 """
 
 import json
