@@ -45,7 +45,7 @@ def history(server: Any, asked: Asked) -> list[Json]:
     if not server.permissions(server.bot, channel) & Permission.READ_MESSAGE_HISTORY:
         return []
     limit = asked.query.get("limit") or 50
-    known = sorted(server.messages[channel["id"]].values(), key=lambda one: int(one["id"]))
+    known = sorted(server.stored[channel["id"]].values(), key=lambda one: int(one["id"]))
     if "after" in given:
         known = [one for one in known if int(one["id"]) > given["after"]][:limit]
     elif "around" in given:
@@ -112,7 +112,7 @@ def _earlier(server: Any, channel: Json, body: Json) -> Json | None:
     known, at = server.nonces.get(key, ("", 0.0))
     if not body.get("enforce_nonce") or server.wall() - at > NONCE_SECONDS:
         return None
-    found: Json | None = server.messages[channel["id"]].get(known)
+    found: Json | None = server.stored[channel["id"]].get(known)
     return found
 
 
@@ -179,7 +179,7 @@ def _reference(server: Any, channel: Json, body: Json, more: Json) -> tuple[Json
     if not reference:
         return None, more
     place = server.channels.get(str(reference.get("channel_id") or channel["id"]), {"id": ""})
-    known = server.messages.get(place["id"], {}).get(str(reference["message_id"]))
+    known = server.stored.get(place["id"], {}).get(str(reference["message_id"]))
     if reference.get("type") == 1:
         if known is None:
             raise form("message_reference", "MESSAGE_REFERENCE_UNKNOWN_MESSAGE", "Unknown message")
@@ -275,7 +275,7 @@ def delete(server: Any, asked: Asked) -> None:
 def bulk_delete(server: Any, asked: Asked) -> None:
     channel = server.channel(asked["channel"])
     server.demand(channel, Permission.MANAGE_MESSAGES)
-    known = server.messages[channel["id"]]
+    known = server.stored[channel["id"]]
     found = [known[str(one)] for one in asked.body["messages"] if str(one) in known]
     for one in found:
         note(server, "delete", one, {})

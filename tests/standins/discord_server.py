@@ -10,14 +10,15 @@ Stricter than Discord: undocumented fields are refused (Discord passes them over
 
 Not modelled: voice, stages, several shards, webhooks that bots own, components v2, user-installed applications, group
 DMs, automatic moderation, slow mode, read states, crossposting, votes and results of polls, files of stickers,
-archiving of threads by time, THREAD_LIST_SYNC and THREAD_MEMBERS_UPDATE, the audit log, the limit of one IDENTIFY in
-five seconds, sessions that time out by themselves (they end by `forget_sessions`, op 9 or the client's 1000 or 1001),
-permissions of people to use commands. Limits of requests are off until `discord.limiter.limits` is set.
+archiving of threads by time, THREAD_LIST_SYNC and THREAD_MEMBERS_UPDATE, the audit log, the limits of IDENTIFY (one
+in five seconds, 1000 a day), sessions that time out by themselves (they end by `forget_sessions`, op 9 or the
+client's 1000 or 1001), permissions of people to use commands. Limits of requests are off until
+`discord.limiter.limits` is set.
 
-What the documentation leaves open was decided so: lengths are code points (discord-api-docs issue 1315); mentions in
-code ping nobody; nor does an answer that was deferred, when it is filled (5497); who is not pinged is not in
-`mentions` (2126); the nonce of a deleted message counts no longer; forwarded content needs the message content intent
-as well.
+What the documentation leaves open was decided so, where marked * as Discord's staff or several libraries report:
+lengths are code points*; mentions in code ping nobody*; nor does an answer that was deferred, when it is filled*; who
+is not pinged is not in `mentions`*; the nonce of a deleted message counts no longer; forwarded content needs the
+message content intent as well.
 """
 
 import json
@@ -75,7 +76,7 @@ class DiscordServer(Interactions):
         app.router.add_route("*", "/{path:.*}", self._handle)
         self.port = await self._listen(app, self.port)
         files = web.Application()
-        files.router.add_get("/{path:.*}", self.files.serve)
+        files.router.add_get("/{path:.*}", self._download)
         self.files_port = await self._listen(files, self.files_port)
         self.files.base = f"http://127.0.0.1:{self.files_port}"
 
@@ -101,6 +102,11 @@ class DiscordServer(Interactions):
     def base_url(self) -> str:
         """The REST root as discord.py's `Route.BASE` takes it."""
         return f"http://127.0.0.1:{self.port}{ROOT}"
+
+    @property
+    def cdn_url(self) -> str:
+        """Where the links of attachments begin."""
+        return self.files.base
 
     # What tests read
 
@@ -186,6 +192,20 @@ class DiscordServer(Interactions):
             return _json(refusal.status, refusal.body, refusal.headers)
         finally:
             self.ledger.changed()
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        """An attachment, from a host that must not get the bot's token."""
+        if "Authorization" in request.headers:
+            self.ledger.complain(Rule.TOKEN_LEAK, f"GET {request.path} with an Authorization header")
+        fault = self.faults.take(f"GET {request.path}", silence=False)
+        if fault is not None and fault.gate is not None:
+            fault.reached.set()
+            await fault.gate.wait()
+        if fault is not None and fault.drop:
+            return _drop(request)
+        if fault is not None and fault.answer is not None:
+            return _page(fault.answer if isinstance(fault.answer, int) else fault.answer.status)
+        return await self.files.serve(request)
 
     async def _honestly(self, work: Awaitable[web.StreamResponse]) -> web.StreamResponse:
         """A fault of the stand-in itself is no answer that a client has to bear in silence."""

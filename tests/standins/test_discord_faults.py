@@ -210,6 +210,18 @@ async def test_uploads_and_links_that_end(discord: DiscordServer, raw: Raw, cloc
     assert await get(discord.show(said)["attachments"][0]["url"]) == (200, "words")
 
 
+async def test_downloads_fail_like_calls_and_take_no_token(discord: DiscordServer, raw: Raw) -> None:
+    said = discord.dm(ALICE, files=[File("a.txt", b"words")])
+    url = discord.show(said)["attachments"][0]["url"]
+    assert url.startswith(discord.cdn_url)
+    discord.fail_next("GET /attachments/*/*/*", status=503)
+    discord.fail_next(f"GET /attachments/*/{said['attachments'][0]['id']}/*", status=403)
+    silence = discord.fall_silent()
+    assert [(await raw(f"GET {url}", token=None)).status for _ in range(3)] == [503, 403, 200]
+    silence.release()
+    assert ((await raw(f"GET {url}")).status, broken_rules(discord)) == (200, [Rule.TOKEN_LEAK])
+
+
 async def test_uploads_keep_their_form(discord: DiscordServer, raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discord_content, "MAX_FILE", 100)
     room = discord.add_channel(discord.add_guild())

@@ -267,6 +267,10 @@ async def test_a_gateway_that_is_down_or_silent(discord: DiscordServer) -> None:
         async with http.ws_connect(discord.gateway_url + QUERY) as socket:
             with pytest.raises(TimeoutError):
                 await socket.receive(timeout=0.01)
+            discord.gateway_silent = False
+            discord.ask_heartbeat()
+            with pytest.raises(TimeoutError):  # it has missed something: it is a zombie for good
+                await socket.receive(timeout=0.01)
 
 
 async def test_reconnect_and_invalid_session_are_told(discord: DiscordServer, connect: Connect) -> None:
@@ -368,7 +372,9 @@ async def test_forum_posts_and_threads_are_told_in_order(discord: DiscordServer,
     created, first = await socket.event("THREAD_CREATE"), await socket.event("MESSAGE_CREATE")
     assert (created["newly_created"], created["id"], created["parent_id"]) == (True, post["id"], forum["id"])
     assert (first["id"], first["channel_id"], first["channel_type"]) == (post["id"], post["id"], 11)
+    later = discord.sessions[next(iter(discord.sessions))].events[2]["d"]
     discord.archive(post, locked=True)
+    assert later["thread_metadata"]["archived"] is False  # told as it was then, also when it is replayed
     assert (await socket.event("THREAD_UPDATE"))["thread_metadata"]["locked"]
     with pytest.raises(ValueError, match="may not write"):
         discord.say(discord.add_channel(discord.add_guild(bot=False)), BOB, "not a member")

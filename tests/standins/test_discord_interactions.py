@@ -78,7 +78,7 @@ async def test_which_answer_fits(discord: DiscordServer, raw: Raw, room: Json) -
     assert (await answer(raw, pressed, 9, modal)).status == 204
     filled_in = discord.submit(ALICE, pressed, w="two")
     assert (await answer(raw, filled_in, 7, text("changed", components=[]))).status == 204
-    (standing,) = discord.standing(room)
+    (standing,) = discord.messages(room)
     assert (standing["content"], standing["components"]) == ("changed", [])
     with pytest.raises(ValueError, match="no component"):
         discord.click(ALICE, sent, "yes")
@@ -96,7 +96,7 @@ async def test_a_deferred_answer_is_filled_and_ends_with_its_token(
     used = discord.slash(ALICE, room, "note", {"text": "milk"})
     told = (await answer(raw, used, 5, query="?with_response=true")).body
     assert told["interaction"]["response_message_loading"] is True
-    (waiting,) = discord.standing(room)
+    (waiting,) = discord.messages(room)
     assert (waiting["flags"], waiting["content"], waiting["type"]) == (LOADING, "", 20)
     filled_in = (await later(raw, used, "PATCH /messages/@original", text(f"{BOB.mention} @everyone kept"))).body
     assert (filled_in["id"], filled_in["flags"], filled_in["edited_timestamp"]) == (waiting["id"], 0, None)
@@ -120,18 +120,31 @@ async def test_a_follow_up_takes_the_place_of_a_deferred_answer(discord: Discord
     await answer(raw, used, 5)
     assert used.original is not None
     assert (await later(raw, used, "POST", text("kept"))).body["id"] == used.original["id"]
-    assert [one["content"] for one in discord.standing(room)] == ["kept"]
+    assert [one["content"] for one in discord.messages(room)] == ["kept"]
 
 
 async def test_only_the_person_sees_an_ephemeral_answer(discord: DiscordServer, raw: Raw, room: Json) -> None:
     used = discord.slash(ALICE, room, "note", {"text": "milk"})
     await answer(raw, used, 4, text("secret", flags=EPHEMERAL))
-    assert (discord.standing(room), [one["content"] for one in used.hidden]) == ([], ["secret"])
+    assert (discord.messages(room), [one["content"] for one in used.hidden]) == ([], ["secret"])
     assert (await later(raw, used, "PATCH /messages/@original", text("changed"))).body["flags"] == EPHEMERAL
     history = (await raw(f"GET /channels/{room['id']}/messages")).body
     assert (history, discord.texts(room)) == ([], ["secret"])
     assert (await later(raw, used, "DELETE /messages/@original")).status == 204
     assert used.hidden == []
+
+
+async def test_subcommands_are_nested(discord: DiscordServer, raw: Raw, room: Json) -> None:
+    model = command("model", options=[option("set", type=1, options=[option("name", autocomplete=True)])])
+    await raw(f"POST /applications/{discord.bot.id}/commands", model)
+    used = discord.slash(ALICE, room, "model set", {"name": "large"})
+    inner = [{"name": "name", "type": 3, "value": "large"}]
+    assert used.data["options"] == [{"name": "set", "type": 1, "options": inner}]
+    typed = discord.autocomplete(ALICE, room, "model set", "name", "la")
+    assert typed.data["options"][0]["options"][0]["focused"] is True
+    for name, options in (("model get", {}), ("model", {}), ("model", {"set": "x"}), ("set", {})):
+        with pytest.raises(ValueError, match=r"model|set"):
+            discord.slash(ALICE, room, name, options)
 
 
 async def test_an_interaction_in_direct_messages_has_a_user_and_no_member(discord: DiscordServer, room: Json) -> None:

@@ -170,13 +170,13 @@ async def test_commands_buttons_and_modals(server: DiscordServer) -> None:
         assert used.original is not None
         assert used.original["content"] == "kept milk"
         assert [one["content"] for one in used.hidden] == ["anything else?"]
-        (standing,) = server.standing(room)
+        (standing,) = server.messages(room)
 
         pressed = server.click(ALICE, standing, "ask")
         await server.wait_for(lambda: pressed.modal is not None, "a modal")
         server.submit(ALICE, pressed, words="two litres")
         await server.wait_text("two litres")
-        assert server.standing(room)[0]["content"] == "kept milk: two litres"
+        assert server.messages(room)[0]["content"] == "kept milk: two litres"
         direct = server.slash(BOB, server.open_dm(BOB), "note", {"text": "tea"})
         await server.wait_sent(4)
         assert direct.answer == 5
@@ -212,7 +212,7 @@ async def test_threads_and_forum_posts(server: DiscordServer) -> None:
         assert (await bot.next("thread_create")).id == thread.id
         created = await bot.next("thread_create")
         assert (created.id, created.parent) == (int(post["id"]), ideas)
-        assert (created.message_count, server.messages[post["id"]].keys()) == (0, {post["id"]})
+        assert (created.message_count, server.stored[post["id"]].keys()) == (0, {post["id"]})
         made = await ideas.create_thread(name="Mine", content="Let us swim")
         assert made.thread.id == made.message.id
         await thread.edit(archived=True)
