@@ -7,7 +7,7 @@ from typing import Any
 
 import discord
 
-from channels.discord.api import UNKNOWN_MESSAGE, Api, ApiError
+from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api, ApiError
 from channels.discord.events import text_of
 from channels.discord.world import World
 from channels.message import Place
@@ -91,8 +91,18 @@ async def answer(api: Api, delivery: Delivery, webhook: dict[str, str]) -> str:
 
 
 async def change(api: Api, delivery: Delivery) -> None:
-    """Edit, delete or react. Raises ApiError."""
-    target = {"channel_id": channel_of(delivery.place), "message_id": delivery.target}
+    """Edit, delete or react. The message that a thread was opened on stands in the channel, that of a forum post in the
+    post, and both have the id of the thread. Raises ApiError."""
+    try:
+        await _change(api, delivery, channel_of(delivery.place))
+    except ApiError as error:
+        if delivery.target != delivery.place.thread or error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
+            raise
+        await _change(api, delivery, delivery.place.chat)
+
+
+async def _change(api: Api, delivery: Delivery, channel: str) -> None:
+    target = {"channel_id": channel, "message_id": delivery.target}
     match delivery.action:
         case Action.EDIT:
             await api.call("PATCH", ONE, json=message_of(delivery), **target)
@@ -106,7 +116,7 @@ async def change(api: Api, delivery: Delivery) -> None:
                     await api.call("DELETE", _REACTION, emoji=f"{emoji}:{number}" if number else emoji, **target)
         case Action.DELETE:
             try:
-                await api.delete_message(target["channel_id"], delivery.target)
+                await api.delete_message(channel, delivery.target)
             except ApiError as error:
                 if error.code != UNKNOWN_MESSAGE:  # else it was done before
                     raise

@@ -651,7 +651,7 @@ async def test_a_click_is_taken_and_answered_by_a_message_of_its_own(
     buttons = (*(Button(f"Choice {number}" + 80 * "x", f"/pick {number}") for number in range(6)),)
     asked = await say(channel, "Which?", room, buttons=buttons)
     assert isinstance(asked, Sent)
-    message = discord.messages[room["id"]][asked.platform_id]
+    message = discord.message(room["id"], asked.platform_id)
     click = discord.click(BOB, message, "/pick 5")
     await sink.until(lambda: sink.messages)
     (pressed,) = sink.messages
@@ -661,7 +661,7 @@ async def test_a_click_is_taken_and_answered_by_a_message_of_its_own(
     edit = outgoing(shown("Which? Choice 5"), place(room), action=Action.EDIT, target=asked.platform_id)
     assert await channel.send(edit) == Sent(asked.platform_id)
     assert [one.method for one in discord.sent] == ["send", "send", "edit"]
-    assert discord.messages[room["id"]][asked.platform_id]["components"] == []
+    assert discord.message(room["id"], asked.platform_id)["components"] == []
 
 
 # -- sending ---------------------------------------------------------------------------------------------------------
@@ -746,7 +746,7 @@ async def test_a_file_is_sent_with_its_caption(
     for number, body in enumerate((shown("**See**"), "")):
         result = await channel.send(outgoing(body, place(room), nonce=number, **given))
         assert isinstance(result, Sent)
-        (attached,) = discord.messages[room["id"]][result.platform_id]["attachments"]
+        (attached,) = discord.message(room["id"], result.platform_id)["attachments"]
         assert (attached["filename"], attached["size"]) == ("the_report.txt", 11)
     assert [one.text for one in discord.sent] == ["**See**", ""]
     assert isinstance(await channel.send(outgoing("", place(room), nonce=1, **given)), Sent)
@@ -775,6 +775,23 @@ async def test_a_message_is_edited_reacted_to_and_deleted_and_again_without_harm
     for action in (Action.EDIT, Action.REACT):
         gone = outgoing(shown("x") if action is Action.EDIT else "👀", place(room), action=action, target="9999")
         assert isinstance(await channel.send(gone), Refused)
+
+
+async def test_a_question_is_reacted_to_where_it_stands(
+    discord: DiscordServer, home: Json, room: Json, channel: DiscordChannel
+) -> None:
+    forum = discord.add_channel(home, "ideas", kind=FORUM)
+    post = discord.add_thread(forum, "An idea", BOB, text="fly")
+    asked = discord.say(room, BOB, "how?")
+    there = place(room, asked["id"])
+    reaction = outgoing("👀", there, action=Action.REACT, target=asked["id"])
+    assert await channel.send(reaction) == Sent(asked["id"]), "before its thread is opened"
+    assert isinstance(await channel.send(outgoing(shown("so"), there)), Sent)
+    assert await channel.send(replace(reaction, body="")) == Sent(asked["id"]), "and after that"
+    first = replace(reaction, place=place(forum, post["id"]), target=post["id"])
+    assert await channel.send(first) == Sent(post["id"])
+    where = [(one.method, one.channel_id) for one in discord.sent if one.method != "send"]
+    assert where == [("react", room["id"]), ("unreact", room["id"]), ("react", post["id"])]
 
 
 @pytest.mark.parametrize("after_apply", [False, True])
