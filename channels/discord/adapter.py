@@ -133,13 +133,14 @@ class DiscordChannel:
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that channel is under way: it would show only after that."""
-        call = self._call_into(channel_of(place))
+        channel = place.thread if place.thread in self._world.spots else place.chat  # a thread may still be opened
+        call = self._call_into(channel)
         if call.locked() or self.pass_limit(place) > 0:
             return
         async with call:
             with suppress(ApiError, TimeoutError):
                 async with asyncio.timeout(self._settings.typing_timeout):
-                    await self._api.call("POST", "/channels/{channel_id}/typing", channel_id=channel_of(place))
+                    await self._api.call("POST", "/channels/{channel_id}/typing", channel_id=channel)
 
     def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """The content of an attachment, from Discord's own hosts."""

@@ -778,7 +778,7 @@ async def test_a_message_is_edited_reacted_to_and_deleted_and_again_without_harm
 
 
 async def test_a_question_is_reacted_to_where_it_stands(
-    discord: DiscordServer, home: Json, room: Json, channel: DiscordChannel
+    discord: DiscordServer, home: Json, room: Json, sink: RecordingSink, channel: DiscordChannel
 ) -> None:
     forum = discord.add_channel(home, "ideas", kind=FORUM)
     post = discord.add_thread(forum, "An idea", BOB, text="fly")
@@ -786,7 +786,13 @@ async def test_a_question_is_reacted_to_where_it_stands(
     there = place(room, asked["id"])
     reaction = outgoing("👀", there, action=Action.REACT, target=asked["id"])
     assert await channel.send(reaction) == Sent(asked["id"]), "before its thread is opened"
+    await channel.working(there)
     assert isinstance(await channel.send(outgoing(shown("so"), there)), Sent)
+    discord.say(discord.channels[asked["id"]], BOB, "thanks")
+    await sink.until(lambda: sink.texts[-1:] == ["thanks"])
+    await channel.working(there)
+    typed = [where for where, kind in discord.ledger.timeline if kind == "typing"]
+    assert typed == [room["id"], asked["id"]]
     assert await channel.send(replace(reaction, body="")) == Sent(asked["id"]), "and after that"
     first = replace(reaction, place=place(forum, post["id"]), target=post["id"])
     assert await channel.send(first) == Sent(post["id"])
