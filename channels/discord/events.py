@@ -129,7 +129,7 @@ def _read_edit(fields: dict[str, Any], world: World) -> list[InboundMessage]:
 def _deletion(fields: dict[str, Any], number: str, world: World, now: int) -> InboundMessage:
     guild = _guild_of(fields)
     place = world.place(identity(fields, "channel_id"), guild)
-    origin = Origin(place=place, message_id=number, space=guild)
+    origin = world.recent.get(number) or Origin(place=place, message_id=number, space=guild)
     key = f"d:{place.chat}:{number}"
     return InboundMessage(origin=origin, event_key=key, kind=InboundKind.DELETE, text="", sent_at=now)
 

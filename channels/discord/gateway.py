@@ -24,7 +24,7 @@ from channels.discord.api import Api, ApiError, Trouble
 from channels.discord.events import read_event, unread
 from channels.discord.settings import DiscordSettings
 from channels.discord.world import World, an_object, identity, objects
-from channels.message import InboundMessage, Incoming
+from channels.message import InboundKind, InboundMessage, Incoming
 
 log = logging.getLogger(__name__)
 
@@ -144,6 +144,9 @@ class Receiver:
             self._received()
         if self._awaited is not None and not self._awaited:
             self._gap_known(self._awaited)
+        for one in found:
+            if isinstance(one, InboundMessage) and one.kind is InboundKind.MESSAGE:
+                self.world.remember(one.origin)
         if found:
             self._waiting.extend(found)
             self._came.set()

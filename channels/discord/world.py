@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from channels.base import Reached
-from channels.message import ChatKind, Place
+from channels.message import ChatKind, Origin, Place
 
 THREADS = (10, 11, 12)
+_RECENT = 2000
 _READABLE = (0, 2, 5, 13, *THREADS)
 """Types of channels in which messages stand; in a forum they stand in its threads."""
 
@@ -30,7 +31,7 @@ class Spot:
 class World:
     """What one bot knows. me: its user id. roles: names of roles by id. mine: the roles that are the bot itself.
 
-    orders: of each command the names of its options, in their order.
+    orders: of each command the names of its options, in their order. recent: where the last messages came from, by id.
     """
 
     me: str = ""
@@ -39,6 +40,7 @@ class World:
     roles: dict[str, str] = field(default_factory=dict)
     mine: set[str] = field(default_factory=set)
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    recent: dict[str, Origin] = field(default_factory=dict)
 
     def learn(self, event: str, data: dict[str, Any]) -> None:
         """Take in what an event says about channels, threads and roles. Raises UnreadableEvent."""
@@ -56,6 +58,12 @@ class World:
                 self.spots.pop(identity(data, "id"), None)
             case "GUILD_ROLE_CREATE" | "GUILD_ROLE_UPDATE":
                 self._learn_role(an_object(data.get("role"), "role"))
+
+    def remember(self, origin: Origin) -> None:
+        """A message was said: Discord does not tell whose it was when it is deleted."""
+        self.recent[origin.message_id] = origin
+        if len(self.recent) > _RECENT:
+            del self.recent[next(iter(self.recent))]
 
     def place(self, channel: str, guild: str) -> Place:
         """The place of a channel or thread. guild: empty for direct messages."""

@@ -239,6 +239,7 @@ async def test_edits_deletions_and_previews(
     assert edit.text == "hello"
     assert edit.event_key.startswith(f"e:{room['id']}:{written['id']}:")
     assert deletion.event_key == f"d:{room['id']}:{written['id']}"
+    assert deletion.origin == message.origin
     assert {one.origin.message_id for one in (message, edit, deletion)} == {written["id"]}
 
 

@@ -224,6 +224,14 @@ def test_what_a_server_reached(world: World) -> None:
     assert found == [(PARENT, "", "5"), (PARENT, THREAD, "6")]
 
 
+def test_whose_message_was_deleted_is_known_of_the_last_ones(world: World) -> None:
+    said = [one("guild: talk between people", world, id=str(number)) for number in range(1, 2002)]
+    for message in said:
+        world.remember(message.origin)
+    assert one("deleted", world, id="2001").origin.sender == said[-1].origin.sender
+    assert one("deleted", world, id="1").origin.sender == ""
+
+
 def test_ids_hold_times() -> None:
     assert time_of(snowflake_at(1_763_679_257_178)) == 1_763_679_257_178
     assert snowflake_at(0) == "0"
