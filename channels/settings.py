@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from channels.base import Surface, Times
 from channels.section import Id, Section, Whole, conflict
@@ -80,6 +80,14 @@ class Acknowledgement(Section):
     scope: Literal["direct", "mention", "all"] = Field(
         default="all", description="On what: direct messages, what names the bot in groups, or everything it answers."
     )
+
+
+class Listen(Section):
+    """Where requests of a platform are taken; nothing else is served there."""
+
+    host: str = Field(default="127.0.0.1", description="This machine only, as behind a proxy that speaks HTTPS.")
+    port: Whole = Field(default=8421, ge=0, le=65535, description="0 takes any free port.")
+    path: str = Field(default="/", pattern="^/[^?#{}\\s]*$", description="The one path that is served.")
 
 
 class Streaming(Section):
@@ -212,6 +220,10 @@ class PlatformSection(AccountSection):
 
 
 def _unsaid(account: AccountSection, above: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the plain block for the keys that an account was not given."""
+    """Values of the plain block for the keys that an account was not given; secrets are of one bot alone."""
     own = {*account.model_fields_set, "enabled", account.identity}
-    return {key: above[key] for key in type(account).model_fields if key in above and key not in own}
+    return {
+        key: above[key]
+        for key in type(account).model_fields
+        if key in above and key not in own and not isinstance(above[key], SecretStr)
+    }
