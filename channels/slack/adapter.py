@@ -18,7 +18,7 @@ from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Se
 from channels.slack import history
 from channels.slack.api import NEVER, Api, ApiError, Trouble, flood
 from channels.slack.calls import ACTIONS, call_of, done_before, form_refused, in_thread, shown
-from channels.slack.download import pieces
+from channels.slack.download import is_slack, pieces
 from channels.slack.events import read_message, unread
 from channels.slack.known import Known
 from channels.slack.receive import Receiver
@@ -215,6 +215,8 @@ class SlackChannel:
 
         Nobody else saw what they did, and a command may be typed where the bot is not: in a conversation of others.
         """
+        if not is_slack(delivery.respond, self._settings.hosts):
+            return False
         answer = {**shown(delivery), **in_thread(delivery.place), "response_type": "ephemeral"}
         async with self._api.request("POST", delivery.respond, json={**answer, "replace_original": False}) as response:
             if response.status == 429:

@@ -55,8 +55,8 @@ class Trouble(StrEnum):
 
     network: it never reached Slack. failed: the answer says that something went wrong on the way or in Slack itself;
     the call may have been carried out all the same. unknown: it was written, and no answer came that could be read.
-    flood: too many calls. scope: the app was not granted what it needs. token: the token is not accepted. refused: this call
-    will never do.
+    flood: too many calls. scope: the app was not granted what it needs. token: the token is not accepted. refused: this
+    call will never do.
     """
 
     NETWORK = "network"
@@ -144,7 +144,7 @@ def _broken(error: Exception) -> ApiError:
 
 def _refused(response: Any) -> ApiError:
     """What an answer means that is no success. One that is not Slack's own came from something in between."""
-    status: int = getattr(response, "status_code", None) or getattr(response, "status", 0)
+    status = int(getattr(response, "status_code", None) or response.status)
     data = getattr(response, "data", None)
     data = data if isinstance(data, dict) else {}
     code = str(data.get("error", ""))

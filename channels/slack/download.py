@@ -36,7 +36,7 @@ class _Expired(Exception):
 async def _content(api: Api, settings: SlackSettings, url: str) -> AsyncIterator[bytes]:
     headers = {"Authorization": f"Bearer {settings.bot_token}"}
     for _ in range(_REDIRECTS):
-        if not _is_slack(url, settings.file_hosts):
+        if not is_slack(url, settings.hosts):
             raise NotDownloaded(f"the file is not on Slack's own hosts but on {urlsplit(url).hostname or 'none'}")
         async with api.request("GET", url, headers=headers, allow_redirects=False) as response:
             if response.status in (301, 302, 303, 307, 308):
@@ -54,7 +54,8 @@ async def _content(api: Api, settings: SlackSettings, url: str) -> AsyncIterator
     raise NotDownloaded("Slack sends from one address to the next")
 
 
-def _is_slack(url: str, hosts: tuple[str, ...]) -> bool:
+def is_slack(url: str, hosts: tuple[str, ...]) -> bool:
+    """Whether it is an address on one of these hosts or below, see `SlackSettings.hosts`."""
     parts = urlsplit(url)
     if parts.netloc in hosts and ":" in parts.netloc:
         return parts.scheme == "http"

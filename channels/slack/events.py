@@ -88,7 +88,7 @@ def read_message(event: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
 
 def unread(body: Any, me: Me, error: Exception) -> UnreadEvent:
     """The value for what could not be read."""
-    raw = json.dumps(body)
+    raw = json.dumps({name: value for name, value in body.items() if name != "token"})
     event_id = body.get("event_id") or hashlib.sha256(raw.encode()).hexdigest()[:16]
     words = f"{type(error).__name__}: {error}"
     return UnreadEvent(channel="slack", account=me.id, event_key=f"u:{event_id}", raw=raw[:_RAW_LIMIT], error=words)
@@ -125,7 +125,7 @@ def _origin(event: dict[str, Any], me: Me, known: Known, chat: str = "", message
     sender = event.get("user") or event.get("bot_id")
     if not isinstance(sender, str):
         raise UnreadableEvent("nobody has sent it")
-    thread = str(event.get("thread_ts") or "")
+    thread = _ts(event, "thread_ts") if event.get("thread_ts") else ""
     profile = event.get("bot_profile") or {}
     return Origin(
         place=_place(me, chat, kind, thread if thread != message_id else ""),
@@ -186,11 +186,12 @@ def _command(body: dict[str, Any], me: Me, known: Known, now: int) -> InboundMes
     mpim = str(body.get("channel_name", "")).startswith("mpdm-")
     place = _place(me, chat, known.kind(chat, "mpim" if mpim else ""), "")
     name = known.name(sender) or str(body.get("user_name", ""))
+    text = whole(readable(body.get("text") or "", _names(me, known)))
     return InboundMessage(
         origin=Origin(place=place, sender=sender, sender_name=whole(name), chat_name=known.name(chat)),
         event_key=f"c:{_string(body, 'trigger_id')}",
         kind=InboundKind.COMMAND,
-        text="/" + (whole(str(body.get("text", ""))).strip().lstrip("/") or "help"),
+        text=f"/{text.strip().lstrip('/') or 'help'}",
         sent_at=now,
         respond=str(body.get("response_url", "")),
     )
@@ -256,7 +257,7 @@ def _file(file: dict[str, Any]) -> Attachment:
         ref=f"{_string(file, 'id')} {file.get('url_private_download') or file.get('url_private') or ''}".strip(),
         name=whole(str(file.get("name") or "")),
         mime=mime,
-        size=size if isinstance(size, int) else 0,
+        size=max(size, 0) if isinstance(size, int) else 0,
     )
 
 

@@ -14,7 +14,9 @@ import aiohttp
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
+from slack_sdk.socket_mode.request import SocketModeRequest
 
 from channels.base import Health, HealthState, NotAccepted, Reached, Sink, Times
 from channels.listener import Listener
@@ -161,7 +163,7 @@ class Receiver:
         try:
             answer = await self._api.call(_OPEN, {}, settings.app_token)
             connection = Connection(
-                answer["url"], settings.app_token, self._app, self._received, settings.ping_interval
+                answer["url"], self._api.client, self._answer, self._received, settings.ping_interval
             )
             try:
                 async with asyncio.timeout(settings.connect_timeout):
@@ -200,6 +202,13 @@ class Receiver:
         self._tell_gap()
         self._received(f"http://{listen.host}:{listener.port}{listen.path}")
         await asyncio.Event().wait()
+
+    async def _answer(self, request: SocketModeRequest) -> BoltResponse:
+        try:
+            asked = AsyncBoltRequest(mode="socket_mode", body=request.payload)
+        except Exception:  # bolt trips over what is malformed enough; it is kept unread like the rest
+            return await self.accept(request.payload, _nothing)
+        return await self._app.async_dispatch(asked)
 
     async def _request(self, request: web.Request) -> web.Response:
         try:
@@ -257,6 +266,10 @@ class Receiver:
         if due and late > self._settings.lag_warning:
             log.warning("slack: the event loop was %.1f s late; events must be acknowledged within 3 s", late)
         self._watching = loop.call_later(_WATCH, self._watch, loop.time() + _WATCH)
+
+
+async def _nothing() -> BoltResponse:
+    return BoltResponse(status=200, body="")
 
 
 async def _not_acknowledged(error: Exception) -> None:

@@ -28,8 +28,8 @@ _KINDS = {
 class SlackSettings:
     """One bot. Times are seconds.
 
-    listen: where requests of Slack are taken; None: Socket Mode. file_hosts: hosts that files are downloaded from, over
-    https, and hosts below them; one with a port is taken as it stands and over http (a server of one's own).
+    listen: where requests of Slack are taken; None: Socket Mode. hosts: Slack's own, with those below them: only there,
+    over https, files and addresses to answer to are trusted; one with a port is taken as it stands, over http.
     ping_interval: how often a WebSocket that says nothing is pinged; half as much later it counts as gone.
     request_timeout: how long an answer may take before the outcome of a call counts as unknown. status_timeout: the
     same for the sign of work. retry_first, retry_most: pauses after failures, doubled from the first to the most.
@@ -42,7 +42,7 @@ class SlackSettings:
     signing_secret: str = field(default="", repr=False)
     base_url: str = URL
     listen: Listen | None = None
-    file_hosts: tuple[str, ...] = ("slack.com",)
+    hosts: tuple[str, ...] = ("slack.com",)
     ping_interval: float = 10.0
     connect_timeout: float = 10.0
     request_timeout: float = 30.0

@@ -8,14 +8,17 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import ClientWSTimeout
-from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
-from slack_bolt.async_app import AsyncApp
+from slack_bolt.adapter.socket_mode.async_internals import send_async_response
+from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.web.async_client import AsyncWebClient
+
+Answer = Callable[[SocketModeRequest], Awaitable[BoltResponse]]
 
 _GRACE = 3.0
 """Seconds that envelopes under way may take when it closes; Slack waits no longer."""
@@ -26,21 +29,22 @@ _CLOSING = ClientWSTimeout(ws_close=2.0)
 class Connection(SocketModeClient):
     """over: it has ended or is about to. planned: Slack has said so before, and keeps it for a while.
 
-    url: as apps.connections.open gave it; good for one connection. greeted: called when Slack says hello.
+    url: as apps.connections.open gave it; good for one connection. answer: what is said to an envelope; nothing is when
+    it raises or is not 200. greeted: called when Slack says hello.
     """
 
     def __init__(
-        self, url: str, app_token: str, app: AsyncApp, greeted: Callable[[], None], ping_interval: float
+        self, url: str, web: AsyncWebClient, answer: Answer, greeted: Callable[[], None], ping_interval: float
     ) -> None:
-        super().__init__(app_token, logging.getLogger("slack_sdk"), app.client, ping_interval=ping_interval)
+        super().__init__("", logging.getLogger("slack_sdk"), web, ping_interval=ping_interval)
         self.wss_uri = url
         self.over = asyncio.Event()
         self.planned = False
-        self._app = app
+        self._answer = answer
         self._greeted = greeted
         self._answering: set[asyncio.Task[Any]] = set()
         self.message_listeners.append(self._hear)
-        self.socket_mode_request_listeners.append(self._answer)
+        self.socket_mode_request_listeners.append(self._take)
 
     async def connect(self) -> None:
         """Connect once. Raises aiohttp's ClientError, OSError or TimeoutError."""
@@ -67,12 +71,12 @@ class Connection(SocketModeClient):
         if message.get("type") == "hello":
             self._greeted()
 
-    async def _answer(self, _client: object, request: SocketModeRequest) -> None:
+    async def _take(self, _client: object, request: SocketModeRequest) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._answering.add(task)
         try:
-            response = await run_async_bolt_app(self._app, request)
+            response = await self._answer(request)
             with contextlib.suppress(ConnectionError):  # it comes again by another one, and has the same key
                 await send_async_response(self, request, response, time.time())
         finally:

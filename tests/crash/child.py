@@ -14,9 +14,9 @@ import structlog
 
 from bot.clock import Clock
 from bot.config.model import Config
+from channels.limits import Rates
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
-from channels.limits import Rates
 from channels.telegram.settings import TelegramSettings
 from tests.serving import serving
 
