@@ -50,7 +50,7 @@ _FIND = f"types exclude_archived:bool {_PAGE}"
 METHODS: dict[str, Method] = {
     "auth.test": _method("", None, "special"),
     "api.test": _method("error foo", None, "4"),
-    "apps.connections.open": _method("", "connections:write", "1", token="xapp"),
+    "apps.connections.open": _method("", "connections:write", "3", token="xapp"),
     "assistant.threads.setStatus": _method(
         "channel_id! thread_ts! status! loading_messages:json icon_emoji icon_url username", "chat:write", "special"
     ),

@@ -38,6 +38,8 @@ FIELDS: Mapping[str, frozenset[str] | None] = {
 }
 BUTTON = frozenset({"type", "text", "action_id", "value", "url", "style", "confirm", "accessibility_label"})
 
+# What Slack reads as the beginning of something where nothing begins.
+CONTROL = re.compile(r"&(?!amp;|lt;|gt;)|<(?!(?:[@#!]|https?://|mailto:|tel:|slack://)[^<>\n]*>)")
 _PING = re.compile(r"<(?:@([UW][A-Z0-9]+)|!subteam\^(S[A-Z0-9]+)|!(channel|here|everyone))(?:\|[^>]*)?>")
 _NAMED_PING = re.compile(r"(?<![\w@])@(channel|here|everyone)\b")
 _LINK = re.compile(r"https?://[^\s<>|\")\]]+")
@@ -47,6 +49,12 @@ def check_text(text: str, limit: int = MAX_TEXT) -> None:
     """Raise the refusal of a text that is too long; `limit` counts characters."""
     if len(text) > limit:
         raise Refusal("msg_too_long", rule=Rule.FORMATTING)
+
+
+def unescaped(text: str, blocks: list[Json]) -> list[str]:
+    """Where control characters stand for themselves in a text or in mrkdwn, a few characters of each place."""
+    parts = [text, *(one["text"] for one in _objects(blocks) if one.get("type") == "mrkdwn")]
+    return [part[match.start() : match.start() + 20] for part in parts for match in CONTROL.finditer(part)]
 
 
 def check_metadata(value: object) -> Json:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from tests.standins import slack_shapes as shapes
 from tests.standins.slack_ledger import Json, Rule
-from tests.standins.slack_people import People
+from tests.standins.slack_people import People, as_text
 from tests.standins.slack_shapes import ALICE, Person, Room
 from tests.standins.slack_world import Timer, ts_of
 
@@ -71,6 +71,7 @@ class Delivering(People):
         self.outbox: list[Envelope] = []
         self.waiting: list[Envelope] = []
         self.keep_while_away = False
+        self.paused: list[Envelope] | None = None
         self.response_urls: dict[str, Json] = {}
 
     # What is sent
@@ -118,7 +119,7 @@ class Delivering(People):
             "user_id": user.id,
             "user_name": user.name,
             "command": command,
-            "text": text,
+            "text": as_text(text),
             "api_app_id": shapes.APP,
             "is_enterprise_install": "false",
             "response_url": self._response_url("commands", where, user),
@@ -128,6 +129,8 @@ class Delivering(People):
 
     def click(self, room: Room | str, message: Json | str, action_id: str, user: Person = ALICE) -> Envelope:
         """A person presses a button below a message of the app, also one that only they see."""
+        if not self.interactive:
+            raise ValueError("the app's manifest does not enable interactivity, Slack shows an error at the button")
         where, ts = self._where(room), ts_of(message)
         kept = next((one for one in self.ephemeral if (one["channel"], one["ts"]) == (where.id, ts)), None)
         only = kept is not None
@@ -166,8 +169,11 @@ class Delivering(People):
     # Whether it arrives
 
     def deliver(self, envelope: Envelope) -> None:
-        """Try once."""
+        """Try once, or keep it as long as `paused` says."""
         self.cancel_timer(envelope)
+        if self.paused is not None:
+            self.paused.append(envelope)
+            return
         envelope.id = f"{self.number():08x}-0000-4000-8000-000000000000"
         if self.transport.send(envelope):
             envelope.state = State.SENT
@@ -176,6 +182,16 @@ class Delivering(People):
             self.wait_for_way(envelope)
         else:
             self.failed(envelope, "connection_failed")
+
+    def pause(self) -> None:
+        """Nothing goes out from here on, as on a slow day of the service, until `resume`."""
+        self.paused = []
+
+    def resume(self, *, backwards: bool = False) -> None:
+        """Send what has gathered, in its order or in the opposite one."""
+        gathered, self.paused = self.paused or [], None
+        for envelope in reversed(gathered) if backwards else gathered:
+            self.deliver(envelope)
 
     def wait_for_way(self, envelope: Envelope) -> None:
         """Keep it for the next connection, where it is a retry if it was sent before."""

@@ -18,6 +18,7 @@ class Rule(StrEnum):
     """The rules a client must keep; a test that breaks one on purpose tolerates it."""
 
     FORMATTING = "text, blocks and metadata are never rejected"
+    UNESCAPED = "& and < in mrkdwn are written as &amp; and &lt; unless they begin a link or a mention"
     EARLY = "no call before Retry-After has ended"
     UNKNOWN_ARGUMENT = "no argument that the documentation does not know"
     UNKNOWN_METHOD = "no method that this server does not know"
@@ -28,6 +29,7 @@ class Rule(StrEnum):
     MASS_PING = "no message pings a whole channel"
     BAD_ACK = "every acknowledgement names an envelope of its connection, once, with a payload only where one is taken"
     UNANSWERED = "every command and every click is acknowledged within three seconds"
+    LATE_STATUS = "no status stays below a thread after the last message of a turn"
     RESPONSE_URL = "a response_url is used for 30 minutes and five times"
     PUBLIC_DOWNLOAD = "files are downloaded with the token"
     FAULT_NOT_FIRED = "every ordered fault happens"

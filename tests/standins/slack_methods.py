@@ -17,10 +17,13 @@ from tests.standins.slack_shapes import BOT, Room
 
 RESPONSE_SECONDS, RESPONSE_USES = 30 * 60, 5
 STREAM_SECONDS = 5 * 60
+RESPONSE_FIELDS = {
+    *("text", "blocks", "attachments", "metadata", "link_names", "mrkdwn", "parse", "unfurl_links", "unfurl_media"),
+    *("response_type", "replace_original", "delete_original", "thread_ts", "reply_broadcast"),
+}
 # Messages below which nobody can answer.
 _UNANSWERABLE = ("channel_join", "channel_leave", "channel_name")
 _BARE_URL = re.compile(r"(?<![<|\w/])https?://[^\s<>|]+")
-_ENTITY_OR_TOKEN = re.compile(r"&(?!amp;|lt;|gt;)|<(?![@#!]|https?://|mailto:)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Content:
 def read_content(world: Delivering, args: Json, most: int = limits.MAX_TEXT) -> Content:
     """Check what a message says; raises `no_text` when that is nothing."""
     text, blocks = args.get("text") or "", limits.check_blocks(args.get("blocks") or [])
+    for place in limits.unescaped(text, blocks):
+        world.ledger.complain(Rule.UNESCAPED, repr(place))
     if "markdown_text" in args:
         if text or blocks:
             raise Refusal("markdown_text_conflict", rule=Rule.FORMATTING)
@@ -58,7 +63,7 @@ def read_content(world: Delivering, args: Json, most: int = limits.MAX_TEXT) -> 
 def stored_text(text: str) -> str:
     """A text as it comes back from the history: bare links are wrapped, lone signs are escaped."""
     wrapped = _BARE_URL.sub(lambda match: f"<{match[0]}>", text)
-    return _ENTITY_OR_TOKEN.sub(lambda match: "&amp;" if match[0] == "&" else "&lt;", wrapped)
+    return limits.CONTROL.sub(lambda match: "&amp;" if match[0] == "&" else "&lt;", wrapped)
 
 
 def stored_blocks(world: Delivering, blocks: Iterable[Json]) -> list[Json]:
@@ -328,6 +333,8 @@ def answer(world: Delivering, known: Json, body: Json, method: str) -> None:
         else:
             world.remove(room, original)
         return
+    for name in set(body) - RESPONSE_FIELDS:
+        world.ledger.complain(Rule.UNKNOWN_ARGUMENT, f"{method}: {name}")
     content = read_content(world, body)
     if body.get("replace_original") and original is not None:
         new = {"text": content.kept, "blocks": content.blocks}

@@ -84,6 +84,19 @@ class People(World):
         """A person writes `@Hark text`: a message and its twin, app_mention."""
         return self.say(room, user, f"<@{BOT}> {text}", **more)
 
+    def post_as(self, room: Room | str, app: str, text: str, *, webhook: bool = False, **more: Any) -> Json:
+        """Another app writes, by its bot or by an incoming webhook, whose messages have a name and no user."""
+        where = self._where(room)
+        ids = {"bot_id": f"B0{app.upper()}", "app_id": f"A0{app.upper()}"}
+        message = shapes.by_bot(text, self.next_ts(where.id), **more) | ids
+        if webhook:
+            for name in ("user", "team", "bot_profile"):
+                del message[name]
+            message |= {"subtype": "bot_message", "username": app, "icons": {"emoji": ":robot_face:"}}
+        else:
+            message |= {"user": f"U0{app.upper()}", "bot_profile": {**shapes.bot_profile(), **ids, "name": app}}
+        return self.add(where, message, thread_ts=more.get("thread_ts"))
+
     def edit(self, room: Room | str, message: Json | str, text: str) -> Json:
         """The author edits a message."""
         where, ts = self._where(room), ts_of(message)
@@ -157,7 +170,11 @@ class People(World):
         self._say_by_itself(where, "channel_leave", f"<@{user.id}> has left the channel", user.id)
         letter = "G" if where.kind == "group" else "C"
         event = {"type": "member_left_channel", "user": user.id, "channel": where.id, "channel_type": letter}
-        if BOT in where.members:
+        if user.id == BOT:
+            kind = "group_left" if where.kind == "group" else "channel_left"
+            gone = {"type": kind, "channel": where.id, "actor_id": ALICE.id, "event_ts": self.next_ts(where.id)}
+            self.tell(gone, kind)
+        elif BOT in where.members:
             self.tell(event | {"team": user.team, "event_ts": self.next_ts(where.id)}, "member_left_channel")
         where.members.remove(user.id)
 

@@ -10,6 +10,7 @@ from tests.standins.slack_delivery import Delivering
 from tests.standins.slack_ledger import Json, Refusal, Rule
 from tests.standins.slack_methods import Content, note, stored_text
 from tests.standins.slack_shapes import BOT, Room
+from tests.standins.slack_world import ts_of
 
 
 def auth_test(world: Delivering, _args: Json) -> Json:
@@ -90,12 +91,18 @@ def _readable(world: Delivering, args: Json) -> Room:
 
 
 def history(world: Delivering, args: Json) -> Json:
-    """Newest first, without replies except those that were broadcast."""
+    """Newest first, without replies except those that were broadcast.
+
+    With `oldest` alone clients report that the pages go forward from there, each still newest first: for those
+    `first_page_is_oldest`.
+    """
     room = _readable(world, args)
     inside = _between(args)
     found = [one for one in world.kept[room.id].values() if inside(one) and on_top(one)]
-    found.sort(key=lambda one: one["ts"], reverse=True)
+    forward = world.first_page_is_oldest and args.get("oldest") and not args.get("latest")
+    found.sort(key=ts_of, reverse=not forward)
     page, meta = _page(found, args, 100)
+    page.sort(key=ts_of, reverse=True)
     answer: Json = {"messages": [_seen(one, args) for one in page], "has_more": bool(meta["next_cursor"])}
     return answer | {"pin_count": 0, "channel_actions_ts": None, "channel_actions_count": 0, "response_metadata": meta}
 

@@ -213,4 +213,3 @@ METHOD_ROWS = [
                at("stream", markdown_text="x")),
     of_message("chat.stopStream", "while it streams", at(MINE), "message_not_in_streaming_state", at("stream")),
 ]  # fmt: skip
-ROWS = POST_ROWS + BLOCK_ROWS + METHOD_ROWS

@@ -119,7 +119,8 @@ class SlackServer(Serving):
     @property
     def violations(self) -> list[Violation]:
         """Every rule broken so far that the test does not tolerate."""
-        return self.ledger.broken(self._faults.unfired())
+        left = [Violation(Rule.LATE_STATUS, f"{channel} {ts}: {line}") for (channel, ts), line in self.statuses.items()]
+        return self.ledger.broken([*left, *self._faults.unfired()])
 
     def check(self) -> None:
         """Raise AssertionError when the client broke a rule or an ordered fault did not happen."""
@@ -172,7 +173,8 @@ class SlackServer(Serving):
 
         `method` may also be "connect" (the WebSocket), "upload", "download" or "response_url". "ratelimited" is a
         429 with `retry_after`, a status from 500 on a page for people. With `after_apply` the call is carried out
-        first, so that its outcome is unknown to the client.
+        first, so that its outcome is unknown to the client. aiohttp itself repeats a GET whose kept connection broke:
+        order two of those.
         """
         answer_: Refusal | int = Refusal(error or "internal_error", status=status)
         if error == "ratelimited" or status == 429:

@@ -31,8 +31,10 @@ EVENT_SCOPES = {
     "assistant_thread_context_changed": "assistant:write",
     "assistant_thread_started": "assistant:write",
     "channel_archive": "channels:read",
+    "channel_left": "channels:read",
     "channel_rename": "channels:read",
     "channel_unarchive": "channels:read",
+    "group_left": "groups:read",
     "member_joined_channel": "channels:read",
     "member_left_channel": "channels:read",
     "message.channels": "channels:history",
@@ -202,6 +204,7 @@ def typed(person: Person, text: str, ts: str) -> Json:
         "client_msg_id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{person.id}{ts}")),
         "text": text,
         "team": person.team,
+        **({"user_team": person.team, "source_team": person.team} if person.team != TEAM else {}),
         **({"blocks": [rich_text(text)]} if text else {}),
     }
 

@@ -28,6 +28,7 @@ class Connection:
 
     number: int
     socket: web.WebSocketResponse
+    transport: asyncio.BaseTransport | None
     sent: dict[str, Envelope] = field(default_factory=dict)
     greeted: bool = False
     leaving: bool = False
@@ -102,7 +103,7 @@ class Sockets:
         self.tickets.discard(ticket)
         socket = web.WebSocketResponse(autoping=False, heartbeat=None, timeout=0.5)
         await socket.prepare(request)
-        connection = Connection(self.made, socket)
+        connection = Connection(self.made, socket, request.transport)
         self.made += 1
         self.connections.append(connection)
         try:
@@ -193,9 +194,8 @@ class Sockets:
     def cut(self) -> None:
         """Break all connections without a word."""
         for connection in self.connections:
-            transport = connection.socket._req.transport if connection.socket._req else None
-            if transport is not None:
-                transport.abort()
+            if isinstance(connection.transport, asyncio.Transport):
+                connection.transport.abort()
 
     async def ping(self) -> None:
         """Send a WebSocket ping to each connection."""

@@ -160,7 +160,7 @@ class Serving(Delivering):
         if warning:
             body["warning"] = warning
             body["response_metadata"] = body.get("response_metadata", {}) | {"warnings": [warning]}
-        return web.json_response(body)
+        return web.json_response(body, headers={"X-OAuth-Scopes": ",".join(sorted(self.scopes))})
 
     # Beside the Web API
 

@@ -51,10 +51,13 @@ class World:
         self.scopes = set(shapes.SCOPES)
         self.events = set(shapes.EVENTS)
         self.commands = {"/hark"}
+        self.interactive = True
         self.people: dict[str, Person] = {one.id: one for one in (ALICE, BOB, HARK, SLACKBOT)}
         self.rooms: dict[str, Room] = {}
         self.kept: dict[str, dict[str, Json]] = {}
         self.ephemeral: list[Json] = []
+        self.tells_replied = False
+        self.first_page_is_oldest = False
         self.files: dict[str, File] = {}
         self.statuses: dict[tuple[str, str], str] = {}
         self.streams: dict[tuple[str, str], bool] = {}
@@ -152,11 +155,22 @@ class World:
         self.kept[room.id][message["ts"]] = message
         if thread_ts is not None:
             self.count_replies(room.id, thread_ts)
-        self.statuses.pop((room.id, thread_ts or ""), None)
+            self._tell_replied(room, thread_ts)
+        if message.get("user") == BOT:
+            self.statuses.pop((room.id, thread_ts or ""), None)
         self.tell_message(room, {name: value for name, value in message.items() if name != "metadata"})
         if "subtype" not in message or message["subtype"] in ("file_share", "thread_broadcast"):
             self.tell_mention(room, message, shapes.mentioned(message["text"]))
         return message
+
+    def _tell_replied(self, room: Room, thread_ts: str) -> None:
+        """`message_replied`, which the Events API sends without that subtype, where `tells_replied` is set."""
+        parent = self.kept[room.id][thread_ts]
+        if self.tells_replied and BOT in room.members:
+            at = self.next_ts(room.id)
+            plural = {"channel": "channels", "group": "groups"}.get(room.kind, room.kind)
+            event = {"type": "message", "message": _without_metadata(parent), "channel": room.id, "hidden": True}
+            self.tell(event | {"ts": at, "event_ts": at, "channel_type": room.kind}, f"message.{plural}")
 
     def count_replies(self, channel: str, thread_ts: str) -> None:
         """What a parent says of its thread."""

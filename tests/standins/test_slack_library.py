@@ -80,6 +80,7 @@ async def test_web_api(slack: SlackServer, web_client: AsyncWebClient) -> None:
     await web_client.reactions_remove(channel=room.id, timestamp=said["ts"], name="eyes")
     await web_client.assistant_threads_setStatus(channel_id=room.id, thread_ts=said["ts"], status="is thinking...")
     assert slack.statuses == {(room.id, said["ts"]): "is thinking..."}
+    await web_client.assistant_threads_setStatus(channel_id=room.id, thread_ts=said["ts"], status="")
     await web_client.chat_delete(channel=room.id, ts=ts)
     assert [one["text"] for one in slack.thread(room, said["ts"])] == ["hello"]
     opened = await web_client.conversations_open(users=ALICE.id)
@@ -218,7 +219,7 @@ async def test_http_mode(slack: SlackServer, web_client: AsyncWebClient) -> None
         slack.dm(ALICE, "over http")
         slack.slash(text="a & b")
         await slack.wait_acknowledged()
-        await slack.wait_text("got a & b")
+        await slack.wait_text("got a &amp; b")
         status, _, _ = await requests.post(b"{}", "application/json", secret="wrong")
         assert status == 401
         status, _, _ = await requests.post(b"{}", "application/json", age=600)

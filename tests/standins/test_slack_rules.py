@@ -11,7 +11,23 @@ import pytest
 
 from tests.standins.slack_faults import RateLimits
 from tests.standins.slack_ledger import Json, Rule
-from tests.standins.slack_rows import FAR, GENERAL, HERS, IM, JOIN, MINE, NOW, OLD, REPLY, ROWS, SECRET, STREAM, Row
+from tests.standins.slack_rows import (
+    BLOCK_ROWS,
+    FAR,
+    GENERAL,
+    HERS,
+    IM,
+    JOIN,
+    METHOD_ROWS,
+    MINE,
+    NOW,
+    OLD,
+    POST_ROWS,
+    REPLY,
+    SECRET,
+    STREAM,
+    Row,
+)
 from tests.standins.slack_server import SlackServer
 from tests.standins.slack_shapes import ALICE, BOB, BOT
 
@@ -102,23 +118,33 @@ def broken_rules(slack: SlackServer) -> list[Rule]:
     return [violation.rule for violation in slack.ledger.violations]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method}: {row.name}")
-async def test_rule(row: Row, slack: SlackServer, call: Client) -> None:
-    stream = await prepare(slack, call)
+async def check_row(row: Row, slack: SlackServer, call: Client, stream: str = "") -> None:
     said = len(slack.sent)
     broken = await call(row.method, row.broken)
-    assert (broken.status, broken.body["ok"], broken.body["error"]) == (200, False, row.error), broken.body
-    assert broken_rules(slack) == ([row.rule] if row.rule else [])
-    assert len(slack.sent) == said
+    assert (broken.status, broken.body["ok"], broken.body["error"]) == (200, False, row.error), (row, broken.body)
+    assert broken_rules(slack) == ([row.rule] if row.rule else []), row
+    assert len(slack.sent) == said, row
     slack.ledger.violations.clear()
     args = {name: stream if value == "stream" else value for name, value in row.kept.items()}
     kept = await call(row.method, args)
-    assert (kept.status, kept.body["ok"]) == (200, True), kept.body
-    assert broken_rules(slack) == []
+    assert (kept.status, kept.body["ok"]) == (200, True), (row, kept.body)
+    assert broken_rules(slack) == [], row
+
+
+@pytest.mark.parametrize("rows", [POST_ROWS, BLOCK_ROWS], ids=["messages", "blocks"])
+async def test_messages(rows: list[Row], slack: SlackServer, call: Client) -> None:
+    await prepare(slack, call)
+    for row in rows:
+        await check_row(row, slack, call)
+
+
+@pytest.mark.parametrize("row", METHOD_ROWS, ids=lambda row: f"{row.method}: {row.name}")
+async def test_method(row: Row, slack: SlackServer, call: Client) -> None:
+    await check_row(row, slack, call, await prepare(slack, call))
 
 
 def test_every_row_has_its_own_name() -> None:
-    names = [(row.method, row.name) for row in ROWS]
+    names = [(row.method, row.name) for row in POST_ROWS + BLOCK_ROWS + METHOD_ROWS]
     assert len(names) == len(set(names))
 
 
