@@ -6,8 +6,8 @@ it. `bot/wiring` makes one per account and imports this module only then, becaus
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -238,13 +238,13 @@ class SlackChannel:
         file = delivery.file
         if file is None:
             raise ValueError("there is no file")
-        content = await asyncio.to_thread(Path(file.path).read_bytes)
         try:
-            asked = {"filename": file.name, "length": len(content)}
-            given = await self._api.call("files.getUploadURLExternal", asked)
-            async with self._api.request("POST", given["upload_url"], data=content) as response:
-                if response.status != 200:
-                    raise ApiError(Trouble.NETWORK, f"the file was not taken: status {response.status}")
+            with await asyncio.to_thread(open, file.path, "rb") as content:
+                asked = {"filename": file.name, "length": os.fstat(content.fileno()).st_size}
+                given = await self._api.call("files.getUploadURLExternal", asked)
+                async with self._api.request("POST", given["upload_url"], data=content) as response:
+                    if response.status != 200:
+                        raise ApiError(Trouble.NETWORK, f"the file was not taken: status {response.status}")
         except ApiError as error:
             if error.trouble in (Trouble.FAILED, Trouble.UNKNOWN):
                 raise ApiError(Trouble.NETWORK, error.reason) from None

@@ -1,8 +1,8 @@
 """How events come in: one function stores each of them, and only then is it acknowledged.
 
-`accept` is the middleware that bolt calls before anything else. It stores the event and answers 200, or it raises: then
-bolt answers 500 and nothing is acknowledged, over HTTP as well as by a socket. There are no listeners. Nothing is
-awaited before the store, so the order in which envelopes come is the order in which they are accepted.
+`accept` is what bolt calls first, behind the check of the signature. It stores the event and answers 200, or 500, by
+which nothing is acknowledged, over HTTP as well as by a socket. There are no listeners. Nothing is awaited before the
+store, so the order in which envelopes come is the order in which they are accepted.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import aiohttp
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
+from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.request import SocketModeRequest
@@ -96,7 +97,7 @@ class Receiver:
         return self._health
 
     async def accept(self, body: dict[str, Any], next: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
-        """Store what came and answer 200. Raises NotAccepted, by which it is not acknowledged."""
+        """Store what came and answer 200; 500 when it could not be stored."""
         if body.get("type") == "url_verification":
             return await next()
         assert self.me is not None
@@ -105,11 +106,10 @@ class Receiver:
             items = read(body, self.me, self._known, self._times.now())
         except Exception as error:
             items = [unread(body, self.me, error)]
-        if items:
-            await self._store(items)
-        return BoltResponse(status=200, body="")
+        return BoltResponse(status=200 if not items or await self._store(items) else 500, body="")
 
-    async def _store(self, items: list[Incoming]) -> None:
+    async def _store(self, items: list[Incoming]) -> bool:
+        """Whether it could be stored."""
         try:
             await self._sink.accept(items, None)
         except Exception as error:
@@ -121,8 +121,9 @@ class Receiver:
                 self._gap = True
                 self._tell_gap()
             self._refusing = self._gap = True
-            raise NotAccepted(str(error)) from None
+            return False
         self._refusing = False
+        return True
 
     def _tell_gap(self) -> None:
         """Say that something may have been missed, before the first event behind it is accepted."""
@@ -138,11 +139,10 @@ class Receiver:
             self._app = AsyncApp(
                 client=self._api.client,
                 signing_secret=self._settings.signing_secret,
-                before_authorize=self.accept,
+                before_authorize=_Before(self.accept),
                 logger=logging.getLogger("slack_bolt"),
                 name="hark",
             )
-            self._app.error(_not_acknowledged)
             self._sink.can_send("slack", self.me.id)
         if self._gap:
             self._reached = await self._conversations(self.me)
@@ -207,10 +207,14 @@ class Receiver:
         try:
             asked = AsyncBoltRequest(mode="socket_mode", body=request.payload)
         except Exception:  # bolt trips over what is malformed enough; it is kept unread like the rest
-            return await self.accept(request.payload, _nothing)
+            return await self.accept(request.payload, _refuse)
         return await self._app.async_dispatch(asked)
 
     async def _request(self, request: web.Request) -> web.Response:
+        headers = request.headers
+        at, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
+        if not at.isdecimal() or not signature.isascii():  # bolt would trip over these
+            return web.Response(status=401)
         try:
             asked = await to_bolt_request(request)
         except (ValueError, TypeError, AttributeError):
@@ -268,11 +272,20 @@ class Receiver:
         self._watching = loop.call_later(_WATCH, self._watch, loop.time() + _WATCH)
 
 
-async def _nothing() -> BoltResponse:
-    return BoltResponse(status=200, body="")
+class _Before(AsyncMiddleware):
+    """Bolt hands a function its arguments by their names, and trips over malformed events while it gathers them."""
+
+    def __init__(self, accept: "_Accept") -> None:
+        self._accept = accept
+
+    async def async_process(
+        self, *, req: AsyncBoltRequest, resp: BoltResponse, next: Callable[[], Awaitable[BoltResponse]]
+    ) -> BoltResponse:
+        return await self._accept(req.body, next)
 
 
-async def _not_acknowledged(error: Exception) -> None:
-    """What bolt does about an error: nothing more than its answer 500; who raised it has said what there is to say."""
-    if not isinstance(error, NotAccepted):
-        log.info("slack: a request was not understood: %s: %s", type(error).__name__, error)
+_Accept = Callable[[dict[str, Any], Callable[[], Awaitable[BoltResponse]]], Awaitable[BoltResponse]]
+
+
+async def _refuse() -> BoltResponse:
+    return BoltResponse(status=500, body="")

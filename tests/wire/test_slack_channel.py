@@ -539,11 +539,11 @@ async def test_requests_are_taken_on_one_path_signed_and_stored_before_they_are_
             await requests.post(body, "application/json", secret="another"),
             await requests.post(body, "application/json", age=600),
             await requests.post(body, "application/json", {"X-Slack-Request-Timestamp": "soon"}),
+            await requests.post(body, "application/json", {"X-Slack-Signature": "v0=ä"}),
             await requests.post(b'{"type": ', "application/json"),
             await requests.post(b"[1]", "application/json"),
-            await requests.post(b"x" * 5_000_000, "application/json"),
         ]
-        assert [status for status, _, _ in forged] == [401, 401, 500, 400, 400, 413]
+        assert [status for status, _, _ in forged] == [401, 401, 401, 401, 400, 400]
         requests.url = url.replace("/slack/events", "/readyz")
         assert (await requests.post(body, "application/json"))[0] == 404
         assert len(sink.items) == known
@@ -587,7 +587,7 @@ async def test_buttons_are_shown_below_the_words_and_go_with_an_edit(slack: Slac
     long = "\n".join(f"Line {number} of a text that is long enough for two sections." for number in range(65))
     result = await channel.send(delivery(json.dumps({"text": long}), place(room), buttons=buttons))
     assert isinstance(result, Sent)
-    (message,) = slack.read(room)
+    (message,) = slack.messages(room)
     assert [(one["text"]["text"], one["value"]) for one in slack.buttons_of(message)] == [
         ("Allow once", "/approve 7f3 once"),
         ("Deny", "n" * 2000),
@@ -596,7 +596,7 @@ async def test_buttons_are_shown_below_the_words_and_go_with_an_edit(slack: Slac
     mine = {"action": Action.EDIT, "target": result.platform_id}
     for _ in range(2):
         assert await channel.send(outgoing(channel, "allowed", place(room), **mine)) == result
-    (message,) = slack.read(room)
+    (message,) = slack.messages(room)
     assert (message["text"], slack.buttons_of(message)) == ("allowed", [])
 
 
@@ -617,14 +617,14 @@ async def test_reactions_and_deletions_succeed_again(slack: SlackServer, channel
     for emoji in names:
         for _ in range(2):
             assert await channel.send(delivery(emoji, place(room), **asked)) == Sent(question["ts"])
-    assert [one["name"] for one in slack.read(room)[0]["reactions"]] == ["tada", *names.values()]
+    assert [one["name"] for one in slack.messages(room)[0]["reactions"]] == ["tada", *names.values()]
     for _ in range(2):
         assert await channel.send(delivery("", place(room), **asked)) == Sent(question["ts"])
-        assert [one["name"] for one in slack.read(room)[0]["reactions"]] == ["tada"]
+        assert [one["name"] for one in slack.messages(room)[0]["reactions"]] == ["tada"]
     for _ in range(2):
         gone = delivery("", place(room), action=Action.DELETE, target=sent.platform_id)
         assert await channel.send(gone) == Sent(sent.platform_id)
-    assert len(slack.read(room)) == 1
+    assert len(slack.messages(room)) == 1
 
 
 async def test_what_is_about_a_message_that_is_gone_or_cannot_be_read_is_given_up(
