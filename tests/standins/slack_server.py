@@ -12,7 +12,16 @@ are edited or deleted, membership changes by the app, the order in which Slack m
 conversations.history for apps outside the marketplace, the splitting of texts past 4,000 characters, and how a markdown
 block is translated (it comes back as plain rich text). Texts past 40,000 characters are refused, where Slack may cut
 them. Whether a thread's parent comes on every page and which acknowledgement counts after a reconnect is written from
-what clients report: the parent does, one on another connection does not.
+what clients report: the parent does, one on another connection does not. Where reports differ, World has a switch.
+
+    async with SlackServer() as slack:
+        room = slack.channel("general", ALICE)       # the app is a member; `dm`, `group_dm` for the others
+        … connect a client with slack.base_url, slack.bot_token, slack.app_token …
+        await slack.wait_connected()                 # or `await slack.use_url(url)` for HTTP mode
+        said = slack.mention(room, ALICE, "help")    # say, edit, delete, react, slash, click, join, leave …
+        await slack.wait_text("Here is")             # slack.sent, texts, messages, thread
+        slack.fail_next("chat.postMessage", "ratelimited", retry_after=2)
+        slack.advance(3)                             # what is not acknowledged comes again
 """
 
 import asyncio
@@ -176,7 +185,8 @@ class SlackServer(Serving):
         first, so that its outcome is unknown to the client. aiohttp itself repeats a GET whose kept connection broke:
         order two of those.
         """
-        answer_: Refusal | int = Refusal(error or "internal_error", status=status)
+        more: Json = {"needed": "chat:write", "provided": "commands"} if error == "missing_scope" else {}
+        answer_: Refusal | int = Refusal(error or "internal_error", status=status, **more)
         if error == "ratelimited" or status == 429:
             answer_ = too_many(retry_after)
         elif status >= 500:

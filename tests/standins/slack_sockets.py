@@ -186,6 +186,12 @@ class Sockets:
             await self._send(connection, json.dumps(self._disconnect(reason)))
         return told
 
+    async def refresh(self, seconds: float = 5.0) -> None:
+        """A planned refresh to its end: announced, a new connection is there, the old ones are closed."""
+        told = await self.announce("refresh_requested")
+        await self.slack.ledger.until(lambda: any(one not in told for one in self.open), "a new connection", seconds)
+        await self.close(told)
+
     async def close(self, connections: list[Connection] | None = None) -> None:
         """End connections, all without an argument, as a service does that closes properly."""
         for connection in self.connections[:] if connections is None else connections:

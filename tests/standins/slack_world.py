@@ -56,8 +56,11 @@ class World:
         self.rooms: dict[str, Room] = {}
         self.kept: dict[str, dict[str, Json]] = {}
         self.ephemeral: list[Json] = []
+        # Where reports of what Slack does differ, a test may try the other way.
         self.tells_replied = False
-        self.first_page_is_oldest = False
+        self.mentions_with_files = False
+        self.pages_go_forward = True
+        self.parent_on_every_page = True
         self.files: dict[str, File] = {}
         self.statuses: dict[tuple[str, str], str] = {}
         self.streams: dict[tuple[str, str], bool] = {}
@@ -159,7 +162,8 @@ class World:
         if message.get("user") == BOT:
             self.statuses.pop((room.id, thread_ts or ""), None)
         self.tell_message(room, {name: value for name, value in message.items() if name != "metadata"})
-        if "subtype" not in message or message["subtype"] in ("file_share", "thread_broadcast"):
+        kinds = (None, "thread_broadcast", *(["file_share"] if self.mentions_with_files else []))
+        if message.get("subtype") in kinds:
             self.tell_mention(room, message, shapes.mentioned(message["text"]))
         return message
 
@@ -207,9 +211,8 @@ class World:
             kept["edited"] = {"user": mark, "ts": f"{at.split('.')[0]}.000000"}
         extra = {"message": _without_metadata(kept), "previous_message": _without_metadata(before)}
         self.tell_message(room, {**_hidden("message_changed", at), **extra})
-        new_mentions = shapes.mentioned(kept.get("text", "")) - shapes.mentioned(before.get("text", ""))
-        if mark is not None:
-            self.tell_mention(room, kept, new_mentions)
+        if mark is not None:  # app_mention comes again with each edit, new event_id and `edited`
+            self.tell_mention(room, kept, shapes.mentioned(kept.get("text", "")))
         return kept
 
     def remove(self, room: Room, ts: str) -> None:
@@ -225,10 +228,13 @@ class World:
             self.tell_message(room, {**_hidden("message_changed", at), **told})
             return
         del self.kept[room.id][ts]
-        if "thread_ts" in kept:
-            self.count_replies(room.id, kept["thread_ts"])
         deleted: Json = {"previous_message": _without_metadata(kept), "deleted_ts": ts}
         self.tell_message(room, {**_hidden("message_deleted", at), **deleted})
+        if "thread_ts" in kept and kept["thread_ts"] != ts:
+            self.count_replies(room.id, kept["thread_ts"])
+            parent = self.kept[room.id].get(kept["thread_ts"], {})
+            if parent.get("subtype") == "tombstone" and not self.replies(room.id, kept["thread_ts"]):
+                self.remove(room, kept["thread_ts"])
 
     # Events
 

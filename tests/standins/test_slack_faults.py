@@ -45,6 +45,15 @@ async def test_errors_and_pages(slack: SlackServer, call: Client) -> None:
     assert slack.texts() == ["hello"]
 
 
+async def test_tokens_may_end(slack: SlackServer, call: Client) -> None:
+    slack.fail_next("chat.postMessage", "missing_scope")
+    assert set((await call("chat.postMessage", HELLO)).body) == {"ok", "error", "needed", "provided"}
+    slack.token_error = "token_revoked"
+    for token in (slack.bot_token, slack.app_token):
+        assert (await call("auth.test", {}, token=token)).body["error"] == "token_revoked"
+    assert slack.violations == []
+
+
 async def test_retry_after_must_be_kept(slack: SlackServer, call: Client) -> None:
     slack.tolerate(Rule.EARLY)
     slack.fail_next("chat.postMessage", "ratelimited", retry_after=30)

@@ -105,13 +105,59 @@ async def test_pages_of_history_may_go_forward() -> None:
         first, *_ = [slack.say(room, ALICE, str(number)) for number in range(6)]
         args = {"channel": room.id, "oldest": first["ts"], "limit": 3}
         page = (await call("conversations.history", args)).body
-        assert [one["text"] for one in page["messages"]] == ["5", "4", "3"]
-        slack.first_page_is_oldest = True
-        page = (await call("conversations.history", args)).body
         assert [one["text"] for one in page["messages"]] == ["3", "2", "1"]
         cursor = page["response_metadata"]["next_cursor"]
         page = (await call("conversations.history", args | {"cursor": cursor})).body
         assert ([one["text"] for one in page["messages"]], page["has_more"]) == (["5", "4"], False)
+        slack.pages_go_forward = False
+        page = (await call("conversations.history", args)).body
+        assert [one["text"] for one in page["messages"]] == ["5", "4", "3"]
+
+
+async def test_a_thread_comes_in_pages() -> None:
+    async with SlackServer() as slack, aiohttp.ClientSession() as session:
+        call = Client(slack, session)
+        room = slack.channel("general", ALICE)
+        parent = slack.say(room, ALICE, "parent")
+        for number in range(3):
+            slack.say(room, ALICE, str(number), thread_ts=parent["ts"])
+        args = {"channel": room.id, "ts": parent["ts"], "limit": 2}
+        page = (await call("conversations.replies", args)).body
+        assert [one["text"] for one in page["messages"]] == ["parent", "0", "1"]
+        args["cursor"] = page["response_metadata"]["next_cursor"]
+        for every_page, texts in ((True, ["parent", "2"]), (False, ["2"])):
+            slack.parent_on_every_page = every_page
+            page = (await call("conversations.replies", args)).body
+            assert ([one["text"] for one in page["messages"]], page["has_more"]) == (texts, False)
+
+
+def test_a_tombstone_goes_with_its_last_reply() -> None:
+    slack = SlackServer()
+    room = slack.channel("general", ALICE)
+    parent = slack.say(room, ALICE, "parent")
+    reply = slack.say(room, ALICE, "reply", thread_ts=parent["ts"])
+    slack.delete(room, parent)
+    assert slack.messages(room)[0]["subtype"] == "tombstone"
+    slack.delete(room, reply)
+    assert slack.messages(room) == []
+    gone = slack.events_of("message")[-2:]
+    assert [one["deleted_ts"] for one in gone] == [reply["ts"], parent["ts"]]
+    assert gone[1]["previous_message"]["subtype"] == "tombstone"
+
+
+def test_a_mention_comes_again_when_it_is_edited_but_not_with_files() -> None:
+    slack = SlackServer()
+    room = slack.channel("general", ALICE)
+    said = slack.mention(room, ALICE, "helo")
+    slack.edit(room, said, f"<@{BOT}> hello")
+    first, second = slack.events_of("app_mention")
+    assert (first["ts"], "edited" in first) == (second["ts"], False)
+    assert second["edited"]["user"] == ALICE.id
+    slack.mention(room, ALICE, "read", files={"a.txt": b"x"})
+    assert len(slack.events_of("app_mention")) == 2
+    slack.mentions_with_files = True
+    slack.mention(room, ALICE, "read", files={"a.txt": b"x"})
+    assert len(slack.events_of("app_mention")) == 3
 
 
 async def test_what_stands_and_what_was_said_can_be_read() -> None:
