@@ -1,4 +1,4 @@
-"""What every channel owes the outbox, asked of the one that tests use and of Telegram over its stand-in.
+"""What every channel owes the outbox, asked of the one that tests use and of the others over their stand-ins.
 
 A further channel adds itself to `SIDES`: how it is started on a server of its own, and what that server has seen.
 """
@@ -18,11 +18,14 @@ from bot.persistence.values import AcceptedMessage, Duplicate
 from channels.base import Channel, CommandInfo, Mark, Reached, Times
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import IDEMPOTENT, Action, Button, Delivery, NotSent, Planned, SendResult, Sent, Unknown
+from channels.slack.adapter import SlackChannel
+from channels.slack.settings import SlackSettings
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.settings import TelegramSettings
 from tests.bot.store.opened import opened
 from tests.deliveries import delivery
 from tests.service import RecordingChannel
+from tests.standins.slack_server import SlackServer
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID
 from tests.watch import PATIENCE, Watch
@@ -119,7 +122,29 @@ async def telegram() -> AsyncIterator[Side]:
         await channel.close()
 
 
-SIDES: dict[str, Callable[[], AbstractAsyncContextManager[Side]]] = {"recording": recording, "telegram": telegram}
+@asynccontextmanager
+async def slack() -> AsyncIterator[Side]:
+    """Over its own libraries, by Socket Mode."""
+    time = Time()
+    async with SlackServer(clock=lambda: time.seconds, wall=lambda: time.seconds) as server:
+        settings = SlackSettings(bot_token=server.bot_token, app_token=server.app_token, base_url=server.base_url)
+        channel = SlackChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
+        sink = Sink()
+        await channel.start(sink)
+        await asyncio.wait_for(sink.ready.wait(), PATIENCE)
+        room = server.channel("general")
+        place = Place(channel="slack", account=channel.account, chat=room.id, kind=ChatKind.CHANNEL)
+        sent = await channel.send(delivery(channel.render("first")[0], place))
+        assert isinstance(sent, Sent)
+        yield Side(channel, time, place, sent.platform_id, lambda: len(server.sent))
+        await channel.close()
+
+
+SIDES: dict[str, Callable[[], AbstractAsyncContextManager[Side]]] = {
+    "recording": recording,
+    "telegram": telegram,
+    "slack": slack,
+}
 
 
 @pytest.fixture(params=list(SIDES))
