@@ -5,13 +5,14 @@ A channel folder has a module `settings` whose `SECTION` is its `ChannelSection`
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from channels.base import Surface, Times
-from channels.section import Id, Section, Whole, conflict
+from channels.section import Id, Section, Whole, conflict, refused
 
+_PATH = re.compile(r"/[^?#{}\s]*")
 _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
 
 
@@ -82,12 +83,21 @@ class Acknowledgement(Section):
     )
 
 
+def _check_path(value: str) -> str:
+    if not _PATH.fullmatch(value):
+        raise refused("a path that begins with /")
+    return value
+
+
+HttpPath = Annotated[str, AfterValidator(_check_path)]
+
+
 class Listen(Section):
     """Where requests of a platform are taken; nothing else is served there."""
 
     host: str = Field(default="127.0.0.1", description="This machine only, as behind a proxy that speaks HTTPS.")
     port: Whole = Field(default=8421, ge=0, le=65535, description="0 takes any free port.")
-    path: str = Field(default="/", pattern="^/[^?#{}\\s]*$", description="The one path that is served.")
+    path: HttpPath = Field(default="/", description="The one path that is served.")
 
 
 class Streaming(Section):

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, SecretStr, field_validator, model_va
 from channels.base import Channel, Times
 from channels.limits import Rates
 from channels.section import Id, Secret, Url, conflict, refused
-from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, Listen, PlatformSection
+from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, HttpPath, Listen, PlatformSection
 
 URL = "https://slack.com/api"
 _PERSON = re.compile(r"[UW][A-Z0-9]{2,}")
@@ -73,7 +73,9 @@ class SlackMessages(DirectMessages):
 class SlackListen(Listen):
     """Where requests of Slack are taken."""
 
-    path: str = Field(default="/slack/events", description="The path of the Request URLs; takes all kinds of requests.")
+    path: HttpPath = Field(
+        default="/slack/events", description="The path of the Request URLs; takes all kinds of requests."
+    )
 
 
 class SlackAccount(AccountSection):

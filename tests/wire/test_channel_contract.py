@@ -17,7 +17,18 @@ from bot.outbox import Outbox
 from bot.persistence.values import AcceptedMessage, Duplicate
 from channels.base import Channel, CommandInfo, Mark, Reached, Times
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from channels.outgoing import IDEMPOTENT, Action, Button, Delivery, NotSent, Planned, SendResult, Sent, Unknown
+from channels.outgoing import (
+    IDEMPOTENT,
+    Action,
+    Button,
+    Delivery,
+    NotSent,
+    OutgoingFile,
+    Planned,
+    SendResult,
+    Sent,
+    Unknown,
+)
 from channels.slack.adapter import SlackChannel
 from channels.slack.settings import SlackSettings
 from channels.telegram.adapter import TelegramChannel
@@ -163,6 +174,8 @@ def planned(side: Side, action: Action) -> Planned:
         return made
     (body,) = side.channel.render(f"**words** of {action}")
     buttons = (Button("Yes", "/yes"), Button("No", "n" * 64))
+    if action is Action.FILE:
+        return replace(made, body=body, file=OutgoingFile(path=__file__, name="contract.py"))
     return replace(made, body=body, buttons=buttons, reply_to="" if action is Action.EDIT else side.message)
 
 
