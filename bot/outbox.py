@@ -91,7 +91,7 @@ class Outbox:
     async def serve_open(self) -> None:
         """Serve every conversation with something to deliver, as the store knows them."""
         for conv_id, place in await self._store.deliveries.open_conversations():
-            self._serve(conv_id, place)
+            self.serve(conv_id, place)
 
     @contextlib.contextmanager
     def planning(self, conv_id: int, place: Place, blocks: Sequence[Planned]) -> Iterator[PlanIn]:
@@ -112,7 +112,7 @@ class Outbox:
                 reserved.begun = first
                 self._start(reserved)
             elif first.state is DeliveryState.PLANNED:
-                self._serve(first.conv_id, first.place)
+                self.serve(first.conv_id, first.place)
 
     def _reserve(self, conv_id: int, place: Place) -> _Conversation | None:
         channel = self.serving(place)
@@ -131,11 +131,11 @@ class Outbox:
             self._ready[one] = asyncio.Event()
         early, self._early = self._early, {}
         for conv_id, place in early.items():
-            self._serve(conv_id, place)
+            self.serve(conv_id, place)
 
     async def tell_owner(self, source: str, text: str) -> None:
         """Tell an owner something, once per source: where they wrote last, else in the terminal."""
-        await self._store.deliveries.tell_owner(self._to_owner(source, text))
+        await self._store.deliveries.tell_owner(self.to_owner(source, text))
         await self.serve_open()
 
     async def close(self, grace: float) -> None:
@@ -152,7 +152,8 @@ class Outbox:
                 found.task.cancel()
         await asyncio.gather(*(found.task for found in left if found.task), return_exceptions=True)
 
-    def _serve(self, conv_id: int, place: Place) -> None:
+    def serve(self, conv_id: int, place: Place) -> None:
+        """Something may be open in a conversation. Cheap, and right to call too often."""
         channel = self.serving(place)
         if channel is not None:
             self._serve_by(channel, conv_id)
@@ -284,9 +285,10 @@ class Outbox:
             log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
         text = wording.refused(delivery.place, result.reason) if isinstance(result, Refused) else ""
         # the blocks of one turn are refused for one reason
-        told = self._to_owner(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
+        told = self.to_owner(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
         await once_available(lambda: self._store.deliveries.settle(delivery, result, told), self._pause)
 
-    def _to_owner(self, source: str, text: str) -> OwnerNotice:
+    def to_owner(self, source: str, text: str) -> OwnerNotice:
+        """Something for an owner to know, to be stored with what it is about."""
         reachable = [owner for owner in self._owners if self.channel(owner[0])]
         return OwnerNotice(reachable, CONSOLE, lambda place: self.notice(source, text, place.channel))

@@ -5,10 +5,12 @@ answer is cut, only planned blocks count (promise 2).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from bot.persistence.values import Turn
 from channels.base import Channel
 from channels.outgoing import Planned, ReplyBlock
-from channels.settings import Streaming
+from channels.settings import ReplyTo, Streaming
 from channels.stream.chunker import Chunker
 
 
@@ -18,10 +20,19 @@ def notice(source: str, text: str, channel: Channel | None, nonce: Callable[[], 
 
 
 class Replies:
-    """Cuts the answers of one turn. channel: None for HTTP, which takes Markdown as it is."""
+    """Cuts the answers of one turn. channel: None for HTTP, which takes Markdown as it is.
 
-    def __init__(self, turn_id: str, channel: Channel | None, cutting: Streaming, nonce: Callable[[], int]) -> None:
-        self._turn_id = turn_id
+    replying: which of the messages are shown as replies to the newest that the turn answers. Behind the first one they
+    make no sound.
+    """
+
+    def __init__(
+        self, turn: Turn, channel: Channel | None, cutting: Streaming, replying: ReplyTo, nonce: Callable[[], int]
+    ) -> None:
+        self._turn_id = turn.turn_id
+        self._replying = replying
+        self._question = turn.messages[-1].origin.message_id
+        self._spoken = turn.spoken
         self._channel = channel
         self._nonce = nonce
         limit = channel.capabilities.block_chars if channel else cutting.max_chars
@@ -67,13 +78,20 @@ class Replies:
         for block in blocks:
             source = f"turn:{self._turn_id}:s{self._step}:b{self._count}"
             said = self._unseen + block.said
-            pieces = _planned(source, block.text, said, self._channel, self._nonce, self._step)
+            made = _planned(source, block.text, said, self._channel, self._nonce, self._step)
+            pieces = [self._in_answer(piece) for piece in made]
             # a block that shows nothing (a link definition alone): the next one carries its words
             self._unseen = "" if pieces else said
             self._shown = self._shown or bool(pieces)
             self._count += 1
             planned.extend(pieces)
         return planned
+
+    def _in_answer(self, piece: Planned) -> Planned:
+        """A message as the next one of the answer."""
+        first, self._spoken = not self._spoken, True
+        replies = self._replying == "all" or (first and self._replying == "first")
+        return replace(piece, silent=not first, reply_to=self._question if replies else "")
 
 
 def _planned(

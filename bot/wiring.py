@@ -22,6 +22,7 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands import builtin
 from bot.commands.answers import CommandRunner
+from bot.commands.registry import Command
 from bot.commands.status import Status
 from bot.compose import composer
 from bot.config.choose_model import Probe, choose_model, probe_ollama
@@ -43,7 +44,7 @@ from bot.store.writer import CommitProbe
 from channels.base import Channel, Times
 from channels.message import InboundMessage
 from channels.session_key import DmScope, link_index, session_key
-from channels.settings import ChannelSection
+from channels.settings import Acknowledgement, ChannelSection
 
 if TYPE_CHECKING:
     from bot.gateway.server import Gateway
@@ -53,8 +54,8 @@ if TYPE_CHECKING:
 class Dependencies:
     """What a service takes from outside; tests bring their own.
 
-    model: instead of the one the configuration chooses. channels, tools and tool_factories: besides those of the
-    configuration. only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all.
+    model: instead of the one the configuration chooses. channels, commands, tools and tool_factories: besides those of
+    the configuration. only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all.
     on_preloaded: called once everything heavy has been imported. on_wait: see `bot/service.py`. commit_probe: see
     `bot/store/writer.py`.
     """
@@ -64,6 +65,7 @@ class Dependencies:
     ollama: Probe = probe_ollama
     model: ModelClient | None = None
     channels: Sequence[Channel] = ()
+    commands: Sequence[Command] = ()
     tools: Sequence[Tool[Any]] = ()
     tool_factories: Sequence[ToolFactory] = ()
     gateway: bool = True
@@ -127,7 +129,7 @@ def _assemble(
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
     why = chosen.why if given.model is None else "given"
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
-    registry = builtin.build(status.text)
+    registry = builtin.build(status.text, config.agent.name, given.commands)
     commands = CommandRunner(store, outbox, lanes, clock, registry, partial(is_owner, config.owners))
     pipeline = Pipeline(store, _routing(config, accounts), registry, lanes, commands, outbox)
     api = AgentApi(store, pipeline, lanes, bus, clock)
@@ -227,4 +229,8 @@ def _routing(config: Config, accounts: Accounts) -> Routing:
         account = accounts.of(message.origin.place)
         return refusal(message, account.section.direct() if account else None, config.owners)
 
-    return Routing(key, refuse)
+    def seen(message: InboundMessage) -> Acknowledgement:
+        account = accounts.of(message.origin.place)
+        return account.section.acknowledgement() if account else Acknowledgement()
+
+    return Routing(key, seen, refuse)

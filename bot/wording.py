@@ -32,6 +32,7 @@ ENDED_EARLY = {
 }
 """What follows an answer that did not come to its own end, by stop reason."""
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
+CHOOSE = "Please choose:"
 TERMINAL_KEYS = (
     "Alt-Enter begins a new line. What you type while I work is answered next. Esc or Ctrl-C stops me. `/quit` leaves."
 )
@@ -41,15 +42,35 @@ CRASHED_TWICE = (
 )
 
 
-def failure(kind: str | None, cause: str | None = None) -> str:
-    """One plain sentence about why a run failed. cause: behind it, for owners."""
+_FOR_EVERYBODY = (
+    *(ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED, ErrorKind.TIMEOUT, ErrorKind.NETWORK),
+    *(ErrorKind.CONTEXT_OVERFLOW, ErrorKind.CONTENT_FILTER, ErrorKind.UNKNOWN),
+)
+"""Errors that say nothing of the service: whoever wrote may wait, shorten or ask differently."""
+OUT_OF_ORDER = "I cannot answer at the moment. Whoever runs this bot has been told why."
+
+
+def failure(kind: str | None, cause: str | None = None, *, to_owner: bool = True) -> str:
+    """One plain sentence about why a run failed. cause: behind it, for owners; others learn nothing of the service."""
     if kind == "crash":
         return CRASHED_TWICE
     try:
-        sentence = _MODEL_ERRORS[ErrorKind(kind or "")]
+        found = ErrorKind(kind or "")
     except ValueError:
-        return INTERNAL_ERROR
-    return f"{sentence}\n\n{cause}" if cause else sentence
+        return INTERNAL_ERROR if to_owner else OUT_OF_ORDER
+    if not to_owner:
+        return _MODEL_ERRORS[found] if found in _FOR_EVERYBODY else OUT_OF_ORDER
+    return f"{_MODEL_ERRORS[found]}\n\n{cause}" if cause else _MODEL_ERRORS[found]
+
+
+def failed_elsewhere(place: Place, kind: str | None, cause: str | None) -> str:
+    """What an owner is told of a run that failed where others read."""
+    return f"An answer on {place.channel} (chat {place.chat}) failed. {failure(kind, cause)}"
+
+
+def hello(name: str) -> str:
+    """The answer to /start."""
+    return f"Hello, I am {name}. Write to me as to anybody; /help lists what else you can type."
 
 
 def refused(place: Place, reason: str) -> str:

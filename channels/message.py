@@ -37,7 +37,9 @@ class InboundKind(StrEnum):
 BACKGROUND = frozenset({InboundKind.WAKE, InboundKind.JOB, InboundKind.CHILD})
 """What nobody wrote: it runs in the background, so that people find a place."""
 CLAIMED = BACKGROUND | {InboundKind.MESSAGE, InboundKind.API}
-"""What causes a turn and is shown to a model. Commands and buttons are carried out; edits change what still waits."""
+"""What causes a turn and is shown to a model; edits change what still waits."""
+CARRIED_OUT = frozenset({InboundKind.COMMAND, InboundKind.BUTTON})
+"""What people order: it is answered without a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

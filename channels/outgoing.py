@@ -35,7 +35,8 @@ class ReplyBlock:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """Below a message. label: what it says. sends: the command, or the data, that a click on it sends."""
+    """Below a message. label: what it says. sends: the command that a click on it is, at most 64 bytes of it: what the
+    narrowest platform carries."""
 
     label: str
     sends: str

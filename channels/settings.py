@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from channels.base import Surface, Times
+from channels.message import InboundMessage
 from channels.section import Id, Section, Whole, conflict, refused
 
+ReplyTo = Literal["off", "first", "all"]
 _PATH = re.compile(r"/[^?#{}\s]*")
 _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
 
@@ -154,6 +156,18 @@ class ChannelSection(Section):
         """Whose direct messages are answered; None where the channel itself knows who may."""
         return None
 
+    def replying(self) -> ReplyTo:
+        """Which messages of an answer are shown as a reply to the question."""
+        return "off"
+
+    def acknowledgement(self) -> Acknowledgement:
+        """The reaction to what is going to be answered."""
+        return Acknowledgement()
+
+    def opens_thread(self, message: InboundMessage) -> bool:
+        """Whether the answer to a message that stands in no thread opens one on it (`place.thread = message_id`)."""
+        return False
+
     def added_prompt(self) -> str:
         """What the configuration adds to the rules that the adapter gives the model."""
         return ""
@@ -171,7 +185,7 @@ class AccountSection(ChannelSection):
     groups: Groups = Field(default=Groups(), description="Groups and channels.")
     threads: Threads = Field(default=Threads(), description="Threads in groups and channels.")
     allow_bots: bool = Field(default=False, description="Whether other bots are answered; a loop is ended by a cap.")
-    reply_to: Literal["off", "first", "all"] = Field(
+    reply_to: ReplyTo = Field(
         default="off", description="Which messages of an answer are shown as a reply to the question."
     )
     ack: Acknowledgement = Field(default=Acknowledgement(), description="A reaction while it works on an answer.")
@@ -186,6 +200,12 @@ class AccountSection(ChannelSection):
 
     def direct(self) -> DirectMessages | None:
         return self.dm
+
+    def replying(self) -> ReplyTo:
+        return self.reply_to
+
+    def acknowledgement(self) -> Acknowledgement:
+        return self.ack
 
     def added_prompt(self) -> str:
         return self.prompt or ""

@@ -27,6 +27,7 @@ from agent.message import ToolOutput
 from agent.models.base import ModelClient
 from agent.tools.base import CallContext, Parameters, Tool, ToolFactory
 from bot.clock import Clock
+from bot.commands.registry import Command
 from bot.config.model import Config
 from bot.service import Service
 from bot.store.writer import CommitProbe
@@ -271,6 +272,7 @@ async def running(
     client: ModelClient | None = None,
     tools: Callable[[Watch], Sequence[Tool[Any]]] = lambda watch: (),
     factories: Sequence[ToolFactory] = (),
+    commands: Sequence[Command] = (),
     channel: Mapping[str, Any] | None = None,
     probe: CommitProbe | None = None,
     environ: Mapping[str, str] | None = None,
@@ -304,6 +306,7 @@ async def running(
         channels=(recording,),
         tools=tools(watch),
         tool_factories=factories,
+        commands=commands,
         commit_probe=committed,
     )
     hark = Hark(service, recording, model, time, watch, Stored(home / "state"), home / "state")

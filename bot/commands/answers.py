@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -14,8 +15,8 @@ from bot.persistence.errors import once_available
 from bot.persistence.protocols import Store
 from bot.persistence.values import CommandKept, Stopped
 from bot.runs.lanes import Lanes
-from channels.message import InboundMessage
-from channels.outgoing import Planned
+from channels.message import InboundKind, InboundMessage
+from channels.outgoing import Action, Button, Planned
 
 log = structlog.get_logger()
 
@@ -80,18 +81,41 @@ class CommandRunner:
         effect = await find(call)
         commands = self._store.commands
         if isinstance(effect, Say):
-            return await commands.answer(call.seq, self._blocks(call, effect.text))
-        text = effect.text
+            chosen = () if effect.mistake else await self._chosen(call)
+            return await commands.answer(call.seq, self._blocks(call, effect.text, effect.choices), chosen)
+        text, chosen = effect.text, await self._chosen(call)
 
         def reply(stopped: Stopped) -> tuple[Planned, ...]:
             return self._blocks(call, text(stopped.running, stopped.dropped))
 
         if effect.renew:
-            return await commands.reset(call.seq, call.session_key, self._clock.new_id(), reply)
-        return await commands.stop(call.seq, call.session_key, reply)
+            return await commands.reset(call.seq, call.session_key, self._clock.new_id(), reply, chosen)
+        return await commands.stop(call.seq, call.session_key, reply, chosen)
 
-    def _blocks(self, call: Call, text: str) -> tuple[Planned, ...]:
-        return self._outbox.notice(f"cmd:{call.seq}", text, call.message.origin.place.channel)
+    def _blocks(self, call: Call, text: str, choices: tuple[Button, ...] = ()) -> tuple[Planned, ...]:
+        source, place = f"cmd:{call.seq}", call.message.origin.place
+        blocks = self._outbox.notice(source, text, place.channel)
+        if choices and len(blocks) > 1:  # the message that is edited later is one
+            blocks += self._outbox.notice(f"{source}:choose", wording.CHOOSE, place.channel)
+        if choices:
+            blocks = (*blocks[:-1], replace(blocks[-1], buttons=choices))
+        if call.message.kind is InboundKind.COMMAND and call.message.respond:
+            blocks = (replace(blocks[0], respond=call.message.respond), *blocks[1:])
+        return blocks
+
+    async def _chosen(self, call: Call) -> tuple[Planned, ...]:
+        """Of a button: the edit that puts the choice in the place of the buttons; whoever presses first makes it."""
+        message = call.message
+        if message.kind is not InboundKind.BUTTON:
+            return ()
+        place = message.origin.place
+        offer = await self._store.reads.offer(place, message.reply_to)
+        if offer is None:
+            return ()
+        label = next((button.label for button in offer.buttons if button.sends == message.text), message.text)
+        text = f"{offer.said}\n\n✓ **{label}**"
+        edit = self._outbox.notice(f"chosen:{offer.delivery_id}", text, place.channel)[:1]
+        return tuple(replace(one, action=Action.EDIT, target=message.reply_to, said="") for one in edit)
 
     def _follow(self, call: Call, kept: CommandKept) -> None:
         """Stop what was stopped, then send the reply: in this order, so that it is the last word."""

@@ -1,6 +1,6 @@
-"""The commands of this version: /help, /status, /stop, /new and /reset."""
+"""The commands of this version: /start, /help, /status, /stop, /new and /reset."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import Field
 
@@ -15,13 +15,17 @@ class HelpArguments(Arguments):
     command: str | None = Field(default=None, description="A command to explain.")
 
 
-def build(status: Callable[[Call], Awaitable[str]]) -> Registry:
-    """The registry. status: makes the text of /status."""
+def build(status: Callable[[Call], Awaitable[str]], name: str, besides: Sequence[Command] = ()) -> Registry:
+    """The registry. status: makes the text of /status; name: of the bot; besides: further commands."""
+
+    async def say_hello(call: Call, _: Arguments) -> Effect:
+        return Say(wording.hello(name))
 
     async def show_help(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, HelpArguments)
         if arguments.command is None:
-            lines = [f"`{command.usage}` {command.help}" for command in registry.commands]
+            # without marks of code, so that platforms make them links to tap
+            lines = [f"{command.usage.replace('<', chr(92) + '<')} – {command.help}" for command in registry.commands]
             if call.message.origin.place.kind is ChatKind.CONSOLE:
                 lines.append(wording.TERMINAL_KEYS)
             return Say("\n".join(f"- {line}" for line in lines))
@@ -46,9 +50,10 @@ def build(status: Callable[[Call], Awaitable[str]]) -> Registry:
                 name="help",
                 help="What you can type.",
                 run=show_help,
-                aliases=("commands", "start"),
+                aliases=("commands",),
                 arguments=HelpArguments,
             ),
+            Command(name="start", help="Says hello.", run=say_hello, lenient=True),
             Command(name="status", help="What is running, and which model answers.", run=show_status),
             Command(
                 name="stop",
@@ -59,6 +64,7 @@ def build(status: Callable[[Call], Awaitable[str]]) -> Registry:
             ),
             Command(name="new", help="Begin a new conversation; the old one is kept.", run=reset),
             Command(name="reset", help="The same as /new.", run=reset),
+            *besides,
         )
     )
     return registry

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from channels.base import CommandInfo, CommandOption
 from channels.message import InboundMessage
+from channels.outgoing import Button
 
 _FORM = re.compile(r"/([A-Za-z][\w-]*)(?:@\w+)?:?(?:\s+(.*))?", re.DOTALL)
 
@@ -34,9 +35,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """The effect of a command that only says something."""
+    """The effect of a command that only says something.
+
+    choices: offered below it as buttons, each a command; the text names those commands, for they can be typed as well.
+    mistake: the command was not understood, and nothing was done.
+    """
 
     text: str
+    choices: tuple[Button, ...] = ()
+    mistake: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +116,21 @@ class Registry:
         """Of the command that a message is; wrong arguments and missing rights are answered in plain words."""
         found = self.find(call.message.text)
         if found is None:
-            return Say("This command is not there any more. /help lists what is.")
+            return Say("This command is not there any more. /help lists what is.", mistake=True)
         command, words = found
         fields = command.arguments.model_fields
         if command.lenient:
             words = ""
         if words and not fields:
             takes = f"/{command.name} takes nothing behind it, and {words!r} was there."
-            return Say(f"{takes} Usage: {command.usage}")
+            return Say(f"{takes} Usage: {command.usage}", mistake=True)
         pieces = words.split(None, max(len(fields) - 1, 0))
         try:
             arguments = command.arguments.model_validate(dict(zip(fields, pieces, strict=False)))
         except ValidationError as error:
             reason = error.errors()[0]["msg"].lower()
             mistake = f"I did not understand {words!r} ({reason})." if words else f"Something is missing ({reason})."
-            return Say(f"{mistake} Usage: {command.usage}")
+            return Say(f"{mistake} Usage: {command.usage}", mistake=True)
         return await command.run(call, arguments)
 
 

@@ -13,13 +13,24 @@ import structlog
 from agent.text import cleaned
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
+from bot.inbound.acknowledge import acknowledge
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
 from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
 from bot.runs.lanes import Lanes
 from channels.base import CommandInfo, Mark, NotAccepted, Reached
-from channels.message import BACKGROUND, CLAIMED, ChatMoved, InboundKind, InboundMessage, Incoming, UnreadEvent
+from channels.message import (
+    BACKGROUND,
+    CARRIED_OUT,
+    CLAIMED,
+    ChatMoved,
+    InboundKind,
+    InboundMessage,
+    Incoming,
+    UnreadEvent,
+)
+from channels.settings import Acknowledgement
 
 log = structlog.get_logger()
 
@@ -32,9 +43,10 @@ STRANGERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """How a message finds its session, and why it is dropped if it is."""
+    """How a message finds its session, what says that it was seen, and why it is dropped if it is."""
 
     session_key: Callable[[InboundMessage], str]
+    acknowledgement: Callable[[InboundMessage], Acknowledgement]
     refusal: Callable[[InboundMessage], str | None]
 
 
@@ -100,7 +112,7 @@ class Pipeline:
 
     async def _store_and_tell(self, items: Sequence[Accepted], mark: Mark | None) -> Sequence[Fresh | Duplicate]:
         """Store a batch, then begin what it asks for. Raises StoreUnavailable."""
-        commands = sum(isinstance(item, AcceptedMessage) and item.message.kind is InboundKind.COMMAND for item in items)
+        commands = sum(isinstance(item, AcceptedMessage) and item.message.kind in CARRIED_OUT for item in items)
         self._commands_coming += commands
         woken = set() if self._commands_coming else self._wake_early(items)
         try:
@@ -130,7 +142,8 @@ class Pipeline:
         session_key = self._routing.session_key(item)
         if item.kind is InboundKind.MESSAGE and self._registry.find(item.text) is not None:
             item = replace(item, kind=InboundKind.COMMAND)
-        return AcceptedMessage(message=item, session_key=session_key)
+        say = acknowledge(item, self._routing.acknowledgement(item))
+        return AcceptedMessage(message=item, session_key=session_key, say=say)
 
     def _tell(self, item: Accepted, answer: Fresh | Duplicate, woken: Collection[str]) -> None:
         if isinstance(item, UnreadEvent):
@@ -140,12 +153,14 @@ class Pipeline:
         if isinstance(item, ChatMoved):
             log.info("chat moved", channel=item.channel, old=item.old_chat, new=item.new_chat)
             return
+        if isinstance(answer, Fresh):
+            self._outbox.send(answer.said)
         if item.state == "dropped":
             self._name_stranger(item)
             return
         if isinstance(answer, Duplicate) or item.session_key is None:
             return
-        if item.message.kind is InboundKind.COMMAND:
+        if item.message.kind in CARRIED_OUT:
             self._commands.begin(answer.seq, item.session_key, item.message)
         elif item.message.kind in CLAIMED:
             background = item.message.kind in BACKGROUND

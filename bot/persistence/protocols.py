@@ -149,6 +149,7 @@ class Turns(Protocol):
         error_message: str | None,
         where: PlanIn,
         blocks: Sequence[Planned],
+        notice: OwnerNotice | None = None,
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
         """T7 for a run that did not end with an answer: repair, one plain sentence (blocks), the end.
 
@@ -209,15 +210,21 @@ class Deliveries(Protocol):
 
 
 class Commands(Protocol):
-    """Commands of people (TC): effect, reply and the end of the command at once. seq: of its own row in the inbox."""
+    """Commands of people (TC): effect, reply and the end of the command at once. seq: of its own row in the inbox.
 
-    async def answer(self, seq: int, blocks: Sequence[Planned]) -> CommandKept:
+    chosen: the edit of the message whose button the command is; when it is planned already, somebody was first, and
+    nothing else is done.
+    """
+
+    async def answer(self, seq: int, blocks: Sequence[Planned], chosen: Sequence[Planned] = ()) -> CommandKept:
         """A command that only says something."""
 
-    async def stop(self, seq: int, session_key: str, reply: Reply) -> CommandKept:
+    async def stop(self, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = ()) -> CommandKept:
         """End the session's run and drop what waited before the command was written."""
 
-    async def reset(self, seq: int, session_key: str, transcript_id: str, reply: Reply) -> CommandKept:
+    async def reset(
+        self, seq: int, session_key: str, transcript_id: str, reply: Reply, chosen: Sequence[Planned] = ()
+    ) -> CommandKept:
         """As stop; then the session goes on with a new, empty transcript. The old one stays readable."""
 
     async def abort(self, turn_id: str) -> bool:
@@ -252,6 +259,9 @@ class Reads(Protocol):
 
     async def turn(self, turn_id: str) -> TurnView | None:
         """A turn by its id, with what it said so far."""
+
+    async def offer(self, place: Place, message_id: str) -> Delivery | None:
+        """A message with buttons, by its place and platform id; None when it is not known (any more)."""
 
     async def last_failure(self) -> tuple[int, str] | None:
         """When the newest failed turn ended, in milliseconds, and why."""

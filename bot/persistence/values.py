@@ -24,22 +24,27 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
+MessageState = Literal["waiting", "overheard", "dropped"]
+"""What becomes of a message as it is accepted. Overheard: said where the bot is, and not to it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedMessage:
-    """A message the inbound pipeline let in, or dropped by a stated rule.
+    """A message the inbound pipeline let in, only overheard, or dropped by a stated rule.
 
-    session_key: None for a dropped one. turn_id: set when somebody must be able to ask for the turn by its id from
-    the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for which no run
-    takes it.
+    session_key: None for an overheard or dropped one. turn_id: set when somebody must be able to ask for the turn by
+    its id from the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for
+    which no run takes it. say: planned with it in its own conversation, unless it was there already.
     """
 
     message: InboundMessage
     session_key: str | None
-    state: Literal["waiting", "dropped"] = "waiting"
+    state: MessageState = "waiting"
     reason: str | None = None
     turn_id: str | None = None
     digest: str | None = None
     delay: int = 0
+    say: tuple[Planned, ...] = ()
 
 
 Accepted = AcceptedMessage | UnreadEvent | ChatMoved
@@ -47,10 +52,14 @@ Accepted = AcceptedMessage | UnreadEvent | ChatMoved
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once."""
+    """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once.
+
+    said: what was planned with it.
+    """
 
     seq: int
     ready_at: int = 0
+    said: tuple[Delivery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,8 @@ class Turn:
     with what steered it. entries: user lines written by this claim: one per message, unless the turn is resumed, and
     steering texts that came before its next answer. step: answers of the model so far. ran: milliseconds of earlier
     attempts. prompt and fingerprint: of the transcript, None before its first turn. more: something else of the
-    session is ready. decisions: about calls that it was parked on, by their ids.
+    session is ready. spoken: something of its answer is in the ledger. decisions: about calls that it was parked on, by
+    their ids.
     """
 
     run: RunRef
@@ -114,6 +124,7 @@ class Turn:
     prompt: str | None
     fingerprint: str | None
     more: bool
+    spoken: bool = False
     decisions: Mapping[str, Decision] = field(default_factory=dict)
 
     @property
@@ -279,6 +290,16 @@ class CommandKept:
     deliveries: tuple[Delivery, ...]
 
 
+def acknowledgement(message: InboundMessage) -> str:
+    """Under which source the reaction to a message stands in the ledger."""
+    place = message.origin.place
+    return f"ack:{place.channel}:{place.account}:{message.event_key}"
+
+
+TOOL = "tool:"
+"""What the source of a message begins with that a call of a tool sends: it may go to a place of its own."""
+
+
 def tool_message(turn_id: str, call_id: str, number: int) -> str:
     """Under which source a message of a tool's call stands in the ledger; number: from 0."""
-    return f"tool:{turn_id}:{call_id}:{number}"
+    return f"{TOOL}{turn_id}:{call_id}:{number}"

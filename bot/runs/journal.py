@@ -26,6 +26,7 @@ from agent.tools.base import Ask, Delivered
 from bot import wording
 from bot.bus import EventBus
 from bot.clock import Clock
+from bot.inbound.access import LOCAL
 from bot.outbox import Outbox
 from bot.persistence.errors import StaleRun
 from bot.persistence.protocols import Store
@@ -38,6 +39,7 @@ from channels.outgoing import Planned
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_HOUR = 3_600_000
 _PRIVATE = (ChatKind.DIRECT, ChatKind.CONSOLE)
 """Places where nobody reads along when an owner is told something."""
 
@@ -82,6 +84,7 @@ class RunJournal:
         self._turns = dependencies.store.turns
         self._approvals = dependencies.store.approvals
         self._new_id = dependencies.clock.new_id
+        self._now = dependencies.clock.now
         self._is_owner = dependencies.is_owner
         self._replies = replies
         self.typing = typing
@@ -130,6 +133,8 @@ class RunJournal:
             if kept.end is not None:
                 self.typing.stop()
             self._outbox.send(deliveries)
+        if kept.end is not None and not deliveries:  # what says that it is at work is to go
+            self._outbox.serve(self.turn.conv_id, self.turn.place)
         return kept
 
     @_followed_through
@@ -181,8 +186,14 @@ class RunJournal:
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
         self.answering = False
         to_owner = self.turn.place.kind in _PRIVATE and all(map(self._is_owner, self.turn.messages))
-        cause = error_message if to_owner and outcome is Outcome.FAILED else None
-        blocks = self._notice("error", wording.failure(error_kind, cause))
+        cause = error_message if outcome is Outcome.FAILED else None
+        local = self.turn.place.kind in LOCAL
+        said = wording.failure(error_kind, cause if to_owner else None, to_owner=to_owner or local)
+        blocks = self._notice("error", said)
+        notice = None
+        if said == wording.OUT_OF_ORDER:  # once an hour for each kind: it fails again with every message
+            source = f"failed:{error_kind}:{self._now() // _HOUR}"
+            notice = self._outbox.to_owner(source, wording.failed_elsewhere(self.turn.place, error_kind, cause))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             deliveries, end = await self._turns.finish(
                 self.turn.run,
@@ -191,10 +202,13 @@ class RunJournal:
                 error_message=error_message,
                 where=where,
                 blocks=blocks,
+                notice=notice,
             )
             self.blocks += len(blocks)
             self.typing.stop()
             self._outbox.send(deliveries)
+        if notice is not None:
+            await self._outbox.serve_open()
         return end
 
     @_followed_through

@@ -42,7 +42,7 @@ class TurnRunner:
         """The journal of a turn that is about to run."""
         outbox = self._dependencies.outbox
         rendering = outbox.channel(turn.place.channel)
-        replies = Replies(turn.turn_id, rendering, self._specs.cutting_of(turn), self._clock.nonce)
+        replies = Replies(turn, rendering, *self._specs.shown(turn), self._clock.nonce)
         typing = Typing(
             outbox.serving(turn.place), turn.place, lambda error: log.info("typing failed", reason=str(error))
         )

@@ -20,7 +20,7 @@ from bot.clock import Clock
 from bot.inbound.access import is_trusted
 from bot.persistence.protocols import Store
 from bot.persistence.values import Turn
-from channels.settings import Streaming
+from channels.settings import ReplyTo, Streaming
 
 # A program wants the answer in one piece, and nothing is said before it is whole.
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
@@ -51,10 +51,10 @@ class Specs:
         """Which model answers in a session."""
         return self.model
 
-    def cutting_of(self, turn: Turn) -> Streaming:
-        """How the answers of a turn are cut."""
+    def shown(self, turn: Turn) -> tuple[Streaming, ReplyTo]:
+        """How the answers of a turn are cut, and which of their messages are shown as replies."""
         account = self.accounts.like(turn.place)
-        return account.section.cutting() if account else _WHOLE
+        return (account.section.cutting(), account.section.replying()) if account else (_WHOLE, "off")
 
     @asynccontextmanager
     async def of(self, turn: Turn) -> AsyncIterator[RunSpec]:

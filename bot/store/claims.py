@@ -152,6 +152,7 @@ class Claims(Subject):
             prompt=prompt,
             fingerprint=fingerprint,
             more=more is not None,
+            spoken=epoch > 1 and any(at is not None for at, _ in rows.said(db, turn_id)),
             decisions=approvals.decisions(db, turn_id) if epoch > 1 else {},
         )
 

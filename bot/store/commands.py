@@ -19,16 +19,26 @@ class Commands(Subject):
     """Transactions of commands. seq: of the command's own row in the inbox."""
 
     @transaction
-    def answer(self, db: sqlite3.Connection, seq: int, blocks: Sequence[Planned]) -> CommandKept:
-        return self._carry_out(db, seq, lambda now: Stopped(), lambda _: blocks)
+    def answer(
+        self, db: sqlite3.Connection, seq: int, blocks: Sequence[Planned], chosen: Sequence[Planned] = ()
+    ) -> CommandKept:
+        return self._carry_out(db, seq, lambda now: Stopped(), lambda _: blocks, chosen)
 
     @transaction
-    def stop(self, db: sqlite3.Connection, seq: int, session_key: str, reply: Reply) -> CommandKept:
-        return self._carry_out(db, seq, lambda now: _stop(db, session_key, seq, now, "stop"), reply)
+    def stop(
+        self, db: sqlite3.Connection, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = ()
+    ) -> CommandKept:
+        return self._carry_out(db, seq, lambda now: _stop(db, session_key, seq, now, "stop"), reply, chosen)
 
     @transaction
     def reset(
-        self, db: sqlite3.Connection, seq: int, session_key: str, transcript_id: str, reply: Reply
+        self,
+        db: sqlite3.Connection,
+        seq: int,
+        session_key: str,
+        transcript_id: str,
+        reply: Reply,
+        chosen: Sequence[Planned] = (),
     ) -> CommandKept:
 
         def effect(now: int) -> Stopped:
@@ -40,7 +50,7 @@ class Commands(Subject):
             db.execute("UPDATE session SET transcript_id=? WHERE session_key=?", (transcript_id, session_key))
             return stopped
 
-        return self._carry_out(db, seq, effect, reply)
+        return self._carry_out(db, seq, effect, reply, chosen)
 
     @transaction
     def abort(self, db: sqlite3.Connection, turn_id: str) -> bool:
@@ -50,15 +60,23 @@ class Commands(Subject):
         return found is not None
 
     def _carry_out(
-        self, db: sqlite3.Connection, seq: int, effect: Callable[[int], Stopped], reply: Reply
+        self,
+        db: sqlite3.Connection,
+        seq: int,
+        effect: Callable[[int], Stopped],
+        reply: Reply,
+        chosen: Sequence[Planned],
     ) -> CommandKept:
         now = self._now()
         conv_id, turn_id, state = db.execute("SELECT conv_id, turn_id, state FROM inbox WHERE seq=?", (seq,)).fetchone()
         if state != "waiting":  # carried out already: by recovery, or by the run that recovery overtook
             return CommandKept(Stopped(), ())
-        stopped = effect(now)
-        deliveries = rows.plan(db, PlanIn(conv_id), reply(stopped), turn_id, now)
         db.execute("UPDATE inbox SET state='done' WHERE seq=?", (seq,))
+        edited = rows.plan(db, PlanIn(conv_id), chosen, turn_id, now)
+        if chosen and not edited:
+            return CommandKept(Stopped(), ())
+        stopped = effect(now)
+        deliveries = (*edited, *rows.plan(db, PlanIn(conv_id), reply(stopped), turn_id, now))
         if turn_id is not None:
             rows.end_turn(db, turn_id, Outcome.COMPLETED, now)
         return CommandKept(stopped, deliveries)

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
+from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later, PlanIn
 from bot.store import codec, rows
 from bot.store.approvals import WAITS
 from bot.store.indexes import DELAYED, OPEN_DELIVERY, OPEN_TURN, WAITING
@@ -80,7 +80,7 @@ class Inbox(Subject):
     def open_commands(self, db: sqlite3.Connection) -> Sequence[tuple[int, str, InboundMessage]]:
         found = db.execute(
             "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
-            f" WHERE {WAITING} AND kind='command' ORDER BY seq"
+            f" WHERE {WAITING} AND {rows.CARRIED_OUT} ORDER BY seq"
         ).fetchall()
         read = ((seq, session_key, codec.read_inbound(payload, seq)) for seq, session_key, payload in found)
         return [(seq, session_key, message) for seq, session_key, message in read if message is not None]
@@ -128,9 +128,11 @@ class Inbox(Subject):
                     " VALUES (?,?,?,'api','queued',?,?)",
                     (item.turn_id, item.session_key, transcript, conv_id, now),
                 )
+        if item.state == "overheard":
+            item = replace(item, state="dropped", reason="not for it")
         ready_at = now + item.delay if item.delay else 0
         seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item, ready_at)
-        return Fresh(seq or 0, ready_at)
+        return Fresh(seq or 0, ready_at, rows.plan(db, PlanIn(conv_id), item.say, None, now))
 
     def _insert(
         self,

@@ -8,7 +8,7 @@ from agent.events import SAID, AgentEnd, MessageStart, Notice, Outcome, Persiste
 from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import OwnerNotice, PersistedAt, PlanIn, TurnState
+from bot.persistence.values import TOOL, OwnerNotice, PersistedAt, PlanIn, TurnState
 from bot.store import codec
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
@@ -26,11 +26,13 @@ IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}
 """True of messages that nobody wrote and of their turns; the turn of a wake is called a beat."""
 FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
 """True of messages that a claim takes: a model answers them."""
+CARRIED_OUT = "kind IN ('command','button')"
+"""True of what people order: it is answered without a model."""
 UNSEEN = "state IN ('waiting','steering')"
 """True of messages that no model has seen."""
 COMMANDS_BEFORE = (
     "SELECT count(*) FROM inbox AS command WHERE command.session_key=inbox.session_key AND command.state='waiting'"
-    " AND command.kind='command' AND command.seq < inbox.seq"
+    f" AND command.{CARRIED_OUT} AND command.seq < inbox.seq"
 )
 """Of a message: those that are not carried out. Nothing is taken across them, because one may end the turn."""
 
@@ -117,12 +119,16 @@ def plan(
     """Put blocks into the ledger. A source that is there already is passed over.
 
     Only the first can begin at once, and only if nothing older of the conversation is open: order is kept here. What
-    is for a conversation that has moved goes to where it is.
+    is for a conversation that has moved goes to where it is. Raises ValueError when a turn would speak elsewhere than
+    where it answers and no call of a tool has chosen that place: what is private must not get into another chat.
     """
     if not blocks:
         return ()
-    (moved_to,) = db.execute("SELECT moved_to FROM conversation WHERE conv_id=?", (where.conv_id,)).fetchone()
-    conv_id = moved_to or where.conv_id
+    conv_id, moved_to = _present(db, where.conv_id)
+    if turn_id is not None and not all(block.source.startswith(TOOL) for block in blocks):
+        (reply_conv,) = db.execute("SELECT reply_conv FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
+        if conv_id != _present(db, reply_conv)[0]:
+            raise ValueError(f"turn {turn_id} answers in conversation {reply_conv}, not in {where.conv_id}")
     place = place_of(db, conv_id)
     begin = "sent" if place.kind in (ChatKind.API, ChatKind.CONSOLE) else "planned"
     if where.sending and begin == "planned" and moved_to is None:
@@ -150,6 +156,12 @@ def plan(
         if begin == "sending":
             begin = "planned"
     return tuple(made)
+
+
+def _present(db: sqlite3.Connection, conv_id: int) -> tuple[int, int | None]:
+    """Where a conversation is now, and that it moved there."""
+    (moved_to,) = db.execute("SELECT moved_to FROM conversation WHERE conv_id=?", (conv_id,)).fetchone()
+    return moved_to or conv_id, moved_to
 
 
 def _tell(db: sqlite3.Connection, turn_id: str | None, block: Planned, now: int) -> None:
@@ -281,7 +293,19 @@ def end_turn(
         (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, now, turn_id),
     )
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
+    _take_acknowledgements_away(db, turn_id, now)
     return persist_end(db, turn_id, outcome, now, error_kind, error_message)
+
+
+def _take_acknowledgements_away(db: sqlite3.Connection, turn_id: str, now: int) -> None:
+    found = db.execute(
+        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see acknowledgement()
+        " ON source = 'ack:' || inbox.channel || ':' || inbox.account || ':' || event_key WHERE inbox.turn_id=?",
+        (turn_id,),
+    ).fetchall()
+    for source, conv_id, target in found:
+        away = Planned(source=f"un{source}", body="", nonce=0, action=Action.REACT, target=target)
+        plan(db, PlanIn(conv_id), [away], None, now)
 
 
 def persist_end(

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from agent.tools.base import Delivered
+from bot.persistence.values import tool_message
 
 _WORDS: dict[Delivered, str] = {
     "planned": "will be sent",
@@ -18,7 +19,7 @@ _NUMBER = re.compile(r"\d+(?=(\.\d+)?$)")
 
 def of_call(db: sqlite3.Connection, turn_id: str, call_id: str) -> tuple[str, bool] | None:
     """What the model is told of an interrupted call's messages, and whether it is an error; None when it sent none."""
-    name = f"tool:{turn_id}:{call_id}"
+    name = tool_message(turn_id, call_id, 0).removesuffix(":0")
     found = db.execute(
         "SELECT source, state, error FROM delivery WHERE source >= ?1 || ':' AND source < ?1 || ';'"  # ';' follows ':'
         " ORDER BY delivery_id",

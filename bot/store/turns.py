@@ -12,7 +12,7 @@ from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, EntryKind, Message, ToolCall, Usage
 from agent.tools.base import Delivered
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import PlanIn
+from bot.persistence.values import OwnerNotice, PlanIn
 from bot.store import codec, repair, rows, tool_messages
 from bot.store.claims import Claims
 from bot.store.subject import query, transaction
@@ -158,11 +158,14 @@ class Turns(Claims):
         error_message: str | None,
         where: PlanIn,
         blocks: Sequence[Planned],
+        notice: OwnerNotice | None = None,
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         repair.close_run(db, run.turn_id, transcript_id, step, now)
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
+        if notice is not None:
+            rows.tell_owner(db, notice, now)
         return deliveries, rows.end_turn(db, run.turn_id, outcome, now, error_kind, error_message)
 
     @transaction

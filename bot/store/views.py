@@ -10,7 +10,8 @@ from bot.store import codec, rows
 from bot.store.indexes import CUT_ANSWER, FAILED_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN
 from bot.store.subject import Subject, query
-from channels.outgoing import DeliveryState
+from channels.message import Place
+from channels.outgoing import Delivery, DeliveryState
 
 
 def look(file: Path) -> Totals:
@@ -51,6 +52,16 @@ class Views(Subject):
             started_at=found[8],
             ended_at=found[9],
         )
+
+    @query
+    def offer(self, db: sqlite3.Connection, place: Place, message_id: str) -> Delivery | None:
+        found = db.execute(
+            f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery JOIN conversation USING (conv_id)"
+            " WHERE channel=? AND account=? AND chat=? AND platform_id=? AND buttons IS NOT NULL"
+            " AND delivery.state='sent' AND action='send'",
+            (place.channel, place.account, place.chat, message_id),
+        ).fetchone()
+        return rows.delivery(found, place) if found else None
 
     @query
     def last_failure(self, db: sqlite3.Connection) -> tuple[int, str] | None:

@@ -18,6 +18,7 @@ class Style:
     type: EntityType
     url: str = ""
     language: str = ""
+    level: int = 0
     mark: int = 0
 
 
@@ -60,7 +61,9 @@ class TextWriter:
         self._add(text, (style,))
 
     def line(self, styles: Iterable[Style]) -> None:
-        """A line break within a paragraph."""
+        """A line break within a paragraph; none where its first line is still empty."""
+        if self.marker or self._breaks or not self._at:
+            return
         self._add("\n" + self.indent, styles)
 
     def finish(self) -> Formatted:
@@ -102,7 +105,7 @@ def formatted(text: str, runs: Mapping[Style, Iterable[tuple[int, int]]]) -> For
     return Formatted(
         text,
         tuple(
-            Entity(style.type, offsets[start], offsets[end] - offsets[start], style.url, style.language)
+            Entity(style.type, offsets[start], offsets[end] - offsets[start], style.url, style.language, style.level)
             for start, end, style in pieces
         ),
     )

@@ -20,9 +20,10 @@ from channels.telegram.render import MAX_UNITS, bodies, plain_body
 from channels.telegram.settings import TelegramSettings
 
 _RULES = """\
-The conversation is on Telegram. Write Markdown: bold, italic, strikethrough, inline code, fenced code with its
-language, links, quotes, headings and lists are shown; tables become fixed-width text, so keep them narrow; HTML and
-images are not shown. People read on phones: be brief."""
+The conversation is on Telegram. Write Markdown: bold, italic, strikethrough, ||spoilers||, inline code, fenced code
+with its language, links, quotes, headings, lists, task lists and <details> are shown. A table becomes fixed-width text
+where a line of it has at most 40 characters, else a list of "header: value". Formulas are shown as their LaTeX source,
+images as links, footnotes and other HTML as they are written. People read on phones: be brief."""
 
 
 _MOST_SENDS = 3
@@ -75,7 +76,7 @@ class TelegramChannel:
 
     def render(self, text: str) -> Sequence[str]:
         """Markdown to the bodies of messages."""
-        return bodies(text)
+        return bodies(text, self._settings.rich)
 
     def pass_limit(self, place: Place) -> float:
         """Take a place in the limits: 0.0 when granted, else seconds to wait."""
@@ -152,6 +153,8 @@ class TelegramChannel:
                 return Moved(error.new_chat)
             case Trouble.REFUSED if done_before(delivery.action, error.reason):
                 return Sent(delivery.target)
+            case Trouble.TOKEN if "method not found" in error.reason:  # a server of one's own that is older
+                return NotSent(0.0, error.reason, plain_body(delivery.body))
             case Trouble.REFUSED:
                 formatted = error.status == 400 and delivery.action in WITH_TEXT
                 plain = plain_body(delivery.body) if formatted else None

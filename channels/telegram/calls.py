@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from channels.message import Place
 from channels.outgoing import Action, Delivery
+from channels.telegram.render import RICH
 
 _METHODS = {
     Action.SEND: "sendMessage",
@@ -32,10 +33,13 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
     if delivery.reply_to:  # what was deleted meanwhile is answered all the same
         message_id = int(delivery.reply_to)
         arguments["reply_parameters"] = {"message_id": message_id, "allow_sending_without_reply": True}
+    if delivery.silent:
+        arguments["disable_notification"] = True
     if delivery.buttons:  # below each other: beside each other their labels are cut on a phone
         rows = [[{"text": button.label, "callback_data": button.sends}] for button in delivery.buttons]
         arguments["reply_markup"] = {"inline_keyboard": rows}
-    return _METHODS[delivery.action], arguments
+    method = "sendRichMessage" if delivery.action is Action.SEND and RICH in arguments else _METHODS[delivery.action]
+    return method, arguments
 
 
 def addressed(place: Place, arguments: Mapping[str, object]) -> dict[str, object]:

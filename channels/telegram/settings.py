@@ -24,7 +24,8 @@ class TelegramSettings:
     poll_timeout: how long Telegram may hold a poll that has nothing to tell. request_timeout: how long an answer to a
     send may take before its outcome counts as unknown. typing_timeout: the same for the sign of work, which a send to
     that chat waits for. retry_first, retry_most: pauses after failures, doubled from the first to the most.
-    slow_retry: pause while another program polls, or the token is refused.
+    slow_retry: pause while another program polls, or the token is refused. rich: whether blocks with tables, task lists
+    or mathematics go out as rich messages.
     """
 
     token: str = field(repr=False)
@@ -38,6 +39,7 @@ class TelegramSettings:
     retry_most: float = 30.0
     slow_retry: float = 30.0
     limits: Rates = field(default_factory=Rates)
+    rich: bool = False
 
 
 def _check_person(value: str) -> str:
@@ -66,6 +68,10 @@ class TelegramAccount(AccountSection):
     base_url: Url = Field(default=URL, description="Root of the Bot API, for a server or proxy of your own.")
     base_file_url: Url = Field(default=FILE_URL, description="Root for files; follows base_url when that ends in /bot.")
     mode: Literal["polling"] = Field(default="polling", description="How updates arrive.")
+    rich: Literal["off", "auto"] = Field(
+        default="off",
+        description="auto: tables, task lists and formulas as rich messages, which some apps do not show.",
+    )
     dm: TelegramMessages = Field(default=TelegramMessages(), description="Direct messages.")
 
     def build(self, times: Times) -> Channel:
@@ -73,7 +79,10 @@ class TelegramAccount(AccountSection):
 
         assert self.token is not None, "an account without a token is refused"
         settings = TelegramSettings(
-            token=self.token.get_secret_value(), base_url=self.base_url, base_file_url=self.base_file_url
+            token=self.token.get_secret_value(),
+            base_url=self.base_url,
+            base_file_url=self.base_file_url,
+            rich=self.rich == "auto",
         )
         return TelegramChannel(settings, times)
 

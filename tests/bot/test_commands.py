@@ -36,8 +36,8 @@ async def ask(hark: Hark, text: str, name: str = "x") -> TurnView:
 async def test_help(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         listed = await command(hark, "/help")
-        for name in ("/help [command]", "/status", "/stop", "/new", "/reset"):
-            assert f"`{name}`" in listed
+        for name in ("/help [command]", "/start", "/status", "/stop", "/new", "/reset"):
+            assert f"- {name} – " in listed
         assert await command(hark, "/commands") == listed
         assert await command(hark, " /HELP@hark_bot ") == listed
         assert await command(hark, "/help stop") == "`/stop` Stop the run, and drop what waits. Also: /abort."

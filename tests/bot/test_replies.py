@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from agent.events import RunRef
+from agent.message import Usage
+from bot.persistence.values import Turn, TurnKind
 from bot.replies import Replies
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned
-from channels.settings import Streaming
+from channels.settings import ReplyTo, Streaming
 from tests.service import Json, RecordingChannel, running
 from tests.standins.script import Break, Continuer, Say, remainder
 from tests.watch import Watch
@@ -33,8 +38,30 @@ The end 🏁👩‍👩‍👧‍👦.
 """
 
 
-def replies(cutting: Streaming, channel: RecordingChannel | None = None) -> Replies:
-    return Replies("t", channel, cutting, iter(range(10**6)).__next__)
+def replies(
+    cutting: Streaming, channel: RecordingChannel | None = None, replying: ReplyTo = "off", spoken: bool = False
+) -> Replies:
+    place = Place(channel="telegram", account="bot", chat="1", kind=ChatKind.DIRECT)
+    question = InboundMessage(
+        origin=Origin(place=place, message_id="7"), event_key="m:1:7", kind=InboundKind.MESSAGE, text="?", sent_at=0
+    )
+    turn = Turn(
+        run=RunRef(run_id="t", turn_id="t", session_key="s", attempt=1),
+        kind=TurnKind.REPLY,
+        transcript_id="t",
+        messages=(question,),
+        conv_id=1,
+        place=place,
+        step=0,
+        usage=Usage(),
+        ran=0,
+        entries=(),
+        prompt=None,
+        fingerprint=None,
+        more=False,
+        spoken=spoken,
+    )
+    return Replies(turn, channel, cutting, replying, iter(range(10**6)).__next__)
 
 
 def stream(made: Replies, step: int, after: str, deltas: Sequence[str], *, whole: bool = True) -> list[Planned]:
@@ -153,3 +180,22 @@ def test_blocks_keep_to_the_limit_of_the_channel() -> None:
     planned = stream(replies(Streaming(), channel), 1, "", ["word " * 300])
     assert all(len(block.body) <= 100 for block in planned)
     assert len(planned) >= 15
+
+
+def test_only_the_first_message_of_an_answer_makes_a_sound() -> None:
+    made = replies(SMALL)
+    first, *others = [*stream(made, 1, "", [MARKDOWN]), *stream(made, 2, "", ["And more."])]
+    assert not first.silent
+    assert others
+    assert all(block.silent for block in others)
+
+
+def test_what_goes_on_after_a_restart_makes_no_sound() -> None:
+    assert all(block.silent for block in stream(replies(SMALL, spoken=True), 2, "", [MARKDOWN]))
+
+
+@pytest.mark.parametrize(("replying", "shown"), [("off", []), ("first", [0]), ("all", [0, 1, 2])])
+def test_which_messages_are_shown_as_replies(replying: ReplyTo, shown: list[int]) -> None:
+    made = replies(SMALL, replying=replying)
+    blocks = [block for step in (1, 2, 3) for block in stream(made, step, "", ["Words."])]
+    assert [number for number, block in enumerate(blocks) if block.reply_to == "7"] == shown

@@ -73,8 +73,8 @@ async def test_a_turn_knows_its_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: InboundKind, turn_kind: TurnKind
 ) -> None:
     asked: list[Turn] = []
-    cutting_of = Specs.cutting_of
-    monkeypatch.setattr(Specs, "cutting_of", lambda self, turn: asked.append(turn) or cutting_of(self, turn))
+    shown = Specs.shown
+    monkeypatch.setattr(Specs, "shown", lambda self, turn: asked.append(turn) or shown(self, turn))
     async with running(tmp_path) as hark:
         await hark.write("hello", kind=kind)
         await hark.until_texts(1)

@@ -132,8 +132,8 @@ FAULTS = (
     Fault(
         "delivery/planned-where-the-chat-was",
         "bot/store/rows.py",
-        "conv_id = moved_to or where.conv_id",
-        "conv_id = where.conv_id",
+        "return moved_to or conv_id, moved_to",
+        "return conv_id, moved_to",
         ("tests/bot/test_moved.py::test_words_of_a_run_follow_a_chat_that_moves_meanwhile[an event tells it]",),
     ),
     Fault(

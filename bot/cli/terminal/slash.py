@@ -17,7 +17,7 @@ async def _elsewhere(call: Call) -> str:
     raise NotImplementedError("commands are carried out by the service")
 
 
-_COMMANDS = builtin.build(_elsewhere)
+_COMMANDS = builtin.build(_elsewhere, "")
 
 
 def words() -> tuple[str, ...]:

@@ -1,9 +1,10 @@
 """The ledger: in order, each once."""
 
-from bot.persistence.values import (
-    AcceptedMessage,
-    OwnerNotice,
-)
+from dataclasses import replace
+
+import pytest
+
+from bot.persistence.values import AcceptedMessage, OwnerNotice, PlanIn, tool_message
 from channels.console.adapter import PLACE
 from channels.message import ChatMoved
 from channels.outgoing import DeliveryState, Moved, NotSent, Planned, Refused, Sent, Unknown
@@ -117,3 +118,21 @@ async def test_a_chat_that_moves_takes_everything_along(opens: Opens) -> None:
         again = ChatMoved(channel="telegram", account="bot", old_chat="1", new_chat="100")
         await store.inbox.accept([again])
         assert [found[1].chat for found in await store.deliveries.open_conversations()] == ["100"]
+
+
+async def test_a_turn_speaks_only_where_it_answers(opens: Opens) -> None:
+    """Unless the row names the call of a tool that chose another place."""
+    async with opens() as store:
+        await accept(store, "private")
+        turn = await claim(store)
+        await store.inbox.accept([AcceptedMessage(message=message("group", chat="-100"), session_key="other")])
+        elsewhere = await store.turns.claim("other", "one", "test/model")
+        assert elsewhere is not None
+        where = PlanIn(elsewhere.conv_id)
+        block = Planned(source=f"turn:{turn.turn_id}:s1:b0", body="secret", nonce=1, said="secret", step=1)
+        with pytest.raises(ValueError, match="answers in conversation"):
+            await store.turns.plan(turn.run, where, [block])
+        assert await store.deliveries.next(elsewhere.conv_id) is None
+        chosen = replace(block, source=tool_message(turn.turn_id, "c1", 0), step=None)
+        (planned,) = await store.turns.plan(turn.run, where, [chosen])
+        assert planned.place.chat == "-100"

@@ -36,6 +36,20 @@ async def test_what_is_dropped_waits_for_nobody(opens: Opens) -> None:
         assert await store.inbox.waiting_sessions(9) == []
 
 
+async def test_what_is_said_to_a_message_is_planned_with_it_once(opens: Opens) -> None:
+    block = Planned(source="said", body="too old", nonce=1)
+    dropped = AcceptedMessage(message=message(), session_key=None, state="dropped", reason="age", say=(block,))
+    async with opens() as store:
+        (first,) = await store.inbox.accept([dropped])
+        assert isinstance(first, Fresh)
+        assert [(found.body, found.place.chat) for found in first.said] == [("too old", "1")]
+        (again,) = await store.inbox.accept([dropped])
+        assert isinstance(again, Duplicate)
+    async with opens() as store:
+        ((conv_id, _),) = await store.deliveries.open_conversations()
+        assert await store.deliveries.next(conv_id) == first.said[0]
+
+
 async def test_commands_are_found_until_they_are_carried_out(opens: Opens) -> None:
     async with opens() as store:
         (seq,) = await accept(store, "/help", kind=InboundKind.COMMAND)

@@ -1,0 +1,83 @@
+"""Faults in choices, in what an answer looks like, and in where it goes."""
+
+from tests.mutants import Fault
+
+CHOICES = "tests/bot/test_choices.py"
+REPLIES = "tests/bot/test_replies.py"
+DELIVERIES = "tests/bot/persistence/test_deliveries.py"
+
+FAULTS = (
+    Fault(
+        "choices/second-press-counts",
+        "bot/store/commands.py",
+        "if chosen and not edited:",
+        "if chosen and not edited and seq < 0:",
+        (CHOICES + "::test_only_the_first_press_counts_and_the_same_click_is_one",),
+    ),
+    Fault(
+        "choices/not-understood-takes-the-buttons",
+        "bot/commands/answers.py",
+        "chosen = () if effect.mistake else await self._chosen(call)",
+        "chosen = await self._chosen(call)",
+        (CHOICES + "::test_a_button_that_is_not_understood_keeps_its_message",),
+    ),
+    Fault(
+        "choices/choice-is-not-shown",
+        "bot/commands/answers.py",
+        "action=Action.EDIT, target=message.reply_to,",
+        "target=message.reply_to,",
+        (CHOICES + "::test_a_choice_is_offered_made_and_shown",),
+    ),
+    Fault(
+        "choices/native-command-is-answered-elsewhere",
+        "bot/commands/answers.py",
+        "if call.message.kind is InboundKind.COMMAND and call.message.respond:",
+        "if call.message.kind is InboundKind.BUTTON and call.message.respond:",
+        (CHOICES + "::test_a_native_command_is_answered_by_its_handle",),
+    ),
+    Fault(
+        "choices/every-message-makes-a-sound",
+        "bot/replies.py",
+        "silent=not first,",
+        "silent=False,",
+        (REPLIES + "::test_only_the_first_message_of_an_answer_makes_a_sound",),
+    ),
+    Fault(
+        "choices/sound-again-after-a-restart",
+        "bot/replies.py",
+        "self._spoken = turn.spoken",
+        "self._spoken = False",
+        (REPLIES + "::test_what_goes_on_after_a_restart_makes_no_sound",),
+    ),
+    Fault(
+        "choices/private-words-in-another-chat",
+        "bot/store/rows.py",
+        "if conv_id != _present(db, reply_conv)[0]:",
+        "if conv_id != _present(db, where.conv_id)[0]:",
+        (DELIVERIES + "::test_a_turn_speaks_only_where_it_answers",),
+    ),
+    Fault(
+        "choices/the-reaction-stays",
+        "bot/store/rows.py",
+        "    _take_acknowledgements_away(db, turn_id, now)\n",
+        "",
+        ("tests/bot/test_acknowledge.py::test_it_goes_after_a_restart",),
+    ),
+    Fault(
+        "choices/the-reaction-goes-with-the-next-message",
+        "bot/runs/journal.py",
+        "if kept.end is not None and not deliveries:",
+        "if kept.end is None and not deliveries:",
+        ("tests/bot/test_acknowledge.py::test_it_goes_after_a_silent_answer",),
+    ),
+    Fault(
+        "choices/everybody-reads-what-is-wrong-with-the-service",
+        "bot/wording.py",
+        "return _MODEL_ERRORS[found] if found in _FOR_EVERYBODY else OUT_OF_ORDER",
+        "return _MODEL_ERRORS[found]",
+        (
+            "tests/agent/test_model_errors.py::"
+            "test_an_owner_sees_the_cause_and_others_a_sentence_that_says_nothing_of_the_service",
+        ),
+    ),
+)
