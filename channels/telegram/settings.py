@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from channels.base import Channel, Times
 from channels.limits import Rates
 from channels.section import Id, Secret, Url, conflict, refused
-from channels.settings import AccountSection, ChannelSection, DirectMessages, PlatformSection
+from channels.settings import AccountSection, ChannelSection, DirectMessages, Listen, PlatformSection
 
 URL = "https://api.telegram.org/bot"
 FILE_URL = "https://api.telegram.org/file/bot"
@@ -21,6 +21,7 @@ FILE_URL = "https://api.telegram.org/file/bot"
 class TelegramSettings:
     """One bot. base_url and base_file_url: the token follows without a separator. Times are seconds.
 
+    listen: where Telegram brings updates instead of being polled; webhook_url: the address under which it reaches that.
     poll_timeout: how long Telegram may hold a poll that has nothing to tell. request_timeout: how long an answer to a
     send may take before its outcome counts as unknown. typing_timeout: the same for the sign of work, which a send to
     that chat waits for. retry_first, retry_most: pauses after failures, doubled from the first to the most.
@@ -29,6 +30,8 @@ class TelegramSettings:
     """
 
     token: str = field(repr=False)
+    listen: Listen | None = None
+    webhook_url: str = ""
     base_url: str = URL
     base_file_url: str = FILE_URL
     poll_timeout: int = 30
@@ -61,13 +64,17 @@ class TelegramAccount(AccountSection):
     """One bot."""
 
     quiet: ClassVar[tuple[str, ...]] = ("telegram", "httpx", "httpcore")
-    later_keys: ClassVar = {**AccountSection.later_keys, "": f"listen {AccountSection.later_keys['']}"}
-    later_values: ClassVar = {**AccountSection.later_values, "mode": "webhook"}
 
     token: Secret = Field(default=None, description="The token from @BotFather.")
     base_url: Url = Field(default=URL, description="Root of the Bot API, for a server or proxy of your own.")
     base_file_url: Url = Field(default=FILE_URL, description="Root for files; follows base_url when that ends in /bot.")
-    mode: Literal["polling"] = Field(default="polling", description="How updates arrive.")
+    mode: Literal["polling", "webhook"] = Field(
+        default="polling", description="How updates arrive: asked for, or brought by Telegram to webhook_url."
+    )
+    listen: Listen = Field(default=Listen(), description="Where the updates of a webhook are taken.")
+    webhook_url: Url | None = Field(
+        default=None, description="The public HTTPS address that leads to listen; without it that of listen itself."
+    )
     rich: Literal["off", "auto"] = Field(
         default="off",
         description="auto: tables, task lists and formulas as rich messages, which some apps do not show.",
@@ -80,6 +87,8 @@ class TelegramAccount(AccountSection):
         assert self.token is not None, "an account without a token is refused"
         settings = TelegramSettings(
             token=self.token.get_secret_value(),
+            listen=self.listen if self.mode == "webhook" else None,
+            webhook_url=self.webhook_url or "",
             base_url=self.base_url,
             base_file_url=self.base_file_url,
             rich=self.rich == "auto",

@@ -6,6 +6,7 @@ each attempt fails, so that only the history has what happened meanwhile, unless
 connection took and did not acknowledge waits for the next one.
 """
 
+import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -83,7 +84,7 @@ class Delivering(People):
         who = self.people.get(str(event.get("user")))
         external = who is not None and who.team != shapes.TEAM
         event_id = f"Ev0{self.number():08d}"
-        payload = shapes.event_callback(dict(event), event_id, int(self.wall()), external=external)
+        payload = shapes.event_callback(copy.deepcopy(event), event_id, int(self.wall()), external=external)
         self.push(payload)
         return payload
 

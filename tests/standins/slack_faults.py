@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tests.standins.slack_arguments import METHODS, TIERS
 from tests.standins.slack_ledger import Json, Refusal, Rule, Violation, too_many
 
-SLACK = 0.01  # seconds; two readings of one clock
+LEEWAY = 0.01  # seconds; two readings of one clock
 # What can fail besides the methods.
 OTHER_CALLS = ("connect", "download", "response_url", "upload")
 
@@ -87,7 +87,7 @@ class RateLimits:
             windows[f"{method} {args.get('channel')}"] = self.per_channel
         for name, (count, seconds) in windows.items():
             seen = self._seen[name]
-            while seen and seen[0] <= now - seconds + SLACK:
+            while seen and seen[0] <= now - seconds + LEEWAY:
                 seen.popleft()
             if len(seen) >= count:
                 raise too_many(max(1, math.ceil(seen[0] + seconds - now)))
@@ -107,4 +107,4 @@ class Waits:
     def remaining(self, key: tuple[str, str], now: float) -> int:
         """Whole seconds that are left, 0 when the call is welcome."""
         left = self.until.get(key, now) - now
-        return math.ceil(left) if left > SLACK else 0
+        return math.ceil(left) if left > LEEWAY else 0

@@ -99,8 +99,8 @@ def note(world: Delivering, method: str, room: Room, ts: str, content: Content, 
 
 
 def writable(world: Delivering, channel: str) -> Room:
-    """The conversation, if the app may write there."""
-    room = world.room(channel)
+    """The conversation, if the app may write there; a person's id is the direct conversation with them."""
+    room = world.im(channel) if channel in world.people and channel != BOT else world.room(channel)
     if room.archived:
         raise Refusal("is_archived")
     if BOT not in room.members and "chat:write.public" not in world.scopes:
@@ -118,6 +118,8 @@ def _check_parent(world: Delivering, room: Room, thread_ts: str) -> None:
 
 def post_message(world: Delivering, args: Json) -> Json:
     room = writable(world, args["channel"])
+    if world.orphans_stand_alone and args.get("thread_ts") not in world.kept[room.id]:
+        args = {**args, "thread_ts": None}  # as is reported of a parent that was deleted: the reply is for everybody
     content = read_content(world, args)
     if args.get("thread_ts"):
         _check_parent(world, room, args["thread_ts"])

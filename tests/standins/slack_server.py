@@ -7,12 +7,14 @@ passes in `advance` only. When the test ends the server checks, unasked, that it
 every fault happened.
 
 Not modelled: OAuth, several workspaces and enterprise grids, user tokens, views, modals and the home tab, scheduled
-messages, search, canvases, lists, workflows, custom emoji and faces of messages, pictures of link previews, files that
-are edited or deleted, membership changes by the app, the order in which Slack may confuse events, the lower limits of
-conversations.history for apps outside the marketplace, the splitting of texts past 4,000 characters, and how a markdown
-block is translated (it comes back as plain rich text). Texts past 40,000 characters are refused, where Slack may cut
-them. Whether a thread's parent comes on every page and which acknowledgement counts after a reconnect is written from
-what clients report: the parent does, one on another connection does not. Where reports differ, World has a switch.
+messages, search, canvases, lists, workflows, custom emoji and faces of messages, pictures of link previews, files
+that are edited or deleted, membership changes by the app, the lower limits of conversations.history for apps outside
+the marketplace, the splitting of texts past 4,000 characters, and how a markdown block is translated (it comes back
+as plain rich text). Events keep their order unless a test orders otherwise with `pause` and `resume`. Texts past
+40,000 characters are refused, where Slack may cut them. From what clients report, not from the documentation: a
+thread's parent comes on every page, pages of history after `oldest` go forward, app_mention comes again with each
+edit and not with files, an acknowledgement on another connection does not count. Where reports differ, World has a
+switch.
 
     async with SlackServer() as slack:
         room = slack.channel("general", ALICE)       # the app is a member; `dm`, `group_dm` for the others
@@ -75,13 +77,15 @@ class SlackServer(Serving):
         if isinstance(self.transport, Requests):
             await self.transport.close()
             self.transport = self.sockets
-        await self.sockets.close()
+        await self.sockets.stop()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
     async def use_url(self, url: str) -> Requests:
         """HTTP mode from here on: verify the app's url and send everything there."""
+        if isinstance(self.transport, Requests):
+            await self.transport.close()
         requests = Requests(self, url)
         self.transport = requests
         if not await requests.verify():
@@ -104,6 +108,10 @@ class SlackServer(Serving):
     def calls(self) -> list[Call]:
         """Every call, in order."""
         return self.ledger.calls
+
+    def calls_of(self, method: str) -> list[Json]:
+        """The arguments of every call of a method, refused ones too."""
+        return [call.args for call in self.ledger.calls if call.method == method]
 
     def texts(self, room: Room | str | None = None, thread_ts: str | None = None) -> list[str]:
         """What the app said in order, as people read it: of one conversation or thread, or of all."""

@@ -197,6 +197,13 @@ class Sockets:
         for connection in self.connections[:] if connections is None else connections:
             await connection.socket.close()
 
+    async def stop(self) -> None:
+        """End everything, also what is still being sent."""
+        await self.close()
+        for send in list(self._sends):
+            send.cancel()
+        await asyncio.gather(*self._sends, return_exceptions=True)
+
     def cut(self) -> None:
         """Break all connections without a word."""
         for connection in self.connections:

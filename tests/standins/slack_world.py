@@ -61,6 +61,7 @@ class World:
         self.mentions_with_files = False
         self.pages_go_forward = True
         self.parent_on_every_page = True
+        self.orphans_stand_alone = False
         self.files: dict[str, File] = {}
         self.statuses: dict[tuple[str, str], str] = {}
         self.streams: dict[tuple[str, str], bool] = {}
@@ -124,9 +125,7 @@ class World:
         return self.add_room(Room(f"D0{user[1:]}", "im", members=[user, BOT]))
 
     def room(self, channel: str) -> Room:
-        """The conversation, if the app can see it; a person's id is the direct conversation with them."""
-        if channel in self.people and channel != BOT:
-            return self.im(channel)
+        """The conversation, if the app can see it."""
         room = self.rooms.get(channel)
         if room is None or (room.kind != "channel" and BOT not in room.members):
             raise Refusal("channel_not_found")
@@ -252,7 +251,7 @@ class World:
     def tell_mention(self, room: Room, message: Json, whom: set[str]) -> None:
         """An `app_mention` event: the twin of the message, but not in direct conversations."""
         if BOT in whom and BOT in room.members and room.kind != "im" and message.get("user") != BOT:
-            left_out = (*THREAD_FIELDS, "metadata", "subtype", "root", "parent_user_id")
+            left_out = (*THREAD_FIELDS, "metadata", "subtype", "root")
             twin = {name: value for name, value in message.items() if name not in left_out}
             self.tell(twin | {"type": "app_mention", "channel": room.id, "event_ts": message["ts"]}, "app_mention")
 

@@ -168,6 +168,17 @@ async def test_status_and_escapes(slack: SlackServer, call: Client) -> None:
     slack.tolerate(Rule.UNESCAPED)
 
 
+async def test_a_parent_that_is_gone(slack: SlackServer, call: Client) -> None:
+    asked = slack.mention("C0GENERAL0", ALICE, "help")
+    slack.delete("C0GENERAL0", asked)
+    late = {**HELLO, "thread_ts": asked["ts"]}
+    assert (await call("chat.postMessage", late)).body["error"] == "thread_not_found"
+    slack.orphans_stand_alone = True
+    assert (await call("chat.postMessage", late)).body["ok"]
+    assert [one["text"] for one in slack.messages("C0GENERAL0")] == ["hello"]
+    assert len(slack.calls_of("chat.postMessage")) == 2
+
+
 async def test_somebody_of_another_workspace(slack: SlackServer) -> None:
     slack.join("C0GENERAL0", EVE)
     slack.say("C0GENERAL0", EVE, "hi")

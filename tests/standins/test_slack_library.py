@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond, AsyncSay
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest, AsyncRespond, AsyncSay
+from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
@@ -181,6 +182,25 @@ async def test_refresh_is_planned_and_a_cut_is_not(slack: SlackServer, web_clien
         await slack.wait_acknowledged()
     assert [one["text"] for one in await taken(queue, 2)] == ["after the refresh", "while away"]
     assert slack.outbox[-1].attempt == 2
+
+
+async def test_an_acknowledgement_that_is_withheld(slack: SlackServer, web_client: AsyncWebClient) -> None:
+    event_ids: list[str] = []
+    refused = asyncio.Event()
+
+    async def accept(req: AsyncBoltRequest, resp: BoltResponse, next: Callable[[], Awaitable[None]]) -> BoltResponse:
+        event_ids.append(req.body["event_id"])
+        refused.set()
+        return BoltResponse(status=200 if len(event_ids) > 1 else 500)
+
+    app = AsyncApp(client=web_client, before_authorize=accept)
+    async with socket_mode(slack, app):
+        slack.dm(ALICE, "hello")
+        await refused.wait()
+        assert slack.outbox[0].state is State.SENT
+        slack.advance(3)
+        await slack.wait_acknowledged()
+    assert (slack.outbox[0].attempt, len(event_ids), len(set(event_ids))) == (1, 2, 1)
 
 
 @asynccontextmanager

@@ -174,3 +174,14 @@ async def test_what_stands_and_what_was_said_can_be_read() -> None:
         assert (said["files"][0]["mimetype"], said["subtype"]) == ("image/png", "file_share")
         slack.say(im, ALICE, f"<https://example.org> & <@{BOB.id}> <b>")
         assert slack.messages(im)[-1]["text"] == f"<https://example.org> &amp; <@{BOB.id}> &lt;b&gt;"
+
+
+def test_an_event_stays_as_it_was_told() -> None:
+    slack = SlackServer()
+    room = slack.channel("general", ALICE, BOB)
+    said = slack.say(room, ALICE, "hello")
+    slack.react(room, said, "eyes")
+    slack.edit(room, said, "hello again")
+    told = slack.events_of("message")[-1]
+    slack.react(room, said, "eyes", BOB)
+    assert told["message"]["reactions"] == [{"name": "eyes", "users": [ALICE.id], "count": 1}]

@@ -64,7 +64,7 @@ async def test_each_account_has_its_own_people_answers_and_session(tmp_path: Pat
         health = service.health()
         assert health.ready
         assert list(health.channels) == ["telegram", "telegram:work"]
-        assert health.channels["telegram:work"].detail == "receiving as @work_bot"
+        assert health.channels["telegram:work"].detail.startswith("receiving as @work_bot")
         kept = Stored(tmp_path / "state").messages("session_key")
         assert {key for (key,) in kept if key} == {
             f"agent:main:telegram:{BOT_ID}:direct:{ALICE.id}",

@@ -58,7 +58,6 @@ def test_accounts_alone_enable_the_platform(tmp_path: Path) -> None:
             "{accounts: {a: {token: '1:x', actions: {}}}}",
             "accounts.a.actions: this part of Hark is not in this version",
         ),
-        ("{accounts: {a: {token: '1:x', mode: webhook}}}", "accounts.a.mode: `webhook` is not in this version yet"),
         (
             "{token: '1:x', dm: {allow_from: [bob]}, accounts: {a: {token: '2:x'}}}",
             "dm.allow_from[0]: found `bob`; allowed: ",
