@@ -227,8 +227,8 @@ class SlackChannel:
 
     async def _take_reactions_back(self, delivery: Delivery) -> None:
         place = {"channel": delivery.place.chat, "timestamp": delivery.target}
-        answer = await self._api.call("reactions.get", {**place, "full": "true"})
-        for reaction in answer["message"].get("reactions") or ():
+        message = await history.one(self._api, delivery.place, delivery.target)
+        for reaction in message.get("reactions") or ():
             if self.account in reaction.get("users", ()):
                 await self._api.call("reactions.remove", {**place, "name": reaction["name"]})
 

@@ -31,7 +31,6 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "files.getUploadURLExternal": ("files:write",),
     "files.info": ("files:read",),
     "reactions.add": ("reactions:write",),
-    "reactions.get": ("reactions:read",),
     "reactions.remove": ("reactions:write",),
     "users.conversations": ("channels:read", "groups:read", "im:read", "mpim:read"),
     "users.info": ("users:read",),
@@ -40,7 +39,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 EVENT_SCOPES = ("app_mentions:read", "commands")
 """Scopes without which Slack does not send mentions and commands; those of messages are the ones of the history."""
 
-_READING = ("conversations.", "files.info", "files.getUploadURLExternal", "reactions.get", "users.")
+_READING = ("conversations.", "files.info", "files.getUploadURLExternal", "users.")
 """What methods begin with that read no JSON, or need none."""
 _TOKEN = (
     *("account_inactive", "ekm_access_denied", "invalid_auth", "no_permission", "not_allowed_token_type", "not_authed"),

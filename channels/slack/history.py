@@ -63,6 +63,15 @@ async def find(api: Api, delivery: Delivery) -> str:
     return ""
 
 
+async def one(api: Api, place: Place, ts: str) -> dict[str, Any]:
+    """A message of the conversation; empty when it is gone. Raises ApiError."""
+    async for page in _messages(api, place, {"oldest": ts, "latest": ts, "inclusive": "true"}):
+        for message in page:
+            if message["ts"] == ts:
+                return message
+    return {}
+
+
 def read_as_event(message: dict[str, Any], place: Place) -> dict[str, Any]:
     """A message of the history as an event that `events.read_message` takes."""
     return {**message, "channel": place.chat, "channel_type": _TYPES.get(place.kind, "")}

@@ -16,10 +16,12 @@ from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, 
 from channels.outgoing import Action, Button, Delivery, NotSent, OutgoingFile, Refused, Sent, Unknown
 from channels.slack.adapter import SlackChannel
 from channels.slack.settings import SlackListen, SlackSettings
+from tests.channels.slack.manifest import manifest
 from tests.deliveries import delivery
 from tests.standins.proxy import FaultProxy
 from tests.standins.slack_corpus import malformed, readable
 from tests.standins.slack_ledger import Rule
+from tests.standins.slack_manifest import install
 from tests.standins.slack_server import SlackServer
 from tests.standins.slack_shapes import ALICE, BOB, BOT, Room
 
@@ -118,7 +120,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 async def slack(clock: Clock) -> AsyncIterator[SlackServer]:
+    """With what the shipped manifest asks for, and nothing else."""
     async with SlackServer(clock=lambda: clock.seconds, wall=lambda: clock.seconds) as server:
+        install(server, manifest())
         yield server
 
 
@@ -618,8 +622,12 @@ async def test_reactions_and_deletions_succeed_again(slack: SlackServer, channel
         for _ in range(2):
             assert await channel.send(delivery(emoji, place(room), **asked)) == Sent(question["ts"])
     assert [one["name"] for one in slack.messages(room)[0]["reactions"]] == ["tada", *names.values()]
-    for _ in range(2):
-        assert await channel.send(delivery("", place(room), **asked)) == Sent(question["ts"])
+    for to in (place(room), place(room), place(room, question["ts"])):
+        assert await channel.send(delivery("", to, **asked)) == Sent(question["ts"])
+        assert [one["name"] for one in slack.messages(room)[0]["reactions"]] == ["tada"]
+    for to in (place(room, question["ts"]), place(room)):
+        assert await channel.send(delivery("👀", to, **asked)) == Sent(question["ts"])
+        assert await channel.send(delivery("", to, **asked)) == Sent(question["ts"])
         assert [one["name"] for one in slack.messages(room)[0]["reactions"]] == ["tada"]
     for _ in range(2):
         gone = delivery("", place(room), action=Action.DELETE, target=sent.platform_id)
