@@ -20,6 +20,7 @@ from tests.channels.slack.manifest import manifest
 from tests.deliveries import delivery
 from tests.standins.proxy import FaultProxy
 from tests.standins.slack_corpus import malformed, readable
+from tests.standins.slack_delivery import State
 from tests.standins.slack_ledger import Rule
 from tests.standins.slack_manifest import install
 from tests.standins.slack_server import SlackServer
@@ -204,12 +205,14 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(
     sink.refusing = True
     slack.dm(ALICE, "first")
     await sink.until(lambda: sink.refused == 1)
-    assert slack.unacknowledged
     sink.refusing = False
+    slack.dm(ALICE, "second")
+    await slack.wait_for(lambda: slack.outbox[1].state is State.ACKNOWLEDGED, "the second one")
+    assert slack.unacknowledged == [slack.outbox[0]]
     slack.advance(3.1)
     await slack.wait_acknowledged()
-    assert sink.texts == ["first"]
-    assert sink.story == ["missed", "first", "missed", "missed", "first"], "only the history may have it by then"
+    assert sink.texts == ["second", "first"]
+    assert sink.story == ["missed", "first", "missed", "missed", "second", "first"], "only the history may have it"
     assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == [
         "slack: messages cannot be stored, so none are acknowledged: disk full"
     ]
