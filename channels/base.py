@@ -111,7 +111,10 @@ class HealthState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """State of a channel, since when (milliseconds), and one plain sentence where there is something to say."""
+    """State of a channel, since when (milliseconds), and one plain sentence where there is something to say.
+
+    Behind `; ` in the detail of a READY one stands what it cannot do, with the place where that is changed.
+    """
 
     state: HealthState
     since: int

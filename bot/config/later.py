@@ -14,7 +14,6 @@ _KEYS = {
     "providers.*": "command",
     "providers.*.models.*": "price",
     "channels": registry.later(),
-    "sessions": "reset",
     "tools": "profile",
     "tools.exec": "ask ask_fallback allowlist sandbox",
 }

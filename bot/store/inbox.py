@@ -8,6 +8,7 @@ from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, 
 from bot.store import codec, rows
 from bot.store.approvals import WAITS
 from bot.store.indexes import DELAYED, OPEN_DELIVERY, OPEN_TURN, WAITING
+from bot.store.people import admitted
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
 from bot.store.subject import Subject, query, transaction
 from channels.base import Mark
@@ -119,9 +120,11 @@ class Inbox(Subject):
         conv_id = rows.conversation(db, place)
         if message.kind is InboundKind.EDIT and item.state == "waiting":
             item = _edited(db, item, conv_id)
-        if item.session_key is not None:
+        item = admitted(db, item, conv_id, now)
+        message = item.message
+        if item.session_key is not None and item.state != "held":
             used_in = conv_id if message.by_person else None
-            transcript = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
+            transcript, _ = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
             if item.turn_id is not None:
                 db.execute(
                     "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
@@ -132,7 +135,8 @@ class Inbox(Subject):
             item = replace(item, state="dropped", reason="not for it")
         ready_at = now + item.delay if item.delay else 0
         seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item, ready_at)
-        return Fresh(seq or 0, ready_at, rows.plan(db, PlanIn(conv_id), item.say, None, now))
+        said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
+        return Fresh(seq or 0, ready_at, said, item.state, item.reason)
 
     def _insert(
         self,

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr, field_validator, model_va
 
 from channels.base import Channel, Times
 from channels.limits import Rates
+from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, conflict, refused
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, HttpPath, Listen, PlatformSection
 
@@ -66,7 +67,7 @@ class SlackMessages(DirectMessages):
     """Who may write to the bot directly."""
 
     allow_from: tuple[Annotated[Id, AfterValidator(_check_person)], ...] = Field(
-        default=(), description="The ids of those who are answered under the policy allowlist."
+        default=(), description="The ids of those who are answered without a code."
     )
 
 
@@ -96,6 +97,10 @@ class SlackAccount(AccountSection):
         default="thread", description="Where a mention in a channel is answered: in a thread under it, or beside it."
     )
     dm: SlackMessages = Field(default=SlackMessages(), description="Direct messages.")
+
+    def opens_thread(self, message: InboundMessage) -> bool:
+        in_channel = message.origin.place.kind is ChatKind.CHANNEL
+        return in_channel and message.mentioned and self.reply_in == "thread"
 
     def build(self, times: Times) -> Channel:
         from channels.slack.adapter import SlackChannel

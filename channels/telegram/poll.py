@@ -33,7 +33,7 @@ _SENTENCES = {
     Trouble.CONFLICT: "Another program receives the messages of this bot; only one may, so it has to be stopped",
 }
 _CANNOT_STORE = "Messages cannot be stored, so none are taken from Telegram"
-_PRIVACY = "; in groups it is shown only what names it or replies to it (privacy mode, changed with @BotFather)"
+_PRIVACY = "; in groups it is shown only commands, its name and replies: privacy mode, switched off with @BotFather"
 _WEBHOOK = "A webhook was set for this bot; it is removed, waiting messages are kept"
 
 
