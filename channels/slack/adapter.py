@@ -177,7 +177,7 @@ class SlackChannel:
         except Exception as error:
             return [unread(event, self._receiver.me, error)]
 
-    async def _name_of(self, person: str) -> str:
+    async def _name_of(self, person: str) -> str | None:
         while True:
             try:
                 user = (await self._api.call("users.info", {"user": person}))["user"]
@@ -185,7 +185,7 @@ class SlackChannel:
                 return str(profile.get("display_name") or profile.get("real_name") or user.get("name") or "")
             except ApiError as error:
                 if error.trouble is not Trouble.FLOOD:
-                    return ""
+                    return "" if error.trouble in NEVER else None
                 await self._times.sleep(error.retry_after)
 
     def _call_into(self, place: Place) -> asyncio.Lock:

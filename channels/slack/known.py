@@ -60,14 +60,16 @@ class Known:
         """Remember a conversation."""
         _keep(self._rooms, chat, room)
 
-    async def ask(self, about: Callable[[str], Coroutine[Any, Any, str]]) -> None:
-        """Ask for the name of each person who is wanted, for ever."""
+    async def ask(self, about: Callable[[str], Coroutine[Any, Any, str | None]]) -> None:
+        """Ask for the name of each person who is wanted, for ever. about: None when they may be asked about again."""
         while True:
             await self.wanted.wait()
             self.wanted.clear()
             while self._unknown:
                 person, _ = self._unknown.popitem(last=False)
-                _keep(self._people, person, await about(person))
+                name = await about(person)
+                if name is not None:
+                    _keep(self._people, person, name)
 
 
 def _keep(kept: OrderedDict[str, Any], key: str, value: object) -> None:

@@ -96,10 +96,8 @@ class Receiver:
         """READY only while a connection lives, or while requests are taken."""
         return self._health
 
-    async def accept(self, body: dict[str, Any], next: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
+    async def accept(self, body: dict[str, Any]) -> BoltResponse:
         """Store what came and answer 200; 500 when it could not be stored."""
-        if body.get("type") == "url_verification":
-            return await next()
         assert self.me is not None
         self._tell_gap()
         try:
@@ -134,7 +132,6 @@ class Receiver:
     async def _step(self) -> None:
         if self.me is None:
             answer = await self._api.call("auth.test", {})
-            self.me = read_me(answer)
             self._check_scopes(answer.headers.get("X-OAuth-Scopes", ""))
             self._app = AsyncApp(
                 client=self._api.client,
@@ -143,8 +140,9 @@ class Receiver:
                 logger=logging.getLogger("slack_bolt"),
                 name="hark",
             )
+            self.me = read_me(answer)
             self._sink.can_send("slack", self.me.id)
-        if self._gap:
+        if self._connection is None or not self._connection.is_open:
             self._reached = await self._conversations(self.me)
         await (self._listen() if self._settings.listen is not None else self._connect())
 
@@ -172,18 +170,17 @@ class Receiver:
                 await connection.close()
                 raise
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            self._gap = True
             raise ApiError(Trouble.NETWORK, str(error) or type(error).__name__, code=_OPEN) from None
         except ApiError as error:
-            self._gap = True
             raise ApiError(error.trouble, error.reason, code=_OPEN, retry_after=error.retry_after) from None
         before, self._connection = self._connection, connection
+        self._gap = self._gap or before is None or not before.is_open
         self._tell_gap()
         if before is not None:
             await before.close()
         await connection.over.wait()
         if not connection.planned:
-            self._gap, self._connection = True, None
+            self._connection = None
             await connection.close()
             raise ApiError(Trouble.UNKNOWN, "it ended")
 
@@ -207,7 +204,7 @@ class Receiver:
         try:
             asked = AsyncBoltRequest(mode="socket_mode", body=request.payload)
         except Exception:  # bolt trips over what is malformed enough; it is kept unread like the rest
-            return await self.accept(request.payload, _refuse)
+            return await self.accept(request.payload)
         return await self._app.async_dispatch(asked)
 
     async def _request(self, request: web.Request) -> web.Response:
@@ -275,17 +272,10 @@ class Receiver:
 class _Before(AsyncMiddleware):
     """Bolt hands a function its arguments by their names, and trips over malformed events while it gathers them."""
 
-    def __init__(self, accept: "_Accept") -> None:
+    def __init__(self, accept: Callable[[dict[str, Any]], Awaitable[BoltResponse]]) -> None:
         self._accept = accept
 
     async def async_process(
         self, *, req: AsyncBoltRequest, resp: BoltResponse, next: Callable[[], Awaitable[BoltResponse]]
     ) -> BoltResponse:
-        return await self._accept(req.body, next)
-
-
-_Accept = Callable[[dict[str, Any], Callable[[], Awaitable[BoltResponse]]], Awaitable[BoltResponse]]
-
-
-async def _refuse() -> BoltResponse:
-    return BoltResponse(status=500, body="")
+        return await (next() if req.body.get("type") == "url_verification" else self._accept(req.body))

@@ -46,6 +46,11 @@ class Connection(SocketModeClient):
         self.message_listeners.append(self._hear)
         self.socket_mode_request_listeners.append(self._take)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether events may still come by it."""
+        return self.current_session is not None and not self.current_session.closed
+
     async def connect(self) -> None:
         """Connect once. Raises aiohttp's ClientError, OSError or TimeoutError."""
         assert self.wss_uri is not None

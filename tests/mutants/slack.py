@@ -23,9 +23,9 @@ FAULTS = (
     Fault(
         "slack/a-broken-connection-is-no-gap",
         "channels/slack/receive.py",
-        "            self._gap, self._connection = True, None",
-        "            self._connection = None",
-        (f"{_TESTS}a_connection_that_ends_is_a_gap_and_made_anew",),
+        "self._gap = self._gap or before is None or not before.is_open",
+        "pass",
+        (f"{_TESTS}a_connection_that_ends_is_a_gap_and_made_anew", f"{_TESTS}a_refresh_that_fails_is_a_gap"),
     ),
     Fault(
         "slack/a-planned-refresh-is-a-gap",

@@ -387,6 +387,27 @@ async def test_a_planned_refresh_is_no_gap_and_no_moment_without_connection(
     assert channel.health().state is HealthState.READY
 
 
+async def test_a_refresh_that_fails_is_a_gap(
+    slack: SlackServer, sink: RecordingSink, channel: SlackChannel, clock: Clock
+) -> None:
+    held = slack.hold_next("apps.connections.open")
+    slack.fail_next("connect", status=502)
+    told = await slack.sockets.announce("refresh_requested")
+    await asyncio.wait_for(held.reached.wait(), 5)
+    again = slack.hold_next("apps.connections.open")
+    held.release()
+    await asyncio.wait_for(again.reached.wait(), 5)
+    slack.dm(ALICE, "by the old one")
+    await slack.wait_acknowledged()
+    await slack.sockets.close(told)
+    again.release()
+    await sink.until(lambda: len(sink.missing) == 2)
+    slack.dm(ALICE, "by the new one")
+    await slack.wait_acknowledged()
+    assert sink.story == ["missed", "by the old one", "missed", "by the new one"]
+    assert clock.pauses == [1.0]
+
+
 @pytest.mark.parametrize("how", ["closed", "cut", "silent"])
 async def test_a_connection_that_ends_is_a_gap_and_made_anew(
     slack: SlackServer, sink: RecordingSink, clock: Clock, how: str
