@@ -182,6 +182,7 @@ class Service:
             else:
                 log.warning("a process of an earlier run cannot be ended", pid=leftover.pid)
         await store.recovery.forget(over)
+        await store.recovery.ready()
         for turn in await store.recovery.cut_turns(self.parts.worker):
             goes_on = await store.recovery.recover(turn.turn_id, self.parts.worker, self._give_up(turn.channel))
             log.info("turn recovered", turn=turn.turn_id, goes_on=goes_on)

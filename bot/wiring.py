@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.images import Images
 from agent.models import registry as models
 from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec
@@ -38,6 +39,7 @@ from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
+from bot.runs.media import Media
 from bot.runs.runner import TurnRunner
 from bot.runs.specs import PromptParts, Specs
 from bot.service import Parts, Service
@@ -89,7 +91,8 @@ async def build(config: Config, given: Dependencies) -> Service:
         await _create_workspace(config.workspace)
     bus = EventBus()
     stale = partial(is_stale, config.sessions.reset, clock.zone)
-    store = Store(config.state, clock, composer(clock.stamp), bus.ring, given.commit_probe, stale)
+    compose = composer(clock.stamp, shared=config.sessions.dm_scope == "main")
+    store = Store(config.state, clock, compose, bus.ring, given.commit_probe, stale)
     try:
         return _assemble(config, given, chosen, model, store, bus)
     except BaseException:
@@ -126,9 +129,11 @@ def _assemble(
         if isinstance(channel, Channel):  # terminals read the store
             outbox.add_channel(channel)
     worker = clock.new_id()
+    workspace = Workspace(config.workspace)
     runner = TurnRunner(
         RunDependencies(store, outbox, bus, clock, worker, people.is_owner),
-        _specs(config, given, store, model, accounts, people),
+        _specs(config, given, store, model, accounts, people, workspace),
+        Media(workspace, accounts.delivering),
     )
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
     why = chosen.why if given.model is None else "given"
@@ -191,10 +196,16 @@ def _gateway(
 
 
 def _specs(
-    config: Config, given: Dependencies, store: Store, model: ModelClient, accounts: Accounts, people: People
+    config: Config,
+    given: Dependencies,
+    store: Store,
+    model: ModelClient,
+    accounts: Accounts,
+    people: People,
+    workspace: Workspace,
 ) -> Specs:
     tools = tools_for(
-        Workspace(config.workspace),
+        workspace,
         allow=config.tools.allow,
         deny=config.tools.deny,
         exec_security=config.tools.exec.security,
@@ -206,6 +217,7 @@ def _specs(
         clock=given.clock,
         model=model,
         tools=(same_for_all((*tools, *given.tools)), *given.tool_factories),
+        images=Images(workspace),
         limits=Limits(
             timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
         ),
@@ -245,6 +257,7 @@ def _routing(
         scope=DmScope(config.sessions.dm_scope),
         links=link_index(config.sessions.identity_links),
         several={name for name, section in config.channels.sections().items() if len(section.bots()) > 1},
+        debounce=config.queue.debounce_ms,
         new_code=partial(new_code, clock.random),
         notice=outbox.notice,
     )

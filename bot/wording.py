@@ -32,6 +32,7 @@ ENDED_EARLY = {
 }
 """What follows an answer that did not come to its own end, by stop reason."""
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
+EDITED_MEANWHILE = "I am still answering the first version; I will look at your edit next."
 CHOOSE = "Please choose:"
 TERMINAL_KEYS = (
     "Alt-Enter begins a new line. What you type while I work is answered next. Esc or Ctrl-C stops me. `/quit` leaves."
@@ -122,7 +123,8 @@ NOBODY_WAITS = "Nobody waits to be let in."
 
 def stranger(person: Person) -> str:
     """Somebody who waits to be let in. Codes are not kept readable: they come from the people themselves."""
-    return " ".join((person.channel, person.sender, *person.name.split()))
+    name = "".join(letter for letter in person.name if letter.isprintable())  # it is shown in terminals
+    return " ".join((person.channel, person.sender, *name.split()))
 
 
 def settled(found: Settled | None) -> str:
@@ -131,7 +133,7 @@ def settled(found: Settled | None) -> str:
         return "There is no such code. A code is good for an hour."
     who = stranger(found.person)
     if found.used:
-        return f"The code of {who} was used before, or is too old; then they are given another one when they write."
+        return f"The code of {who} was used before, or an hour has passed; then they get another one when they write."
     word = {"allowed": "may write to me now", "owner": "is an owner now"}.get(found.person.standing, "stays outside")
     return f"{who}: {word}."
 

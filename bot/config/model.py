@@ -14,7 +14,18 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr, StringConstraints, field_validator, model_validator
 
 from bot.config.channels import Channels
-from bot.config.values import ModelName, Person, Platform, Seconds, Span, TimeOfDay, Token, ToolPattern, check_tools
+from bot.config.values import (
+    ChatSort,
+    ModelName,
+    Person,
+    Platform,
+    Seconds,
+    Span,
+    TimeOfDay,
+    Token,
+    ToolPattern,
+    check_tools,
+)
 from channels.section import Section, Url, Whole, conflict
 from channels.settings import AccountSection
 
@@ -88,9 +99,7 @@ class Expiry(Section):
 class Reset(Expiry):
     """The same for all sessions, or otherwise for some of them; what is written for those holds alone."""
 
-    by_type: dict[Literal["direct", "group", "channel", "thread"], Expiry] = Field(
-        default={}, description="By the sort of conversation."
-    )
+    by_type: dict[ChatSort, Expiry] = Field(default={}, description="By the sort of conversation.")
     by_channel: dict[Platform, Expiry] = Field(default={}, description="By its channel; before its sort.")
 
 
@@ -112,6 +121,17 @@ class Sessions(Section):
                 if owner.setdefault(one, person) != person:
                     raise conflict(f"`{one}` already belongs to `{owner[one]}`", (person, number))
         return links
+
+
+class Queue(Section):
+    """What happens to messages that come one after the other."""
+
+    debounce_ms: Whole = Field(
+        default=1000,
+        ge=0,
+        le=60_000,
+        description="Milliseconds for which a message waits for more of its sender; one answer for all. 0 is off.",
+    )
 
 
 class DeliverySettings(Section):
@@ -169,6 +189,7 @@ class Config(Section):
     providers: dict[str, Provider] = Field(default={}, description="Where models are asked, by a name of your choice.")
     channels: Channels = Field(default=Channels(), description="Where people talk to the bot.")
     sessions: Sessions = Field(default=Sessions(), description="Which messages belong together.")
+    queue: Queue = Field(default=Queue(), description="Messages that come one after the other.")
     delivery: DeliverySettings = Field(default=DeliverySettings(), description="How answers are delivered.")
     tools: Tools = Field(default=Tools(), description="What the model may use.")
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")

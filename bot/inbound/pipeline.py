@@ -114,6 +114,8 @@ class Pipeline:
             self._commands_coming -= commands
         for item, answer in zip(items, answers, strict=True):
             self._tell(item, answer, woken)
+            if isinstance(answer, Fresh) and answer.wake:  # behind a command, which comes first
+                self._lanes.wake(answer.wake)
         return answers
 
     def _wake_early(self, items: Sequence[Accepted]) -> set[str]:
@@ -154,7 +156,7 @@ class Pipeline:
             return
         if item.delay and item.message.kind in CLAIMED:
             background = item.message.kind in BACKGROUND
-            self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, item.delay))
+            self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, answer.wait))
         elif item.message.kind in BACKGROUND or item.session_key not in woken:
             self.begin(answer.seq, item.session_key, item.message)
 

@@ -24,6 +24,8 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
+Follows = Literal["started", "joined"]
+"""How the bot takes part in a thread: its first message is its own, or it spoke there."""
 MessageState = Literal["waiting", "held", "overheard", "dropped"]
 """What becomes of a message as it is accepted. Held: until its sender is let in. Overheard: said where the bot is, and
 not to it."""
@@ -35,11 +37,13 @@ class AcceptedMessage:
 
     session_key: None for an overheard or dropped one. turn_id: set when somebody must be able to ask for the turn by
     its id from the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for
-    which no run takes it. say: planned with it in its own conversation, unless it was there already.
+    which no run takes it. gathers: it waits for more of its sender in its conversation: each moves the moment for all
+    that wait, at most to GATHER_MOST delays behind the first, and one run takes them together; anything else that they
+    write there ends the wait. say: planned with it in its own conversation, unless it was there already; with an edit,
+    only if its message is just being answered.
 
-    follows: it is for the bot only if that takes part in the thread, having spoken there (joined) or begun it
-    (started); else it is overheard. code: of a held one, digest of the code that its sender is given by `say`, who is
-    now pending, unless as many are as may be.
+    follows: it is for the bot only if that takes part in the thread so; else it is overheard. code: of a held one,
+    digest of the code that its sender is given by `say`, who is now pending, unless as many are as may be.
     """
 
     message: InboundMessage
@@ -49,11 +53,13 @@ class AcceptedMessage:
     turn_id: str | None = None
     digest: str | None = None
     delay: int = 0
+    gathers: bool = False
     say: tuple[Planned, ...] = ()
-    follows: Literal["started", "joined"] | None = None
+    follows: Follows | None = None
     code: str = ""
 
 
+GATHER_MOST = 5
 Accepted = AcceptedMessage | UnreadEvent | ChatMoved
 
 
@@ -61,7 +67,8 @@ Accepted = AcceptedMessage | UnreadEvent | ChatMoved
 class Fresh:
     """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once.
 
-    said: what was planned with it. state, reason: what became of it.
+    said: what was planned with it. state, reason: what became of it. wait: how long ready_at is from now, in
+    milliseconds. wake: the session in which something else has become ready by it.
     """
 
     seq: int
@@ -69,6 +76,8 @@ class Fresh:
     said: tuple[Delivery, ...] = ()
     state: MessageState = "waiting"
     reason: str | None = None
+    wait: int = 0
+    wake: str | None = None
 
 
 Standing = Literal["pending", "allowed", "owner", "blocked"]
@@ -135,6 +144,17 @@ class Later:
     def key(self) -> tuple[str, bool, int]:
         """What is waited for."""
         return self.session_key, self.background, self.ready_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What the model is told in front of the message that begins a turn.
+
+    changed: edits and deletions of messages that had been seen by then, each with when the message was sent
+    (milliseconds).
+    """
+
+    changed: tuple[tuple[InboundMessage, int], ...] = ()
 
 
 class TurnKind(StrEnum):

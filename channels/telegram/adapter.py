@@ -14,7 +14,7 @@ from channels.limits import RateLimits
 from channels.message import Attachment, ChatKind, Place
 from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.telegram.api import Api, ApiError, Trouble
-from channels.telegram.calls import ACTIONS, WITH_TEXT, addressed, call_of, done_before
+from channels.telegram.calls import ACTIONS, FILE_BYTES, WITH_TEXT, addressed, call_of, done_before
 from channels.telegram.poll import Receiver
 from channels.telegram.render import MAX_UNITS, bodies, plain_body
 from channels.telegram.settings import TelegramSettings
@@ -41,6 +41,7 @@ class TelegramChannel:
         typing_seconds=4.0,
         rules=_RULES,
         actions=ACTIONS,
+        file_bytes=FILE_BYTES,
     )
 
     def __init__(self, settings: TelegramSettings, times: Times) -> None:
@@ -91,9 +92,11 @@ class TelegramChannel:
     async def send(self, delivery: Delivery) -> SendResult:
         """Make the call; what became of it is told by where it failed."""
         try:
-            method, arguments = call_of(delivery)
+            method, arguments = await asyncio.to_thread(call_of, delivery) if delivery.file else call_of(delivery)
         except ValueError as error:
             return Refused(f"the stored message cannot be read: {error}")
+        except OSError as error:
+            return Refused(f"the file cannot be read: {error.strerror}")
         chat = delivery.place.chat
         async with self._call_into(chat):
             try:

@@ -72,6 +72,18 @@ TEXT: Mapping[str, Spec] = {
     "reply_markup": ANY,
 }
 
+UPLOAD: Mapping[str, Spec] = {
+    "chat_id": CHAT,
+    "message_thread_id": INT,
+    "caption": STR,
+    "parse_mode": STR,
+    "caption_entities": [ENTITY],
+    "disable_notification": BOOL,
+    "protect_content": BOOL,
+    "reply_parameters": REPLY,
+    "reply_markup": ANY,
+}
+
 PARAMETERS: Mapping[str, Mapping[str, Spec]] = {
     "getMe": {},
     "logOut": {},
@@ -114,6 +126,8 @@ PARAMETERS: Mapping[str, Mapping[str, Spec]] = {
         "reply_markup": ANY,
     },
     "editMessageText": {**TEXT, "message_id": INT, "inline_message_id": STR},
+    "sendDocument": {**UPLOAD, "document": ANY, "thumbnail": ANY, "disable_content_type_detection": BOOL},
+    "sendPhoto": {**UPLOAD, "photo": ANY, "show_caption_above_media": BOOL, "has_spoiler": BOOL},
     "deleteMessage": {"chat_id": CHAT, "message_id": INT},
     "sendChatAction": {
         "business_connection_id": STR,

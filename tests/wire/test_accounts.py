@@ -41,6 +41,7 @@ async def two_bots(folder: Path, work: dict[str, Any]) -> AsyncIterator[tuple[Te
             config = Config.model_validate(
                 {
                     "agent": {"drain_seconds": 0},
+                    "queue": {"debounce_ms": 0},
                     "channels": {"console": {"enabled": False}, "telegram": telegram},
                     "workspace": folder / "workspace",
                     "state": folder / "state",

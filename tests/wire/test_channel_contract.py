@@ -175,9 +175,8 @@ def planned(side: Side, action: Action) -> Planned:
         return made
     (body,) = side.channel.render(f"**words** of {action}")
     buttons = (Button("Yes", "/yes"), Button("No", "n" * 64))
-    if action is Action.FILE:
-        return replace(made, body=body, file=OutgoingFile(path=__file__, name="contract.py"))
-    return replace(made, body=body, buttons=buttons, reply_to="" if action is Action.EDIT else side.message)
+    file = OutgoingFile(__file__, "contract.py", "text/x-python") if action is Action.FILE else None
+    return replace(made, body=body, buttons=buttons, file=file, reply_to="" if action is Action.EDIT else side.message)
 
 
 def delivered(side: Side, action: Action) -> Delivery:

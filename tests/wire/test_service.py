@@ -45,6 +45,7 @@ class Bot:
         self.config = Config.model_validate(
             {
                 "agent": {"model": "test/gpt-test", "drain_seconds": 0, **agent},
+                "queue": {"debounce_ms": 0},
                 "providers": {"test": {"api": "openai-chat", "base_url": model.base_url, "api_keys": ["sk-test-key"]}},
                 "channels": {
                     "console": {"enabled": False},

@@ -227,8 +227,8 @@ agent: {}
             "id, which is a whole number (names can change hands)",
             "config.yaml:15: sessions.reset.daily_at: found `25:00`; allowed: a time of the day, such as 04:00 or "
             "23:30",
-            "config.yaml:15: sessions.reset.by_channel.irc: `irc` is no channel; allowed: telegram, discord, slack, "
-            "console, http",
+            "config.yaml:15: sessions.reset.by_channel.irc: `irc` is not known here; allowed: telegram, discord, "
+            "slack, console, http",
             "config.yaml:15: sessions.reset.by_channel.irc.idle: found `8`; allowed: a duration with its unit, such as "
             "45s, 30m, 1h30m or 24h",
             "config.yaml:16: gateway.host: `0.0.0.0` can be reached from other machines; set "
@@ -347,11 +347,12 @@ tools: {{deny: "${{KEY}}"}}
     @pytest.mark.parametrize("key", ["allow", "deny"])
     def test_names_of_tools(self, tmp_path: Path, key: str) -> None:
         assert mistakes(tmp_path, f"tools:\n  {key}:\n  - read\n  - exce\n  - WRTE\n  - w*\n  - web_*") == [
-            f"config.yaml:4: tools.{key}[1]: `exce` is no tool; allowed: exec, read, write, and * for anything;"
-            " nearest is `exec`",
-            f"config.yaml:5: tools.{key}[2]: `WRTE` is no tool; allowed: exec, read, write, and * for anything;"
-            " nearest is `write`",
-            f"config.yaml:7: tools.{key}[4]: `web_*` is no tool; allowed: exec, read, write, and * for anything",
+            f"config.yaml:4: tools.{key}[1]: `exce` is no tool; allowed: exec, read, send_file, write,"
+            " and * for anything; nearest is `exec`",
+            f"config.yaml:5: tools.{key}[2]: `WRTE` is no tool; allowed: exec, read, send_file, write,"
+            " and * for anything; nearest is `write`",
+            f"config.yaml:7: tools.{key}[4]: `web_*` is no tool; allowed: exec, read, send_file, write,"
+            " and * for anything",
         ]
         assert read(tmp_path, f"tools: {{{key}: ['*', Exec, r?ad]}}").tools
 

@@ -22,6 +22,7 @@ HOT = {
     f"SELECT ended_at FROM turn WHERE {indexes.FAILED_TURN} ORDER BY ended_at DESC LIMIT 1": "turn_failed",
     f"SELECT seq FROM inbox WHERE session_key=? AND {indexes.WAITING} AND {FOR_A_RUN} ORDER BY seq": "inbox_waiting",
     f"SELECT seq FROM inbox WHERE {indexes.DELAYED} AND {FOR_A_RUN} AND ready_at > ? ORDER BY ready_at": "inbox_later",
+    f"SELECT seq FROM inbox WHERE session_key=? AND {indexes.UNNOTED}": "inbox_unnoted",
     f"SELECT seq FROM inbox WHERE {indexes.ENDED_MESSAGE} AND accepted_at < ?": "inbox_accepted",
     f"SELECT step FROM entry WHERE turn_id=? AND {indexes.CUT_ANSWER}": "entry_cut",
     f"SELECT pid FROM tool_call WHERE {indexes.WITH_PROCESS}": "tool_call_process",
