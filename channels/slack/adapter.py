@@ -41,7 +41,9 @@ class SlackChannel:
 
     name = "slack"
     # Slack takes the sign away after two minutes, and with each message.
-    capabilities = Capabilities(block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS)
+    capabilities = Capabilities(
+        block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS, file_bytes=100 * 1024 * 1024
+    )
 
     def __init__(self, settings: SlackSettings, times: Times) -> None:
         self._settings = settings
