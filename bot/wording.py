@@ -104,6 +104,11 @@ def salvaged(found: Salvage) -> str:
     return f"The store was damaged ({found.problem}): {recovered(found)}. The damaged file is kept as {found.kept_as}."
 
 
+def away(when: str) -> str:
+    """What somebody is told whose messages were too old to be answered when they were found."""
+    return f"I was away; messages from before {when} were not read."
+
+
 def stopped(running: bool, dropped: int) -> str:
     """The answer to /stop."""
     return " ".join(("Stopped." if running else "Nothing was running.", *_dropped(dropped)))

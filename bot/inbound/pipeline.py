@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 import structlog
 
 from agent.text import cleaned
+from bot.clock import Clock
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
+from bot.inbound.catch_up import CatchUp, ReadLimits
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
-from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
+from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Heard, Later
 from bot.runs.lanes import Lanes
 from channels.base import CommandInfo, Mark, NotAccepted, Reached
 from channels.message import (
@@ -58,6 +60,8 @@ class Pipeline:
         lanes: Lanes,
         commands: CommandRunner,
         outbox: Outbox,
+        clock: Clock,
+        limits: ReadLimits,
     ) -> None:
         self._store = store
         self._routing = routing
@@ -68,17 +72,19 @@ class Pipeline:
         self._closed = False
         self._commands_coming = 0
         self._strangers: set[tuple[str, str]] = set()
+        self._catch_up = CatchUp(store, outbox, lanes, clock, limits, self._decide, self._store_and_tell)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Accept nothing more: what comes now is refused, so that its sender offers it again."""
         self._closed = True
+        await self._catch_up.close()
 
     async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
         if self._closed:
             raise NotAccepted(_STOPPING)
         items = [self._decide(item) for item in batch]
         try:
-            await self._store_and_tell(items, mark)
+            await self._catch_up.accept(batch, items, mark)
         except StoreUnavailable as error:
             raise NotAccepted(str(error)) from None
         if any(isinstance(item, ChatMoved) for item in items):
@@ -99,7 +105,7 @@ class Pipeline:
         return await self._store.inbox.mark(scope)
 
     def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
-        """No history is read yet."""
+        self._catch_up.missed(channel, account, reached)
 
     def commands(self) -> Sequence[CommandInfo]:
         return self._registry.infos()
@@ -125,7 +131,9 @@ class Pipeline:
         written = [
             item.session_key
             for item in items
-            if isinstance(item, AcceptedMessage) and item.message.kind in CLAIMED - BACKGROUND and not item.delay
+            if isinstance(item, AcceptedMessage)
+            and item.message.kind in CLAIMED - BACKGROUND
+            and not (item.delay or item.behind)
         ]
         return {session_key for session_key in written if session_key and self._lanes.wake_early(session_key)}
 
@@ -139,9 +147,11 @@ class Pipeline:
         session_key = self._routing.session_key(item)
         if item.kind is InboundKind.MESSAGE and self._registry.find(item.text) is not None:
             item = replace(item, kind=InboundKind.COMMAND)
-        return AcceptedMessage(message=item, session_key=session_key)
+        return self._catch_up.aged(AcceptedMessage(message=item, session_key=session_key))
 
     def _tell(self, item: Accepted, answer: Fresh | Duplicate, woken: Collection[str]) -> None:
+        if isinstance(item, Heard):
+            return
         if isinstance(item, UnreadEvent):
             if isinstance(answer, Fresh):
                 log.warning("event not readable; kept and passed over", channel=item.channel, error=item.error)
@@ -154,7 +164,7 @@ class Pipeline:
         if item.state == "dropped":
             self._name_stranger(item)
             return
-        if isinstance(answer, Duplicate) or item.session_key is None:
+        if isinstance(answer, Duplicate) or item.session_key is None or item.behind:
             return
         if item.message.kind in CARRIED_OUT:
             self._commands.begin(answer.seq, item.session_key, item.message)

@@ -24,8 +24,9 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
-MessageState = Literal["waiting", "overheard", "dropped"]
-"""What becomes of a message as it is accepted. Overheard: said where the bot is, and not to it."""
+MessageState = Literal["waiting", "held", "overheard", "dropped"]
+"""What becomes of a message as it is accepted. Held: until its sender is let in, or what was said before it is read.
+Overheard: said where the bot is, and not to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,8 @@ class AcceptedMessage:
 
     session_key: None for an overheard or dropped one. turn_id: set when somebody must be able to ask for the turn by
     its id from the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for
-    which no run takes it. say: planned with it in its own conversation, unless it was there already.
+    which no run takes it. say: planned with it in its own conversation, unless it was there already. behind: what was
+    said before it is not read yet, and no run takes it until it is released.
     """
 
     message: InboundMessage
@@ -45,9 +47,43 @@ class AcceptedMessage:
     digest: str | None = None
     delay: int = 0
     say: tuple[Planned, ...] = ()
+    behind: bool = False
 
 
-Accepted = AcceptedMessage | UnreadEvent | ChatMoved
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Up to this message of the platform's history nothing of a conversation is missing."""
+
+    place: Place
+    cursor: str
+
+
+Accepted = AcceptedMessage | UnreadEvent | ChatMoved | Heard
+
+OVERHEARD = 50
+"""Lines kept of what was said in a conversation and not to the bot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationHistory:
+    """A conversation as far as it was heard. cursor: see `Heard`, empty where there is none. held: messages wait there.
+
+    listed: something may have been said to the bot there while it did not listen.
+    """
+
+    place: Place
+    cursor: str
+    held: bool
+    listed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccountHistory:
+    """first: when the account was heard of for the first time, in milliseconds; fresh: that is now."""
+
+    first: int
+    fresh: bool
+    conversations: Sequence[ConversationHistory]
 
 
 @dataclass(frozen=True, slots=True)

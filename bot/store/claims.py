@@ -5,14 +5,16 @@ One that was cut and waits to go on comes before the oldest message of its sessi
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from agent.events import AgentStart, Outcome
-from agent.message import Entry, Message
+from agent.message import Entry, Message, Text
 from bot.clock import Clock
+from bot.compose import overheard
 from bot.persistence.values import Turn, TurnKind
-from bot.store import approvals, codec, repair, rows
+from bot.store import approvals, codec, history, repair, rows
 from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
@@ -37,6 +39,7 @@ class Claims(Subject):
     def __init__(self, database: Database, writer: Writer, clock: Clock, compose: Compose) -> None:
         super().__init__(database, writer, clock)
         self._compose = compose
+        self._stamp = clock.stamp
 
     @transaction
     def claim(
@@ -168,6 +171,8 @@ class Claims(Subject):
         for seq, message, accepted_at in taken:
             db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
             line = self._compose(message, accepted_at)
+            if before := history.overheard_before(db, message, transcript_id):
+                line = replace(line, parts=(Text(overheard(before, self._stamp)), *line.parts))
             lines.append(rows.append_entry(db, transcript_id, "user", line, turn_id, 0))
         return tuple(lines)
 

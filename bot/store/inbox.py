@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later, PlanIn
-from bot.store import codec, rows
+from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Heard, Later, PlanIn
+from bot.store import codec, history, rows
 from bot.store.approvals import WAITS
 from bot.store.indexes import DELAYED, OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
@@ -106,6 +106,9 @@ class Inbox(Subject):
             case ChatMoved():
                 move_chat(db, item)
                 return Fresh(0)
+            case Heard():
+                history.move_cursor(db, item)
+                return Fresh(0)
 
     def _accept_message(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
         message = item.message
@@ -114,11 +117,17 @@ class Inbox(Subject):
             "SELECT seq, turn_id, digest FROM inbox WHERE channel=? AND account=? AND event_key=?",
             (place.channel, place.account, message.event_key),
         ).fetchone()
-        if found:
+        if found and (item.behind or not history.take_anew(db, found[0])):
             return Duplicate(*found)
+        history.change_overheard(db, message)
         conv_id = rows.conversation(db, place)
         if message.kind is InboundKind.EDIT and item.state == "waiting":
             item = _edited(db, item, conv_id)
+        if item.state == "overheard":
+            history.overhear(db, conv_id, message)
+            return Fresh(0)
+        if item.behind and item.state == "waiting" and message.kind is InboundKind.MESSAGE:
+            item = replace(item, state="held", reason=history.BEHIND)
         if item.session_key is not None:
             used_in = conv_id if message.by_person else None
             transcript = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
@@ -128,8 +137,6 @@ class Inbox(Subject):
                     " VALUES (?,?,?,'api','queued',?,?)",
                     (item.turn_id, item.session_key, transcript, conv_id, now),
                 )
-        if item.state == "overheard":
-            item = replace(item, state="dropped", reason="not for it")
         ready_at = now + item.delay if item.delay else 0
         seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item, ready_at)
         return Fresh(seq or 0, ready_at, rows.plan(db, PlanIn(conv_id), item.say, None, now))
