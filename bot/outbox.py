@@ -91,7 +91,7 @@ class Outbox:
     async def serve_open(self) -> None:
         """Serve every conversation with something to deliver, as the store knows them."""
         for conv_id, place in await self._store.deliveries.open_conversations():
-            self._serve(conv_id, place)
+            self.serve(conv_id, place)
 
     @contextlib.contextmanager
     def planning(self, conv_id: int, place: Place, blocks: Sequence[Planned]) -> Iterator[PlanIn]:
@@ -112,7 +112,7 @@ class Outbox:
                 reserved.begun = first
                 self._start(reserved)
             elif first.state is DeliveryState.PLANNED:
-                self._serve(first.conv_id, first.place)
+                self.serve(first.conv_id, first.place)
 
     def _reserve(self, conv_id: int, place: Place) -> _Conversation | None:
         channel = self.serving(place)
@@ -131,7 +131,7 @@ class Outbox:
             self._ready[one] = asyncio.Event()
         early, self._early = self._early, {}
         for conv_id, place in early.items():
-            self._serve(conv_id, place)
+            self.serve(conv_id, place)
 
     async def tell_owner(self, source: str, text: str) -> None:
         """Tell an owner something, once per source: where they wrote last, else in the terminal."""
@@ -152,7 +152,8 @@ class Outbox:
                 found.task.cancel()
         await asyncio.gather(*(found.task for found in left if found.task), return_exceptions=True)
 
-    def _serve(self, conv_id: int, place: Place) -> None:
+    def serve(self, conv_id: int, place: Place) -> None:
+        """Something may be open in a conversation. Cheap, and right to call too often."""
         channel = self.serving(place)
         if channel is not None:
             self._serve_by(channel, conv_id)

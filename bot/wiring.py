@@ -45,7 +45,7 @@ from bot.store.writer import CommitProbe
 from channels.base import Channel, Times
 from channels.message import InboundMessage
 from channels.session_key import DmScope, link_index, session_key
-from channels.settings import ChannelSection
+from channels.settings import Acknowledgement, ChannelSection
 
 if TYPE_CHECKING:
     from bot.gateway.server import Gateway
@@ -231,4 +231,8 @@ def _routing(config: Config, accounts: Accounts) -> Routing:
         account = accounts.of(message.origin.place)
         return refusal(message, account.section.direct() if account else None, config.owners)
 
-    return Routing(key, refuse)
+    def seen(message: InboundMessage) -> Acknowledgement:
+        account = accounts.of(message.origin.place)
+        return account.section.acknowledgement() if account else Acknowledgement()
+
+    return Routing(key, seen, refuse)

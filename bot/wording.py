@@ -44,7 +44,7 @@ CRASHED_TWICE = (
 
 _FOR_EVERYBODY = (
     *(ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED, ErrorKind.TIMEOUT, ErrorKind.NETWORK),
-    *(ErrorKind.CONTEXT_OVERFLOW, ErrorKind.CONTENT_FILTER),
+    *(ErrorKind.CONTEXT_OVERFLOW, ErrorKind.CONTENT_FILTER, ErrorKind.UNKNOWN),
 )
 """Errors that say nothing of the service: whoever wrote may wait, shorten or ask differently."""
 OUT_OF_ORDER = "I cannot answer at the moment. Whoever runs this bot has been told why."

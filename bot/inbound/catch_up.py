@@ -219,11 +219,12 @@ class CatchUp:
             if gap is not None and not gap.reading:
                 gap.cursor, gap.held = one.cursor, gap.held or one.held
         account.listing -= everything
+        fresh = known.fresh and not account.listing  # and nothing was missed since
         calls = passed = 0
         gaps = [gap for gap in account.gaps.values() if not gap.reading]
         for gap in sorted(gaps, key=lambda gap: max(id_order(gap.newest), id_order(gap.cursor)), reverse=True):
-            wanted = not known.fresh and not (gap.newest and id_order(gap.newest) <= id_order(gap.cursor))
-            if known.fresh and gap.newest:  # what was said before its first time here was not said to it
+            wanted = not fresh and not (gap.newest and id_order(gap.newest) <= id_order(gap.cursor))
+            if fresh and gap.newest:  # what was said before its first time here was not said to it
                 self._unwritten.move(gap.place, gap.newest)
             if wanted and calls == self._limits.max_conversations:
                 wanted = False

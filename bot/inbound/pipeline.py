@@ -14,6 +14,7 @@ from agent.text import cleaned
 from bot.clock import Clock
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
+from bot.inbound.acknowledge import acknowledge
 from bot.inbound.catch_up import CatchUp, ReadLimits
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
@@ -31,6 +32,7 @@ from channels.message import (
     Incoming,
     UnreadEvent,
 )
+from channels.settings import Acknowledgement
 
 log = structlog.get_logger()
 
@@ -43,9 +45,10 @@ STRANGERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """How a message finds its session, and why it is dropped if it is."""
+    """How a message finds its session, what says that it was seen, and why it is dropped if it is."""
 
     session_key: Callable[[InboundMessage], str]
+    acknowledgement: Callable[[InboundMessage], Acknowledgement]
     refusal: Callable[[InboundMessage], str | None]
 
 
@@ -147,7 +150,8 @@ class Pipeline:
         session_key = self._routing.session_key(item)
         if item.kind is InboundKind.MESSAGE and self._registry.find(item.text) is not None:
             item = replace(item, kind=InboundKind.COMMAND)
-        return self._catch_up.aged(AcceptedMessage(message=item, session_key=session_key))
+        say = acknowledge(item, self._routing.acknowledgement(item))
+        return self._catch_up.aged(AcceptedMessage(message=item, session_key=session_key, say=say))
 
     def _tell(self, item: Accepted, answer: Fresh | Duplicate, woken: Collection[str]) -> None:
         if isinstance(item, Heard):

@@ -133,6 +133,8 @@ class RunJournal:
             if kept.end is not None:
                 self.typing.stop()
             self._outbox.send(deliveries)
+        if kept.end is not None and not deliveries:  # what says that it is at work is to go
+            self._outbox.serve(self.turn.conv_id, self.turn.place)
         return kept
 
     @_followed_through

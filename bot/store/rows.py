@@ -293,7 +293,19 @@ def end_turn(
         (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, now, turn_id),
     )
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
+    _take_acknowledgements_away(db, turn_id, now)
     return persist_end(db, turn_id, outcome, now, error_kind, error_message)
+
+
+def _take_acknowledgements_away(db: sqlite3.Connection, turn_id: str, now: int) -> None:
+    found = db.execute(
+        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see acknowledgement()
+        " ON source = 'ack:' || inbox.channel || ':' || inbox.account || ':' || event_key WHERE inbox.turn_id=?",
+        (turn_id,),
+    ).fetchall()
+    for source, conv_id, target in found:
+        away = Planned(source=f"un{source}", body="", nonce=0, action=Action.REACT, target=target)
+        plan(db, PlanIn(conv_id), [away], None, now)
 
 
 def persist_end(

@@ -51,12 +51,20 @@ async def test_what_is_tried_again_is_no_warning_and_in_the_log(tmp_path: Path) 
     assert [line["log_level"] for line in lines if "said" in line] == ["info"]
 
 
-async def test_an_owner_sees_the_cause_and_others_a_sentence(tmp_path: Path) -> None:
+async def test_an_owner_sees_the_cause_and_others_a_sentence_that_says_nothing_of_the_service(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         refuse(hark)
         assert (await hark.say("hello")).texts == [f"{wording.failure('auth')}\n\n{CAUSE}"]
-        refuse(hark)
-        assert (await hark.say("hello", sender="2")).texts == [wording.failure("auth")]
+        for _ in range(2):
+            refuse(hark)
+            await hark.write("hello", sender="2")
+        told = await hark.until_texts(2, "2")
+        assert told == [wording.OUT_OF_ORDER] * 2
+        await hark.until_texts(2)
+        await hark.delivered()
+        (notice,) = hark.channel.texts()[1:]  # once, though it happened twice
+        assert CAUSE in notice
+        assert "chat 2" in notice
 
 
 async def test_in_a_program_s_answer_the_cause_is_no_text(tmp_path: Path) -> None:

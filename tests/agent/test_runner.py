@@ -111,7 +111,7 @@ async def test_what_waiting_does_not_mend_is_told_at_once(tmp_path: Path, status
     async with running(tmp_path) as hark:
         hark.model.add(Fail(status, message="sk-verysecret1 is wrong"))
         reply = await hark.say("hello", sender="2")
-        assert (reply.texts, reply.end.error_kind) == ([wording.failure(kind)], kind)
+        assert (reply.texts, reply.end.error_kind) == ([wording.failure(kind, to_owner=False)], kind)
         assert len(hark.model.requests) == 1
         assert (await hark.say("hello")).outcome is Outcome.COMPLETED
 

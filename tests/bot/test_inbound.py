@@ -123,22 +123,23 @@ async def test_an_edit_replaces_the_words_of_a_message_that_waits(tmp_path: Path
         assert len(hark.model.requests) == 3
 
 
-@pytest.mark.parametrize("text", ["Allow once", "/stop"])
-async def test_a_button_is_kept_and_neither_shown_to_a_model_nor_taken_for_a_command(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", ["Allow once", "/status"])
+async def test_a_button_is_carried_out_and_never_shown_to_a_model(tmp_path: Path, text: str) -> None:
     async with running(tmp_path) as hark:
         hang = Hang()
         hark.model.add(hang, "First.")
         await hark.write("first")
         await hang.entered()
         await hark.write(text, kind=InboundKind.BUTTON)
-        hang.release()
         await hark.until_texts(1)
+        hang.release()
+        await hark.until_texts(2)
         await hark.service.parts.lanes.sweep()
         await hark.service.parts.lanes.wait_idle()
         assert (await hark.say("and now?")).texts != []
         assert len(hark.model.requests) == 2
         assert text not in "".join(message.text for message in hark.model.requests[1].messages)
-        assert len(hark.stored.messages(kind="button", turn_id=None)) == 1
+        assert len(hark.stored.messages(kind="button", turn_id=None, state="done")) == 1
         assert (await hark.service.parts.store.reads.totals()).waiting == 0
 
 

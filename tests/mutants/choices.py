@@ -56,4 +56,28 @@ FAULTS = (
         "if conv_id != _present(db, where.conv_id)[0]:",
         (DELIVERIES + "::test_a_turn_speaks_only_where_it_answers",),
     ),
+    Fault(
+        "choices/the-reaction-stays",
+        "bot/store/rows.py",
+        "    _take_acknowledgements_away(db, turn_id, now)\n",
+        "",
+        ("tests/bot/test_acknowledge.py::test_it_goes_after_a_restart",),
+    ),
+    Fault(
+        "choices/the-reaction-goes-with-the-next-message",
+        "bot/runs/journal.py",
+        "if kept.end is not None and not deliveries:",
+        "if kept.end is None and not deliveries:",
+        ("tests/bot/test_acknowledge.py::test_it_goes_after_a_silent_answer",),
+    ),
+    Fault(
+        "choices/everybody-reads-what-is-wrong-with-the-service",
+        "bot/wording.py",
+        "return _MODEL_ERRORS[found] if found in _FOR_EVERYBODY else OUT_OF_ORDER",
+        "return _MODEL_ERRORS[found]",
+        (
+            "tests/agent/test_model_errors.py::"
+            "test_an_owner_sees_the_cause_and_others_a_sentence_that_says_nothing_of_the_service",
+        ),
+    ),
 )

@@ -25,10 +25,7 @@ FAULTS = (
         "channels/message.py",
         "{InboundKind.MESSAGE, InboundKind.API}",
         "{InboundKind.MESSAGE, InboundKind.API, InboundKind.BUTTON}",
-        (
-            "tests/bot/test_inbound.py::"
-            "test_a_button_is_kept_and_neither_shown_to_a_model_nor_taken_for_a_command[Allow once]",
-        ),
+        ("tests/bot/test_inbound.py::test_a_button_is_carried_out_and_never_shown_to_a_model[Allow once]",),
     ),
     Fault(
         "runs/sweep-removed",
