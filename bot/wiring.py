@@ -30,7 +30,6 @@ from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.health import Report
 from bot.inbound.access import is_owner, refusal
-from bot.inbound.catch_up import ReadLimits
 from bot.inbound.pipeline import Pipeline, Routing
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
@@ -132,8 +131,7 @@ def _assemble(
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
     registry = builtin.build(status.text, config.agent.name, given.commands)
     commands = CommandRunner(store, outbox, lanes, clock, registry, partial(is_owner, config.owners))
-    limits = ReadLimits(int(config.catch_up.max_age.total_seconds() * 1000), config.catch_up.max_conversations)
-    pipeline = Pipeline(store, _routing(config, accounts), registry, lanes, commands, outbox, clock, limits)
+    pipeline = Pipeline(store, _routing(config, accounts), registry, lanes, commands, outbox, clock, config.catch_up)
     api = AgentApi(store, pipeline, lanes, bus, clock)
     service = Service(
         Parts(

@@ -8,6 +8,7 @@ which nothing is missing (docs/decisions/0021-cursors-and-gaps.md).
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import structlog
@@ -15,6 +16,7 @@ import structlog
 from agent.text import cleaned
 from bot import wording
 from bot.clock import Clock
+from bot.config.model import CatchUpSettings
 from bot.inbound.unwritten import Keep, Key, Unwritten, key_of
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
@@ -36,14 +38,6 @@ FAULTS = 5
 """How often a channel may fail by a fault of its own before its conversation is given up."""
 OWN = 20
 """Messages of the bot itself behind the cursor that are looked past for one that is too old to be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
-    """How much is read: messages at most max_age milliseconds old, of at most so many conversations at once."""
-
-    max_age: int
-    max_conversations: int
 
 
 @dataclass(eq=False, slots=True)
@@ -92,7 +86,7 @@ class CatchUp:
         outbox: Outbox,
         lanes: Lanes,
         clock: Clock,
-        limits: ReadLimits,
+        settings: CatchUpSettings,
         decide: Callable[[Incoming], Accepted],
         keep: Keep,
     ) -> None:
@@ -100,7 +94,8 @@ class CatchUp:
         self._outbox = outbox
         self._lanes = lanes
         self._clock = clock
-        self._limits = limits
+        self._max_age = int(settings.max_age.total_seconds() * 1000)
+        self._most = settings.max_conversations
         self._decide = decide
         self._keep = keep
         self._accounts: dict[tuple[str, str], _Account] = {}
@@ -122,24 +117,18 @@ class CatchUp:
         for one in reached:
             known.gap(one.place).newest = one.newest
         known.listing += 1
-        self._begin(self._list(known, channel, account, everything=True))
+        self._begin(self._list(known, everything=True))
 
     def aged(self, item: AcceptedMessage) -> AcceptedMessage:
         """A decision about a message; one that is too old is dropped, which is said once to whoever wrote directly."""
         message = item.message
         oldest = self._oldest()
-        if item.state != "waiting" or message.kind not in (InboundKind.MESSAGE, InboundKind.COMMAND):
-            return item
-        if not 0 < message.sent_at < oldest:
+        said = item.state == "waiting" and message.kind in (InboundKind.MESSAGE, InboundKind.COMMAND)
+        if not said or not 0 < message.sent_at < oldest:
             return item
         place = message.origin.place
-        source = f"away:{':'.join(key_of(place))}:{self._clock.now() // self._limits.max_age}"
-        if source not in self._told:
-            self._told.add(source)
-            log.warning("messages older than catch_up.max_age are not read", channel=place.channel, chat=place.chat)
-        direct = place.kind is ChatKind.DIRECT
-        text = wording.away(self._clock.stamp(oldest))
-        say = self._outbox.notice(source, text, place.channel) if direct else ()
+        source, text = self._note_aged(place), wording.away(self._clock.stamp(oldest))
+        say = self._outbox.notice(source, text, place.channel) if place.kind is ChatKind.DIRECT else ()
         return replace(item, state="dropped", reason="age", session_key=None, say=say)
 
     async def accept(self, batch: Sequence[Incoming], items: Sequence[Accepted], mark: Mark | None) -> None:
@@ -200,17 +189,18 @@ class CatchUp:
                 gap = account.gap(place)
                 gap.newest = ""
                 gap.asked += 1
-                self._begin(self._list(account, place.channel, place.account, everything=False))
+                self._begin(self._list(account, everything=False))
 
     # Reading.
 
-    async def _list(self, account: _Account, channel: str, name: str, *, everything: bool) -> None:
+    async def _list(self, account: _Account, *, everything: bool) -> None:
         """Begin to read each conversation that has a gap, those with the newest activity first.
 
         everything: all that the store knows of the account have one.
         """
-        history, since = self._store.history, self._oldest()
-        known = await once_available(lambda: history.known(channel, name, since), self._pause)
+        channel, since = account.channel, self._oldest()
+        ask = partial(self._store.history.known, channel.name, channel.account, since)
+        known = await once_available(ask, self._pause)
         account.first = known.first
         for one in known.conversations:
             gap = account.gaps.get(key_of(one.place))
@@ -226,7 +216,7 @@ class CatchUp:
             wanted = not fresh and not (gap.newest and id_order(gap.newest) <= id_order(gap.cursor))
             if fresh and gap.newest:  # what was said before its first time here was not said to it
                 self._unwritten.move(gap.place, gap.newest)
-            if wanted and calls == self._limits.max_conversations:
+            if wanted and calls == self._most:
                 wanted = False
                 passed += 1
             calls += wanted
@@ -236,7 +226,9 @@ class CatchUp:
             else:
                 del account.gaps[key_of(gap.place)]
         if passed:
-            log.warning("more conversations than catch_up.max_conversations: not read", channel=channel, count=passed)
+            log.warning(
+                "more conversations than catch_up.max_conversations: not read", channel=channel.name, count=passed
+            )
 
     async def _close_gap(self, account: _Account, gap: _Gap, wanted: bool) -> None:
         """Read what is missing, if wanted, then let go what waits behind it; anew if more was missed meanwhile."""
@@ -244,7 +236,12 @@ class CatchUp:
         while asked != gap.asked:
             wanted, asked = wanted or asked is not None, gap.asked
             if wanted:
-                await self._read_or_say(account, gap)
+                where = {"channel": gap.place.channel, "chat": gap.place.chat, "thread": gap.place.thread}
+                try:
+                    await self._read(account, gap)
+                except Exception as error:  # else a fault of the adapter
+                    say = log.warning if isinstance(error, NotReadable) else log.exception
+                    say("a history cannot be read; what was missed there is lost", **where, reason=str(error))
             while gap.held and asked == gap.asked:
                 gap.held = False  # what is held from here on comes behind this transaction
                 try:
@@ -256,15 +253,6 @@ class CatchUp:
                     for session_key in released:
                         self._lanes.wake(session_key)
         del account.gaps[key_of(gap.place)]
-
-    async def _read_or_say(self, account: _Account, gap: _Gap) -> None:
-        where = {"channel": gap.place.channel, "chat": gap.place.chat, "thread": gap.place.thread}
-        try:
-            await self._read(account, gap)
-        except NotReadable as error:
-            log.warning("a history cannot be read; what was missed there is lost", **where, reason=str(error))
-        except Exception:
-            log.exception("a history cannot be read; what was missed there is lost", **where)
 
     async def _read(self, account: _Account, gap: _Gap) -> None:
         """From the cursor to the end, oldest first; each page is one transaction, its cursor with it.
@@ -283,8 +271,8 @@ class CatchUp:
             more = page.more and id_order(page.newest) > id_order(after)
             after = max(after, page.newest, key=id_order)
             if id_order(after) > id_order(gap.cursor):
-                items = [Heard(gap.place, after), *items, *map(self._decide, page.batch)]
-                await self._keep_once_available(items)
+                keep = partial(self._keep, [Heard(gap.place, after), *items, *map(self._decide, page.batch)], None)
+                await once_available(keep, self._pause)
                 gap.cursor, items = after, []
 
     async def _passed_over(self, channel: History, gap: _Gap, oldest: str) -> list[Accepted]:
@@ -295,11 +283,18 @@ class CatchUp:
             if page.batch or not page.more:
                 break
             after = page.newest
+        if page.batch:
+            self._note_aged(gap.place)
         decided = map(self._decide, page.batch[:1])
         return [item for item in decided if isinstance(item, AcceptedMessage) and item.reason == "age"]
 
-    async def _keep_once_available(self, items: Sequence[Accepted]) -> None:
-        await once_available(lambda: self._keep(items, None), self._pause)
+    def _note_aged(self, place: Place) -> str:
+        """Log it once, in a place and for a time that this names."""
+        name = f"away:{':'.join(key_of(place))}:{self._clock.now() // self._max_age}"
+        if name not in self._told:
+            self._told.add(name)
+            log.warning("messages older than catch_up.max_age are not read", channel=place.channel, chat=place.chat)
+        return name
 
     async def _page(self, channel: History, place: Place, after: str, before: str, most: int) -> Page:
         """Ask until there is an answer; others are asked meanwhile. Raises NotReadable if there never will be one."""
@@ -322,7 +317,7 @@ class CatchUp:
             tries += 1
 
     def _oldest(self) -> int:
-        return self._clock.now() - self._limits.max_age
+        return self._clock.now() - self._max_age
 
     async def _pause(self, error: StoreUnavailable) -> None:
         await self._clock.sleep(PAUSE)

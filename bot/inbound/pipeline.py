@@ -14,8 +14,9 @@ from agent.text import cleaned
 from bot.clock import Clock
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
+from bot.config.model import CatchUpSettings
 from bot.inbound.acknowledge import acknowledge
-from bot.inbound.catch_up import CatchUp, ReadLimits
+from bot.inbound.catch_up import CatchUp
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
@@ -64,7 +65,7 @@ class Pipeline:
         commands: CommandRunner,
         outbox: Outbox,
         clock: Clock,
-        limits: ReadLimits,
+        catch_up: CatchUpSettings,
     ) -> None:
         self._store = store
         self._routing = routing
@@ -75,7 +76,7 @@ class Pipeline:
         self._closed = False
         self._commands_coming = 0
         self._strangers: set[tuple[str, str]] = set()
-        self._catch_up = CatchUp(store, outbox, lanes, clock, limits, self._decide, self._store_and_tell)
+        self._catch_up = CatchUp(store, outbox, lanes, clock, catch_up, self._decide, self._store_and_tell)
 
     async def close(self) -> None:
         """Accept nothing more: what comes now is refused, so that its sender offers it again."""

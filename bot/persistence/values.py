@@ -64,7 +64,7 @@ OVERHEARD = 50
 """Lines kept of what was said in a conversation and not to the bot."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ConversationHistory:
     """A conversation as far as it was heard. cursor: see `Heard`, empty where there is none. held: messages wait there.
 

@@ -34,29 +34,22 @@ class History(Subject):
         (first,) = db.execute("SELECT value FROM kv WHERE scope=? AND key=?", mark).fetchone()
         listed = (
             "kind='direct' OR thread='' AND cursor IS NOT NULL OR thread<>'' AND EXISTS"
-            f" (SELECT 1 FROM delivery WHERE delivery.conv_id=conversation.conv_id AND {SAID} AND settled_at >= ?)"
+            f" (SELECT 1 FROM delivery WHERE delivery.conv_id=conversation.conv_id AND {SAID} AND settled_at >= ?3)"
         )
         found = db.execute(
-            f"SELECT chat, thread, kind, coalesce(cursor, ''), 0, ({listed}) AS listed FROM conversation"
-            " WHERE channel=? AND account=? AND moved_to IS NULL AND (cursor IS NOT NULL OR listed)",
-            (since, channel, account),
+            "SELECT chat, thread, kind, max(cursor), max(held), max(listed) FROM ("
+            f" SELECT chat, thread, kind, coalesce(cursor, '') AS cursor, 0 AS held, ({listed}) AS listed"
+            " FROM conversation WHERE channel=?1 AND account=?2 AND moved_to IS NULL"
+            f" UNION ALL SELECT chat, {_HEARD_IN}, conversation.kind, '', 1, 1 FROM inbox"
+            f" JOIN conversation USING (conv_id) WHERE {IS_BEHIND} AND inbox.channel=?1 AND inbox.account=?2"
+            ") WHERE listed OR cursor<>'' GROUP BY chat, thread",
+            (channel, account, since),
         ).fetchall()
-        waiting = db.execute(
-            f"SELECT DISTINCT chat, {_HEARD_IN}, conversation.kind, '', 1, 1"
-            f" FROM inbox JOIN conversation USING (conv_id) WHERE {IS_BEHIND} AND inbox.channel=? AND inbox.account=?",
-            (channel, account),
-        ).fetchall()
-        histories: dict[tuple[str, str], ConversationHistory] = {}
-        for chat, thread, kind, cursor, held, is_listed in (*found, *waiting):
-            place = Place(channel=channel, account=account, chat=chat, kind=ChatKind(kind), thread=thread)
-            before = histories.get((chat, thread))
-            histories[chat, thread] = ConversationHistory(
-                place=place,
-                cursor=before.cursor if before else cursor,
-                held=bool(held),
-                listed=bool(is_listed),
-            )
-        return AccountHistory(int(first), bool(fresh), tuple(histories.values()))
+        conversations = []
+        for chat, thread, kind, cursor, held, is_listed in found:
+            place = Place(channel=channel, account=account, chat=chat, thread=thread, kind=ChatKind(kind))
+            conversations.append(ConversationHistory(place, cursor, bool(held), bool(is_listed)))
+        return AccountHistory(int(first), bool(fresh), conversations)
 
     @transaction
     def release(self, db: sqlite3.Connection, place: Place) -> Sequence[str]:

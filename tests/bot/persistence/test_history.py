@@ -56,7 +56,7 @@ async def test_a_cursor_never_goes_back_and_is_there_after_a_restart(opens: Open
             ("", "10", True),
             ("5", "7", False),
         }
-        assert (await store.history.known("slack", "another", 0)).conversations == ()
+        assert (await store.history.known("slack", "another", 0)).conversations == []
 
 
 async def test_threads_are_listed_while_the_bot_has_spoken_there(opens: Opens) -> None:
