@@ -226,9 +226,7 @@ class CatchUp:
             else:
                 del account.gaps[key_of(gap.place)]
         if passed:
-            log.warning(
-                "more conversations than catch_up.max_conversations: not read", channel=channel.name, count=passed
-            )
+            log.warning("not read because of catch_up.max_conversations", channel=channel.name, conversations=passed)
 
     async def _close_gap(self, account: _Account, gap: _Gap, wanted: bool) -> None:
         """Read what is missing, if wanted, then let go what waits behind it; anew if more was missed meanwhile."""

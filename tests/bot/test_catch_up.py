@@ -124,6 +124,26 @@ async def test_what_waits_is_released_in_its_order_at_the_end(tmp_path: Path) ->
         assert len(past.asked) == 1
 
 
+async def test_what_comes_while_others_are_released_is_released_as_well(tmp_path: Path) -> None:
+    past = Past(reached=True)
+    await begun(tmp_path, past)
+    told: list[asyncio.Task[None]] = []
+
+    def probe(at: str) -> None:
+        """Another message is told while the first commit with a released message is under way."""
+        if at == "before" and not told and hark_is_there:
+            loop.call_soon_threadsafe(lambda: told.append(asyncio.create_task(live(hark, four))))
+
+    hark_is_there = False
+    loop = asyncio.get_running_loop()
+    async with remembering(tmp_path, past, hours=2, probe=probe) as hark:
+        four = past.say("four", START + 2 * HOUR)
+        await live(hark, past.say("three", START + 2 * HOUR))
+        hark_is_there = True
+        await hark.until_texts(2)
+        assert heard(hark) == ["hello", "three", "four"]
+
+
 async def test_a_break_while_a_history_is_read_is_read_as_well(tmp_path: Path) -> None:
     past = Past()
     await begun(tmp_path, past)
