@@ -61,7 +61,7 @@ class History(Subject):
         ).fetchall()
         for seq, _, _ in found:
             (anew,) = db.execute("UPDATE sqlite_sequence SET seq=seq+1 WHERE name='inbox' RETURNING seq").fetchone()
-            db.execute("UPDATE inbox SET seq=?, state='waiting', reason=NULL WHERE seq=?", (anew, seq))
+            db.execute("UPDATE inbox SET seq=?, state='waiting', reason=NULL, ready_at=0 WHERE seq=?", (anew, seq))
         if found:
             move_cursor(db, Heard(place, found[-1][2]))
         return tuple(dict.fromkeys(session_key for _, session_key, _ in found))

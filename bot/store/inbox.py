@@ -126,8 +126,6 @@ class Inbox(Subject):
         if item.state == "overheard":
             history.overhear(db, conv_id, message)
             return Fresh(0)
-        if item.behind and item.state == "waiting" and message.kind is InboundKind.MESSAGE:
-            item = replace(item, state="held", reason=history.BEHIND)
         if item.session_key is not None:
             used_in = conv_id if message.by_person else None
             transcript = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
@@ -137,6 +135,8 @@ class Inbox(Subject):
                     " VALUES (?,?,?,'api','queued',?,?)",
                     (item.turn_id, item.session_key, transcript, conv_id, now),
                 )
+        if item.behind and item.state == "waiting" and message.kind is InboundKind.MESSAGE:
+            item = replace(item, state="held", reason=history.BEHIND)
         ready_at = now + item.delay if item.delay else 0
         seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item, ready_at)
         return Fresh(seq or 0, ready_at, rows.plan(db, PlanIn(conv_id), item.say, None, now))
