@@ -38,11 +38,13 @@ class Asked:
 class Past:
     """Everything that was ever said. An id is the moment in milliseconds and a number.
 
-    reached: whether the platform names conversations and their newest messages. page: at most so many at once. faults:
-    what comes of the next questions about a chat instead. on_history: awaited before an answer is made.
+    own: ids of messages of the bot, which are no events. reached: whether the platform names conversations and their
+    newest messages. page: at most so many at once. faults: what comes of the next questions about a chat instead.
+    on_history: awaited before an answer is made.
     """
 
     said: list[InboundMessage] = field(default_factory=list)
+    own: set[str] = field(default_factory=set)
     asked: list[Asked] = field(default_factory=list)
     reached: bool = False
     page: int = 2
@@ -103,10 +105,11 @@ class RememberingChannel(RecordingChannel):
             for one in past.said
             if one.origin.place == place and int(after) < int(one.origin.message_id) < int(before or 10**18)
         ]
-        batch = found[: min(most, past.page)]
+        page = found[: min(most, past.page)]
+        batch = [one for one in page if one.origin.message_id not in past.own]
         if past.on_history:
             await past.on_history(place.chat)
-        return Page(batch, batch[-1].origin.message_id if batch else "", len(found) > len(batch))
+        return Page(batch, page[-1].origin.message_id if page else "", len(found) > len(page))
 
     def position(self, at: int) -> str:
         return f"{at * 1000}"

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from channels.base import NotAccepted, NotReadable
-from channels.message import InboundMessage
+from bot.persistence.values import AcceptedMessage
+from channels.base import Mark, NotAccepted, NotReadable
+from channels.message import ChatKind, InboundMessage, Origin, Place
 from tests.history import HOUR, START, Past, RememberingChannel, caught_up, heard, remembering
 from tests.service import Hark, running
 from tests.standins.script import Hang
@@ -164,6 +165,7 @@ async def test_a_break_while_a_history_is_read_is_read_as_well(tmp_path: Path) -
 async def test_messages_that_are_too_old_are_passed_over_which_is_said_once(tmp_path: Path) -> None:
     past = Past()
     await begun(tmp_path, past, "1", "2")
+    past.own |= {past.say("hello you", START, chat).origin.message_id for chat in "12"}
     for hours in (1, 2, 30):
         past.say(f"after {hours}", START + hours * HOUR)
     with capture_logs() as logged:
@@ -174,11 +176,8 @@ async def test_messages_that_are_too_old_are_passed_over_which_is_said_once(tmp_
             away = "I was away; messages from before Wed 2026-07-15 03:33 UTC were not read."
             assert sorted(hark.channel.texts())[0] == away
             assert hark.channel.texts("2") == []
-            probes = [asked for asked in past.asked if asked.before]
-            assert [(asked.chat, asked.most) for asked in sorted(probes, key=lambda one: one.chat)] == [
-                ("1", 1),
-                ("2", 1),
-            ]
+            probes = sorted((asked.chat, asked.most) for asked in past.asked if asked.before)
+            assert probes == [("1", 1), ("1", 1), ("2", 1)]
             assert hark.stored.messages("reason", state="dropped") == [("age",)]
     assert [line["chat"] for line in logged if "max_age" in line["event"]] == ["1"]
     async with remembering(tmp_path, past, hours=49) as hark:
@@ -292,3 +291,27 @@ async def test_a_stop_that_is_found_hours_later_stops_nothing_that_was_said_sinc
         states = dict(zip(hark.stored.texts(), hark.stored.messages("state"), strict=True))
         assert (states["two"], states["three"]) == (("dropped",), ("done",))
         assert hark.channel.texts() == ["Nothing was running. 1 waiting message dropped."]
+
+
+async def test_what_is_overheard_keeps_nobody_waiting_and_is_not_lost_with_a_mark(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        catch_up = hark.service.parts.pipeline._catch_up
+        place = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)
+
+        async def overhear(number: int, mark: Mark | None = None) -> int:
+            """Returns how many are written."""
+            message = hark.message("words", origin=Origin(place=place, message_id=str(number)))
+            item = AcceptedMessage(message=message, session_key=None, state="overheard")
+            await catch_up.accept([message], [item], mark)
+            return len(hark.stored.everything()["overheard"])
+
+        assert await overhear(1) == 0
+        assert await overhear(2, Mark("telegram:bot", "7")) == 2
+        assert await hark.service.parts.pipeline.mark("telegram:bot") == "7"
+        assert await overhear(3) == 2
+        await hark.time.until_pause(3)
+        hark.time.advance(3)
+        await hark.until(lambda: len(hark.stored.everything()["overheard"]) == 3)
+        assert await overhear(4) == 3
+    assert len(hark.stored.everything()["overheard"]) == 4
+    assert hark.stored.messages() == []
