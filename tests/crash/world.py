@@ -362,7 +362,11 @@ class World:
             return False
         accepted = len(self.stored.messages("seq", channel="telegram"))
         moves = [update for update in self.platform.updates if update.moves_to]
-        if accepted + len(moves) != len(self.platform.updates) or not all(map(self.has, moves)):
+        if self.platform.deaf:  # what is missed meanwhile nobody waits for
+            moves = self.platform.live
+        elif accepted + len(moves) != len(self.platform.updates):
+            return False
+        if not all(map(self.has, moves)):
             return False
         if self.stored.messages("seq", state="held"):
             return False
