@@ -53,7 +53,7 @@ class Context:
         rest = self.tokens
         cut_at = 0
         for index, entry in enumerate(self.entries):
-            if not open_calls and entry.kind in ("user", "assistant", "assistant_cut", "summary") and index:
+            if index and not open_calls and self._begins(index):
                 cut_at = index
                 if rest <= keep:
                     break
@@ -65,6 +65,13 @@ class Context:
         self.tokens -= sum(entry.tokens for entry in self.entries[:cut_at])
         del self.entries[:cut_at]
         return True
+
+    def _begins(self, index: int) -> bool:
+        """Whether a piece may begin at a line; what people said to one turn, and its files, stay together."""
+        entry, last = self.entries[index], self.entries[index - 1]
+        if entry.kind == "user":
+            return last.kind != "user" or last.turn_id != entry.turn_id
+        return entry.kind in ("assistant", "assistant_cut", "summary")
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """Calls of the last answer that have no result yet: asked before a crash, and not begun."""

@@ -6,6 +6,7 @@ it cannot write; both end the run at once.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 from agent.events import (
@@ -55,6 +56,10 @@ class Cut:
 class Journal(Protocol):
     """The durable side of one run. What a model is asked for begins with the transaction before: its message_start."""
 
+    @property
+    def file_bytes(self) -> int:
+        """How large a file may be that is sent into the conversation; 0: none can be."""
+
     def tell(self, event: ToolExecutionUpdate) -> None:
         """Tell the surfaces at once."""
 
@@ -89,8 +94,8 @@ class Journal(Protocol):
     async def park(self, call_id: str, ask: Ask) -> AgentEnd:
         """asked → waiting, and the turn is parked until a person has decided: this run ends here."""
 
-    async def deliver(self, call_id: str, number: int, text: str) -> str:
-        """Plan a message of a running call; number: from 0. Returns its name."""
+    async def deliver(self, call_id: str, number: int, text: str, file: Path | None = None) -> str:
+        """Plan a message of a running call; number: from 0. file: to be sent, text is its caption. Returns its name."""
 
     async def delivered(self, name: str) -> Delivered:
         """What has become of a message of a call."""

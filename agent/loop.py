@@ -16,7 +16,7 @@ from agent.cut import CUT_NOTE, UNSAID_NOTE
 from agent.errors import ErrorKind, ModelError
 from agent.events import AgentEnd, MessageEnd, MessageUpdate, Outcome
 from agent.journal import Cut, Journal
-from agent.message import Message, Part, Text, Thinking, ToolCall
+from agent.message import Image, Message, Part, Text, Thinking, ToolCall
 from agent.models.base import (
     Alive,
     Answer,
@@ -27,6 +27,7 @@ from agent.models.base import (
     TextDelta,
     ThinkingDelta,
 )
+from agent.models.render import without_images
 from agent.spec import RunSpec
 from agent.text import PairJoiner, cleaned, visible, well_formed
 from agent.tokens import estimate_text
@@ -55,6 +56,8 @@ class Loop:
             estimate_text(tool.description + tool.schema_json) for tool in spec.tool_specs
         )
         self._call_ids = context.call_ids()
+        self._images = False  # in the last request
+        self._hidden = False
         self.step = spec.step
         self.answers = 0
         self.usage = spec.usage
@@ -86,7 +89,7 @@ class Loop:
         self._context.fit(model.context_window - model.max_output - self._specs_tokens)
         request = ModelRequest(
             system=spec.system,
-            messages=self._context.messages(),
+            messages=await self._messages(),
             tools=spec.tool_specs,
             max_output=model.max_output,
             thinking=model.thinking,
@@ -119,6 +122,18 @@ class Loop:
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
         return kept.end
+
+    def hide_images(self) -> bool:
+        """Go on without images, because a provider has refused a request; False when it had none."""
+        hidden, self._images, self._hidden = self._images and not self._hidden, False, True
+        return hidden
+
+    async def _messages(self) -> tuple[Message, ...]:
+        messages = await self._spec.shown(self._context.messages())
+        self._images = any(isinstance(part, Image) for message in messages for part in message.parts)
+        if self._hidden:
+            messages = tuple(replace(one, parts=tuple(without_images(one.parts))) for one in messages)
+        return messages
 
     async def _stream(self, model: ModelClient, request: ModelRequest, step: int) -> Answer:
         """Read one answer; raises ModelError(TIMEOUT) when the model is silent for too long.

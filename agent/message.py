@@ -41,10 +41,11 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image, base64."""
+    """An image, base64. path: instead of data, of a file of the workspace, which is read for each request."""
 
     mime: str
     data: str
+    path: str = ""
     type: Literal["image"] = "image"
 
 

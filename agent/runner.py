@@ -30,6 +30,7 @@ _WHAT_HAPPENED = {
     ErrorKind.NETWORK: "The connection to the model broke",
     ErrorKind.TIMEOUT: "The model fell silent",
     ErrorKind.UNKNOWN: "The model gave no answer",
+    ErrorKind.INVALID_REQUEST: "The provider refused a request with images",
 }
 """Of what is tried again, in the words that people see."""
 
@@ -85,6 +86,8 @@ class Runner:
             told = error.retry_after
             wait = max(told, _LEAST_WAIT) if told is not None else min(2.0 ** (self._notices + 1), 8.0)
             return wait if self._waited + wait <= MAX_WAIT else None
+        if error.kind is ErrorKind.INVALID_REQUEST and self._loop.hide_images():
+            return 0.0
         if error.kind in _TRY_AGAIN and self._answers_at_retry != self._loop.answers:
             self._answers_at_retry = self._loop.answers
             return 0.0

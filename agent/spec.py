@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.events import RunRef
-from agent.message import Usage
+from agent.message import Message, Usage
 from agent.models.base import ModelClient, ToolSpec
 from agent.tools.base import Decision, Tool
 
@@ -22,12 +22,18 @@ class Limits:
     max_steps: int = 60
 
 
+async def as_they_are(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Of a request without files."""
+    return messages
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
     """One run, made from its turn. model: of the first step. ran: seconds of the turn's earlier attempts.
 
     step: answers of the model that the turn has already; usage: tokens it has cost already. now: milliseconds since the
-    epoch; sleep: seconds. decisions: about calls that the turn was parked on, by their ids.
+    epoch; sleep: seconds. decisions: about calls that the turn was parked on, by their ids. shown: puts into messages
+    what the files they name hold.
     """
 
     ref: RunRef
@@ -42,3 +48,4 @@ class RunSpec:
     now: Callable[[], int]
     sleep: Callable[[float], Awaitable[None]]
     decisions: Mapping[str, Decision] = field(default_factory=dict)
+    shown: Callable[[tuple[Message, ...]], Awaitable[tuple[Message, ...]]] = as_they_are

@@ -9,6 +9,7 @@ import asyncio
 import itertools
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from agent.context import Context
@@ -113,8 +114,8 @@ def _context(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> Call
     def update(text: str) -> None:
         journal.tell(ToolExecutionUpdate(run=spec.ref, at=spec.now(), step=step, call_id=call.call_id, text=text))
 
-    async def deliver(text: str) -> str:
-        return await journal.deliver(call.call_id, next(numbers), well_formed(text))
+    async def deliver(text: str, file: Path | None = None) -> str:
+        return await journal.deliver(call.call_id, next(numbers), well_formed(text), file)
 
     return CallContext(
         turn_id=spec.ref.turn_id,
@@ -124,6 +125,7 @@ def _context(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> Call
         started=partial(journal.process_started, call.call_id),
         deliver=deliver,
         delivered=journal.delivered,
+        file_bytes=journal.file_bytes,
     )
 
 

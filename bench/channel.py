@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from bench.model import Asked, question
 from bench.model_server import LAST_WORD
-from channels.base import Capabilities, Health, HealthState, Sink
-from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.base import Capabilities, Health, HealthState, NotDownloaded, Sink
+from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Delivery, SendResult, Sent
 
 
@@ -59,6 +59,11 @@ class BenchChannel:
     async def settle(self, delivery: Delivery) -> SendResult:
         """See Channel. It takes everything, so what it was sent arrived."""
         return Sent()
+
+    async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        """See Channel. There are no files."""
+        raise NotDownloaded("there are no files")
+        yield b""
 
     async def start(self, sink: Sink) -> None:
         """See Channel."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from channels.base import Surface
+from channels.base import Channel, Surface
 from channels.message import Place
 from channels.settings import ChannelSection
 
@@ -32,6 +32,11 @@ class Accounts(tuple[Account, ...]):
     def like(self, place: Place) -> Account | None:
         """The account whose conversation it is; one of the same channel where none is known to be."""
         return self.of(place) or next((one for one in self if one.channel.name == place.channel), None)
+
+    def delivering(self, place: Place) -> Channel | None:
+        """The channel of that account, where there is one beside the service itself."""
+        account = self.like(place)
+        return account.channel if account and isinstance(account.channel, Channel) else None
 
 
 def is_of(channel: Surface, place: Place) -> bool:

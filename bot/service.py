@@ -23,6 +23,8 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.answers import CommandRunner
 from bot.health import Report, report
+from bot.inbound.pairing import Pairing
+from bot.inbound.people import People
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
@@ -59,6 +61,8 @@ class Parts:
     lanes: Lanes
     commands: CommandRunner
     pipeline: Pipeline
+    people: People
+    pairing: Pairing
     channels: Sequence[Surface]
     listed: Sequence[Account]
     model: ModelClient
@@ -96,6 +100,7 @@ class Service:
             found = parts.store.salvage
             rows = sum(found.rows.values())
             log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
+        await self._once_possible(parts.people.load)
         await self._once_possible(self._recover)
         await self._once_possible(parts.outbox.start)
         await self._once_possible(self._tell_of_salvage)
@@ -177,6 +182,7 @@ class Service:
             else:
                 log.warning("a process of an earlier run cannot be ended", pid=leftover.pid)
         await store.recovery.forget(over)
+        await store.recovery.ready()
         for turn in await store.recovery.cut_turns(self.parts.worker):
             goes_on = await store.recovery.recover(turn.turn_id, self.parts.worker, self._give_up(turn.channel))
             log.info("turn recovered", turn=turn.turn_id, goes_on=goes_on)

@@ -1,7 +1,7 @@
 """What people are told: every plain sentence of the service in one place, for tone and so that nothing leaks."""
 
 from agent.errors import ErrorKind
-from bot.persistence.values import LostDelivery, Salvage
+from bot.persistence.values import LostDelivery, Person, Salvage, Settled
 from channels.message import Place
 from channels.outgoing import Action, DeliveryState
 
@@ -32,6 +32,7 @@ ENDED_EARLY = {
 }
 """What follows an answer that did not come to its own end, by stop reason."""
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
+EDITED_MEANWHILE = "I am still answering the first version; I will look at your edit next."
 CHOOSE = "Please choose:"
 TERMINAL_KEYS = (
     "Alt-Enter begins a new line. What you type while I work is answered next. Esc or Ctrl-C stops me. `/quit` leaves."
@@ -107,6 +108,38 @@ def salvaged(found: Salvage) -> str:
 def away(when: str) -> str:
     """What somebody is told whose messages were too old to be answered when they were found."""
     return f"I was away; messages from before {when} were not read."
+
+
+def pairing_code(code: str) -> str:
+    """What a stranger is told, once."""
+    return (
+        f"I do not know you yet. Tell whoever runs this bot this code: `{code}`\n\n"
+        "It is good for an hour. Once they approve it, I answer what you wrote."
+    )
+
+
+def welcome(owner: bool) -> str:
+    """What somebody is told who was let in."""
+    return "You are an owner of this bot now." if owner else "You are let in. Welcome!"
+
+
+NOBODY_WAITS = "Nobody waits to be let in."
+
+
+def stranger(person: Person) -> str:
+    """Somebody who waits to be let in. Codes are not kept readable: they come from the people themselves."""
+    return " ".join((person.channel, person.sender, *person.name.split()))
+
+
+def settled(found: Settled | None) -> str:
+    """What became of a code."""
+    if found is None:
+        return "There is no such code. A code is good for an hour."
+    who = stranger(found.person)
+    if found.used:
+        return f"The code of {who} was used before, or is too old; then they are given another one when they write."
+    word = {"allowed": "may write to me now", "owner": "is an owner now"}.get(found.person.standing, "stays outside")
+    return f"{who}: {word}."
 
 
 def stopped(running: bool, dropped: int) -> str:

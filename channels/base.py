@@ -45,13 +45,14 @@ class Capabilities:
     block_chars: the most UTF-16 units one block of Markdown may have so that it usually is one message.
     typing_seconds: how often the sign of work must be renewed; 0 where there is none. rules: what the model is told
     about this channel, a few lines, the same for all conversations. actions: what it can be asked to carry out; it is
-    never asked for another one.
+    never asked for another one. file_bytes: how large a file may be that it sends; 0 where it sends none.
     """
 
     block_chars: int
     typing_seconds: float
     rules: str
     actions: frozenset[Action] = frozenset({Action.SEND})
+    file_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,10 @@ class HealthState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """State of a channel, since when (milliseconds), and one plain sentence where there is something to say."""
+    """State of a channel, since when (milliseconds), and one plain sentence where there is something to say.
+
+    Behind `; ` in the detail of a READY one stands what it cannot do, with the place where that is changed.
+    """
 
     state: HealthState
     since: int

@@ -28,7 +28,7 @@ settings.register_profile("suite", derandomize=True, max_examples=100, **_COMMON
 settings.register_profile("soak", max_examples=5_000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
-_FOREIGN_PREFIXES = ("ANTHROPIC_", "OPENAI_", "OLLAMA_", "HARK_", "TELEGRAM_")
+_FOREIGN_PREFIXES = ("ANTHROPIC_", "OPENAI_", "OLLAMA_", "HARK_", "SLACK_", "TELEGRAM_")
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
 
 

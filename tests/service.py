@@ -13,6 +13,7 @@ made no request that a strict provider would refuse.
 import asyncio
 import contextlib
 import itertools
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
@@ -31,8 +32,8 @@ from bot.commands.registry import Command
 from bot.config.model import Config
 from bot.service import Service
 from bot.store.writer import CommitProbe
-from channels.base import Capabilities
-from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.base import Capabilities, NotDownloaded
+from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 from channels.outgoing import Action, Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel
 from tests.serving import PlainChannel, assemble
@@ -42,7 +43,6 @@ from tests.watch import PATIENCE, ManualTime, Watch
 E = TypeVar("E")
 _EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 _seeds = itertools.count(20)
-_numbers = itertools.count()
 Json = dict[str, Any]
 
 
@@ -50,7 +50,8 @@ class RecordingChannel(PlainChannel):
     """A platform that takes everything.
 
     log: sends and signs of work in the order of the calls. on_send, on_settle, on_working: what the platform does,
-    where a test wants something else. wait: seconds that its rate limits ask for.
+    where a test wants something else. wait: seconds that its rate limits ask for. files: by their reference what can be
+    downloaded, each after `on_download`; fetched: the references that were asked for.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class RecordingChannel(PlainChannel):
         typing_seconds: float = 0,
         rules: str = "You are talking in a test.",
         actions: frozenset[Action] = frozenset(Action),
+        file_bytes: int = 1000,
     ) -> None:
         super().__init__()
         self.capabilities = Capabilities(
@@ -68,6 +70,7 @@ class RecordingChannel(PlainChannel):
             typing_seconds=typing_seconds,
             rules=rules,
             actions=actions,
+            file_bytes=file_bytes,
         )
         self.watch = watch
         self.wait = 0.0
@@ -77,6 +80,9 @@ class RecordingChannel(PlainChannel):
         self.on_send: Callable[[Delivery], Awaitable[SendResult]] | None = None
         self.on_settle: Callable[[Delivery], Awaitable[SendResult]] | None = None
         self.on_working: Callable[[Place], Awaitable[None]] | None = None
+        self.files: dict[str, bytes] = {}
+        self.fetched: list[str] = []
+        self.on_download: Callable[[], Awaitable[None]] | None = None
         self.rendered: Callable[[str], Sequence[str]] = lambda text: (text,)
 
     def texts(self, chat: str = "1") -> list[str]:
@@ -102,6 +108,16 @@ class RecordingChannel(PlainChannel):
         if self.on_settle:
             return await self.on_settle(delivery)
         return await super().settle(delivery)
+
+    async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        self.fetched.append(attachment.ref)
+        self.watch.changed()
+        if self.on_download:
+            await self.on_download()
+        if attachment.ref not in self.files:
+            raise NotDownloaded("the platform has it no more")
+        for start in range(0, len(self.files[attachment.ref]), 100_000):
+            yield self.files[attachment.ref][start : start + 100_000]
 
     async def working(self, place: Place) -> None:
         self.log.append(("working", place.chat))
@@ -176,8 +192,11 @@ class Hark:
     stored: Stored
     state: Path
     events: list[AgentEvent] = field(default_factory=list)
-    number: int = field(default_factory=lambda: next(_numbers))
-    _messages: int = 0
+    _messages: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        with contextlib.suppress(sqlite3.DatabaseError):  # a test may have damaged it
+            self._messages = len(self.stored.messages("seq"))  # keys are not given again after a restart
 
     async def say(self, text: str, sender: str = "1") -> Reply:
         """Write a message and wait until its turn has ended and everything is delivered; one at a time."""
@@ -202,10 +221,11 @@ class Hark:
     def message(self, text: str, sender: str = "1", **fields: Any) -> InboundMessage:
         """A message as an adapter makes it, with a key of its own."""
         self._messages += 1
+        message_id = str(self._messages)
         place = Place(channel="telegram", account="bot", chat=sender, kind=ChatKind.DIRECT)
         given: Json = {
-            "origin": Origin(place=place, sender=sender, message_id=str(self._messages)),
-            "event_key": f"m:{sender}:{self.number}:{self._messages}",
+            "origin": Origin(place=place, sender=sender, message_id=message_id),
+            "event_key": message_key(sender, message_id),
             "kind": InboundKind.MESSAGE,
             "text": text,
             "sent_at": self.time.now(),
@@ -249,6 +269,7 @@ def settings(home: Path, changes: Mapping[str, Any] | None = None) -> Config:
     document: Json = {
         "agent": {"drain_seconds": 0},
         "owners": ["telegram:1"],
+        "queue": {"debounce_ms": 0},
         "channels": {"console": {"enabled": False}, "telegram": {"dm": {"policy": "open"}}},
         "workspace": home / "workspace",
         "state": home / "state",

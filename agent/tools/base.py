@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -66,14 +67,21 @@ class Decision:
         return self.state in ("once", "always")
 
 
+class Deliver(Protocol):
+    """Plans a message into the turn's conversation."""
+
+    async def __call__(self, text: str, file: Path | None = None) -> str:
+        """text: Markdown, of a file its caption; file: absolute. Returns its name once it is stored."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
     """Which call this is, and what a tool may tell while it runs.
 
     update: reports progress; events only, nothing is stored. started: to be awaited by a tool that starts a process,
     with its pid and the kernel's start time of it, BEFORE the process may do anything: it is stored, so that a
-    leftover can be ended after a crash. deliver: plans a message of Markdown into the turn's conversation; it is
-    stored when this returns its name, and goes out in its order. delivered: what has become of one, by its name.
+    leftover can be ended after a crash. deliver: what it plans goes out in its order. delivered: what has become of a
+    message, by its name. file_bytes: how large a file may be that is sent there; 0: none can be.
     """
 
     turn_id: str
@@ -81,8 +89,9 @@ class CallContext:
     call_id: str
     update: Callable[[str], None]
     started: Callable[[int, str], Awaitable[None]]
-    deliver: Callable[[str], Awaitable[str]]
+    deliver: Deliver
     delivered: Callable[[str], Awaitable[Delivered]]
+    file_bytes: int = 0
 
 
 class Tool(Generic[P]):

@@ -8,9 +8,10 @@ from typing import Any, Literal
 from agent.tools.base import Tool, ToolFactory
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
+from agent.tools.send_file import SendFileTool
 from agent.tools.workspace import Workspace
 
-NAMES = (ReadTool.name, WriteTool.name, ExecTool.name)
+NAMES = (ReadTool.name, WriteTool.name, SendFileTool.name, ExecTool.name)
 ExecSecurity = Literal["deny", "allowlist", "full"]
 
 
@@ -32,7 +33,7 @@ def tools_for(
     allow, deny: names, in any case, `*` stands for anything; allow None: all; deny wins. exec_security: only `full`
     offers `exec`, since `allowlist` needs approvals.
     """
-    tools: list[Tool[Any]] = [ReadTool(workspace), WriteTool(workspace)]
+    tools: list[Tool[Any]] = [ReadTool(workspace), WriteTool(workspace), SendFileTool(workspace)]
     if exec_security == "full":
         tools.append(ExecTool(workspace, exec_timeout_seconds))
     allowed = (tool for tool in tools if allow is None or matches(tool.name, allow))

@@ -8,13 +8,13 @@ from bot.config.errors import KeyPath
 from channels import registry
 
 _KEYS = {
-    "": "queue heartbeat approvals compaction budget send_policy memory skills mcp hooks extensions "
+    "": "heartbeat approvals compaction budget send_policy memory skills mcp hooks extensions "
     "web transcription telemetry",
     "agent": "fallbacks",
     "providers.*": "command",
     "providers.*.models.*": "price",
     "channels": registry.later(),
-    "sessions": "reset",
+    "queue": "mode cap drop",
     "tools": "profile",
     "tools.exec": "ask ask_fallback allowlist sandbox",
 }

@@ -175,7 +175,7 @@ class CatchUp:
         if account.listing or key_of(place) in account.gaps:
             if item.state == "waiting" and item.message.kind is InboundKind.MESSAGE:
                 account.gap(place).held = True
-                return replace(item, behind=True)
+                return replace(item, behind=True, delay=0, gathers=False)
         elif kind is InboundKind.MESSAGE:
             self._unwritten.move(place, item.message.origin.message_id)
         return item
@@ -269,9 +269,15 @@ class CatchUp:
             more = page.more and id_order(page.newest) > id_order(after)
             after = max(after, page.newest, key=id_order)
             if id_order(after) > id_order(gap.cursor):
-                keep = partial(self._keep, [Heard(gap.place, after), *items, *map(self._decide, page.batch)], None)
+                items += map(self._decide_read, page.batch)
+                keep = partial(self._keep, [Heard(gap.place, after), *items], None)
                 await once_available(keep, self._pause)
                 gap.cursor, items = after, []
+
+    def _decide_read(self, message: Incoming) -> Accepted:
+        """It waits for nothing more of its sender: what comes behind it is ready at once."""
+        item = self._decide(message)
+        return replace(item, delay=0, gathers=False) if isinstance(item, AcceptedMessage) else item
 
     async def _passed_over(self, channel: History, gap: _Gap, oldest: str) -> list[Accepted]:
         """The first message that is too old to be read, dropped by that rule, if there is one."""

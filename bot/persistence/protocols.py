@@ -9,7 +9,7 @@ from typing import Protocol
 
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept
-from agent.message import Entry, Message, Usage
+from agent.message import Entry, EntryKind, Message, Usage
 from agent.tools.base import Ask, Delivered, Verdict
 from bot.persistence.values import (
     Accepted,
@@ -19,13 +19,17 @@ from bot.persistence.values import (
     Duplicate,
     Exchange,
     Fresh,
+    Known,
     Later,
     Leftover,
     LostDelivery,
     OwnerNotice,
+    Person,
     PlanIn,
     Reply,
     Salvage,
+    Settled,
+    Standing,
     StoredEvent,
     Totals,
     Turn,
@@ -42,6 +46,9 @@ class Inbox(Protocol):
     async def accept(self, batch: Sequence[Accepted], mark: Mark | None = None) -> Sequence[Fresh | Duplicate]:
         """Store a batch and the mark behind it; one answer per item, in order.
 
+        An edit or a deletion finds its message by `message_key`. No model has seen it: it is replaced, or withdrawn. It
+        is being answered: an edit is a message of its own to the next turn, and what it says (`say`) is planned. Else
+        it is mentioned in front of the next turn of that session. The last edit counts; the same words change nothing.
         Raises StoreUnavailable when nothing of it was stored.
         """
 
@@ -91,6 +98,23 @@ class History(Protocol):
         """
 
 
+class People(Protocol):
+    """Who may write, as far as the configuration does not say it."""
+
+    async def known(self) -> Known:
+        """Everybody who was let in, and every chat that moved."""
+
+    async def pending(self) -> Sequence[Person]:
+        """Who has a code that is still good, oldest first."""
+
+    async def settle(self, code: str, standing: Standing, tell: Callable[[str], Sequence[Planned]]) -> Settled | None:
+        """Let in (allowed, owner) or shut out (blocked) who was given the code with this digest; None: there is none.
+
+        Once. What they had written is accepted, or dropped. tell: makes what somebody who is let in is told, by the
+        name of their channel.
+        """
+
+
 class Turns(Protocol):
     """The life of a turn: claim (T2), blocks (T5), step (T3), calls and results (T4), finish (T7), cut, release.
 
@@ -104,7 +128,8 @@ class Turns(Protocol):
 
         worker: who takes it, and has it until it is settled or its lease is gone. model: which one will answer, for the
         event. background: take beats, jobs and children's results instead of what
-        people wrote. most: messages that one new turn answers, if they came one after the other into one conversation.
+        people wrote. most: messages that one new turn answers, if they came one after the other into one conversation;
+        those that waited for each other (`AcceptedMessage.gathers`) are taken together anyway.
         until: messages that are ready by then count as ready, also when the clock says less (milliseconds).
         None when nothing is ready, or one runs or waits for a person.
         """
@@ -135,8 +160,8 @@ class Turns(Protocol):
         usage: of the whole turn so far. A message without parts leaves no line.
         """
 
-    async def note(self, run: RunRef, text: Message) -> Entry:
-        """Add a note of the service to the transcript, for the model to read."""
+    async def note(self, run: RunRef, text: Message, kind: EntryKind = "note") -> Entry:
+        """Add a note of the service to the transcript, for the model to read; as kind user, what people sent along."""
 
     async def start_calls(self, run: RunRef, call_ids: Sequence[str], events: Sequence[PersistedEvent]) -> None:
         """Mark calls as running, directly before they are executed: a decision about one is used up by that."""
@@ -264,6 +289,9 @@ class Recovery(Protocol):
     async def cut_turns(self, worker: str) -> Sequence[CutTurn]:
         """Turns that run and whose lease is gone, oldest first: none of `worker`'s own, whose lease holds."""
 
+    async def ready(self) -> None:
+        """Messages that waited for more of their sender wait no longer."""
+
     async def recover(self, turn_id: str, worker: str, give_up: Callable[[str], Sequence[Planned]]) -> bool:
         """Repair one of those turns and put it back into the queue; after a second crash end it instead.
 
@@ -322,6 +350,7 @@ class Store(Protocol):
 
     inbox: Inbox
     history: History
+    people: People
     turns: Turns
     approvals: Approvals
     deliveries: Deliveries

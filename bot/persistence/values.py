@@ -35,8 +35,15 @@ class AcceptedMessage:
 
     session_key: None for an overheard or dropped one. turn_id: set when somebody must be able to ask for the turn by
     its id from the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for
-    which no run takes it. say: planned with it in its own conversation, unless it was there already. behind: what was
-    said before it is not read yet, and no run takes it until it is released.
+    which no run takes it. gathers: it waits for more of its sender in its conversation: each moves the moment for all
+    that wait, at most to GATHER_MOST delays behind the first, and one run takes them together; anything else that they
+    write there ends the wait. say: planned with it in its own conversation, unless it was there already; with an edit,
+    only if its message is just being answered. behind: what was said before it is not read yet, and no run takes it
+    until it is released.
+
+    follows: it is for the bot only if that takes part in the thread, having spoken there (joined) or begun it
+    (started); else it is overheard. code: of a held one, digest of the code that its sender is given by `say`, who is
+    now pending, unless as many are as may be.
     """
 
     message: InboundMessage
@@ -46,7 +53,10 @@ class AcceptedMessage:
     turn_id: str | None = None
     digest: str | None = None
     delay: int = 0
+    gathers: bool = False
     say: tuple[Planned, ...] = ()
+    follows: Literal["started", "joined"] | None = None
+    code: str = ""
     behind: bool = False
 
 
@@ -60,6 +70,7 @@ class Heard:
 
 Accepted = AcceptedMessage | UnreadEvent | ChatMoved | Heard
 
+GATHER_MOST = 5
 OVERHEARD = 50
 """Lines kept of what was said in a conversation and not to the bot."""
 
@@ -90,11 +101,55 @@ class AccountHistory:
 class Fresh:
     """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once.
 
-    said: what was planned with it.
+    said: what was planned with it. state, reason: what became of it. wait: how long ready_at is from now, in
+    milliseconds. wake: the session in which something else has become ready by it.
     """
 
     seq: int
     ready_at: int = 0
+    said: tuple[Delivery, ...] = ()
+    state: MessageState = "waiting"
+    reason: str | None = None
+    wait: int = 0
+    wake: str | None = None
+
+
+Standing = Literal["pending", "allowed", "owner", "blocked"]
+BOTS = "bots"
+"""The reason why another bot's message is dropped: too many of them in a row, and no person between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody who has asked to write to an account. name: as the platform shows it, never compared.
+
+    until: when the code of somebody pending expires, in milliseconds.
+    """
+
+    channel: str
+    account: str
+    sender: str
+    standing: Standing
+    name: str = ""
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Who was let in, and which chats have moved, in the order in which they did."""
+
+    people: Sequence[Person]
+    moved: Sequence[ChatMoved]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What a code did. used: nothing, because it had been used or was too old. waiting: what its sender had written,
+    now accepted: seq, session key, message. said: what is to be delivered."""
+
+    person: Person
+    used: bool = False
+    waiting: tuple[int, str, InboundMessage] | None = None
     said: tuple[Delivery, ...] = ()
 
 
@@ -123,6 +178,17 @@ class Later:
     def key(self) -> tuple[str, bool, int]:
         """What is waited for."""
         return self.session_key, self.background, self.ready_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What the model is told in front of the message that begins a turn.
+
+    changed: edits and deletions of messages that had been seen by then, each with when the message was sent
+    (milliseconds).
+    """
+
+    changed: tuple[tuple[InboundMessage, int], ...] = ()
 
 
 class TurnKind(StrEnum):

@@ -5,8 +5,10 @@ otherwise a block could stand in the ledger with nobody sending it.
 """
 
 import functools
+import mimetypes
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from agent.errors import RunLost
@@ -21,7 +23,7 @@ from agent.events import (
     ToolExecutionUpdate,
 )
 from agent.journal import CallResult, Cut, Kept
-from agent.message import Entry, Message, Usage
+from agent.message import Entry, EntryKind, Message, Usage
 from agent.tools.base import Ask, Delivered
 from bot import wording
 from bot.bus import EventBus
@@ -35,7 +37,7 @@ from bot.replies import Replies
 from bot.runs.typing import Typing
 from bot.to_the_end import to_the_end
 from channels.message import ChatKind, InboundMessage
-from channels.outgoing import Planned
+from channels.outgoing import Action, OutgoingFile, Planned
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,6 +86,7 @@ class RunJournal:
         self._turns = dependencies.store.turns
         self._approvals = dependencies.store.approvals
         self._new_id = dependencies.clock.new_id
+        self._nonce = dependencies.clock.nonce
         self._now = dependencies.clock.now
         self._is_owner = dependencies.is_owner
         self._replies = replies
@@ -138,8 +141,8 @@ class RunJournal:
         return kept
 
     @_followed_through
-    async def note(self, message: Message) -> Entry:
-        return await self._turns.note(self.turn.run, message)
+    async def note(self, message: Message, kind: EntryKind = "note") -> Entry:
+        return await self._turns.note(self.turn.run, message, kind)
 
     @_followed_through
     async def start_calls(self, starts: Sequence[ToolExecutionStart]) -> None:
@@ -163,9 +166,20 @@ class RunJournal:
             self._outbox.send(deliveries)
         return end
 
-    async def deliver(self, call_id: str, number: int, text: str) -> str:
+    @property
+    def file_bytes(self) -> int:
+        channel = self._outbox.serving(self.turn.place)
+        sends = channel is not None and Action.FILE in channel.capabilities.actions
+        return channel.capabilities.file_bytes if channel and sends else 0
+
+    async def deliver(self, call_id: str, number: int, text: str, file: Path | None = None) -> str:
         name = tool_message(self.turn.turn_id, call_id, number)
-        await self._plan(self._sentence(name, text))
+        blocks = self._sentence(name, text) if text or file is None else ()
+        if file is not None:
+            caption, *more = blocks or [Planned(source=name, body="", nonce=self._nonce())]
+            sent = OutgoingFile(path=str(file), name=file.name, mime=mimetypes.guess_type(file.name)[0] or "")
+            blocks = (replace(caption, action=Action.FILE, file=sent), *more)
+        await self._plan(blocks)
         return name
 
     async def delivered(self, name: str) -> Delivered:

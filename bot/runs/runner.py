@@ -13,6 +13,7 @@ from bot.persistence.values import Turn
 from bot.replies import Replies
 from bot.runs.contexts import Contexts
 from bot.runs.journal import RunDependencies, RunJournal
+from bot.runs.media import Media
 from bot.runs.specs import Specs
 from bot.runs.typing import Typing
 
@@ -25,11 +26,12 @@ PAUSE = 1.0
 class TurnRunner:
     """Makes and executes the run of a claimed turn."""
 
-    def __init__(self, dependencies: RunDependencies, specs: Specs) -> None:
+    def __init__(self, dependencies: RunDependencies, specs: Specs, media: Media) -> None:
         self._dependencies = dependencies
         self._store = dependencies.store
         self._clock = dependencies.clock
         self._specs = specs
+        self._media = media
         self.contexts = Contexts(self._store)
 
     async def claim(self, session_key: str, *, background: bool, until: int) -> Turn | None:
@@ -77,6 +79,8 @@ class TurnRunner:
             async with self._specs.of(turn) as spec:
                 runner = Runner(spec, context, journal)
                 with journal.typing:
+                    if (files := await self._media.of(turn, context)) is not None:
+                        context.append([await journal.note(files, "user")])
                     end = await runner.run()
         except (RunLost, StaleRun, StoreUnavailable):
             raise

@@ -6,29 +6,42 @@ One that was cut and waits to go on comes before the oldest message of its sessi
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Any
 
 from agent.events import AgentStart, Outcome
 from agent.message import Entry, Message, Text
 from bot.clock import Clock
 from bot.compose import overheard
-from bot.persistence.values import Turn, TurnKind
-from bot.store import approvals, codec, history, repair, rows
+from bot.persistence.values import Before, Turn, TurnKind
+from bot.store import approvals, codec, edits, history, repair, rows
 from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.subject import Subject, transaction
 from bot.store.writer import Writer
-from channels.message import InboundMessage
+from channels.message import BACKGROUND, InboundMessage, Place
 from channels.session_key import console_key
 
-Compose = Callable[[InboundMessage, int], Message]
-"""Makes the user message of a transcript from what was accepted, and when."""
+Compose = Callable[[InboundMessage, int, Before], Message]
+"""Makes the user message of a transcript from what was accepted, when, and what is said in front of it."""
+Stale = Callable[[Place, int, int], bool]
+"""Whether a message ends the session that it is for: by its place, when people last used that, and when it came."""
+
+
+def never(place: Place, used_at: int, at: int) -> bool:
+    """Sessions go on for ever."""
+    return False
+
 
 _Row = tuple[int, InboundMessage, int]
 """What was accepted: seq, message, and when."""
 
+GATHERED = 50
+"""Messages that one turn takes at the most because they waited for each other."""
+_GATHERING = "iif(gathers, sender || ' ' || ready_at, NULL)"
+"""The same for messages that waited for each other."""
+_NOTHING = Before()
 _TURN_OF = {"wake": "beat", "job": "job", "child": "child", "api": "api"}
 """Kinds of turns by those of their messages; what people write is a reply."""
 
@@ -36,10 +49,13 @@ _TURN_OF = {"wake": "beat", "job": "job", "child": "child", "api": "api"}
 class Claims(Subject):
     """How a run gets its turn, and what people wrote while it works."""
 
-    def __init__(self, database: Database, writer: Writer, clock: Clock, compose: Compose) -> None:
+    def __init__(
+        self, database: Database, writer: Writer, clock: Clock, compose: Compose, stale: Stale = never
+    ) -> None:
         super().__init__(database, writer, clock)
         self._compose = compose
         self._stamp = clock.stamp
+        self._stale = stale
 
     @transaction
     def claim(
@@ -75,29 +91,34 @@ class Claims(Subject):
         """Make the oldest waiting messages a turn (or take the one made with the oldest) and write their user lines."""
         while True:
             found = db.execute(
-                f"SELECT seq, payload, accepted_at, turn_id, conv_id, kind, ({rows.COMMANDS_BEFORE}) FROM inbox"
+                f"SELECT seq, payload, accepted_at, {_GATHERING}, turn_id, conv_id, kind, ({rows.COMMANDS_BEFORE})"
+                " FROM inbox"
                 f" WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ({IN_BACKGROUND}) = ? AND ready_at <= ?"
                 " ORDER BY seq LIMIT ?",
-                (session_key, background, ready, most),
+                (session_key, background, ready, max(most, GATHERED)),
             ).fetchall()
             if not found:
                 return None
-            turn_id, conv_id, kind, _ = found[0][3:]
-            taken = _readable(db, [row[:3] for row in _together(found)], turn_id, now)
+            turn_id, conv_id, kind, _ = found[0][4:]
+            taken = _readable(db, [row[:3] for row in _together(found, most)], turn_id, now)
             if taken:
                 break
-        transcript_id = rows.transcript_of(db, session_key, None, now, self._new_id())
+        transcript_id, used_at = rows.transcript_of(db, session_key, None, now, self._new_id())
+        first = taken[0][2]
+        if not background and self._stale(rows.place_of(db, conv_id), used_at, first):
+            transcript_id = rows.new_transcript(db, session_key, self._new_id(), now)
         if turn_id is None:
             turn_id = self._new_id()
             db.execute(
                 "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
                 " VALUES (?,?,?,?,'queued',?,?)",
-                (turn_id, session_key, transcript_id, _TURN_OF.get(kind, "reply"), conv_id, taken[0][2]),
+                (turn_id, session_key, transcript_id, _TURN_OF.get(kind, "reply"), conv_id, first),
             )
         else:
             # a /new between acceptance and claim began another transcript: the turn belongs to the present one
             db.execute("UPDATE turn SET transcript_id=? WHERE turn_id=?", (transcript_id, turn_id))
-        lines = self._show(db, taken, turn_id, transcript_id)
+        before = edits.noted(db, session_key, transcript_id)
+        lines = self._show(db, taken, turn_id, transcript_id, before)
         return turn_id, [message for _, message, _ in taken], lines
 
     def _take(
@@ -164,22 +185,52 @@ class Claims(Subject):
         return self._show(db, _unseen(db, turn_id), turn_id, transcript_id)
 
     def _show(
-        self, db: sqlite3.Connection, taken: Iterable[_Row], turn_id: str, transcript_id: str
+        self,
+        db: sqlite3.Connection,
+        taken: Iterable[_Row],
+        turn_id: str,
+        transcript_id: str,
+        before: Before = _NOTHING,
     ) -> tuple[Entry, ...]:
-        """Make messages the turn's: each becomes a user line of its own."""
+        """Make messages the turn's: each becomes a user line of its own, those that are parts of one become one."""
         lines = []
-        for seq, message, accepted_at in taken:
-            db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
-            line = self._compose(message, accepted_at)
-            if before := history.overheard_before(db, message, transcript_id):
-                line = replace(line, parts=(Text(overheard(before, self._stamp)), *line.parts))
+        for _, found in groupby(taken, _part):
+            parts = list(found)
+            for seq, _, _ in parts:
+                db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
+            message = _joined([message for _, message, _ in parts])
+            line = self._compose(message, parts[0][2], before)
+            if around := history.overheard_before(db, message, transcript_id):
+                line = replace(line, parts=(Text(overheard(around, self._stamp)), *line.parts))
             lines.append(rows.append_entry(db, transcript_id, "user", line, turn_id, 0))
+            if any(message.kind not in BACKGROUND for _, message, _ in parts):
+                db.execute(
+                    "UPDATE session SET used_at=max(used_at, ?) WHERE session_key="
+                    "(SELECT session_key FROM turn WHERE turn_id=?)",
+                    (parts[-1][2], turn_id),
+                )
+            before = _NOTHING
         return tuple(lines)
 
 
-def _together(found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The first row, and those directly behind it with no turn of their own, of its place and kind, up to a command."""
-    return list(takewhile(lambda row: row[3:] == found[0][3:], found))
+def _part(row: _Row) -> tuple[str, object]:
+    """What the parts of one message have in common; a message that is whole is alone."""
+    seq, message, _ = row
+    return message.origin.sender, message.part_of or seq
+
+
+def _joined(parts: Sequence[InboundMessage]) -> InboundMessage:
+    """A message that came in several."""
+    text = "\n".join(part.text for part in parts if part.text)
+    return replace(parts[0], text=text, attachments=tuple(file for part in parts for file in part.attachments))
+
+
+def _together(found: Sequence[tuple[Any, ...]], most: int) -> list[tuple[Any, ...]]:
+    """The first row, and of those behind it with no turn of their own, of its place and kind, up to a command: the
+    first few, and all that waited with it."""
+    alike = takewhile(lambda row: row[4:] == found[0][4:], found)
+    gathering = found[0][3]
+    return [row for number, row in enumerate(alike) if number < most or (gathering and row[3] == gathering)]
 
 
 def _readable(

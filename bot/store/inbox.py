@@ -4,15 +4,18 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Heard, Later, PlanIn
-from bot.store import codec, history, rows
+from bot.persistence.values import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, Later, PlanIn
+from bot.store import codec, edits, history, rows
 from bot.store.approvals import WAITS
 from bot.store.indexes import DELAYED, OPEN_DELIVERY, OPEN_TURN, WAITING
+from bot.store.people import admitted
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
 from bot.store.subject import Subject, query, transaction
 from channels.base import Mark
-from channels.message import ChatMoved, InboundKind, InboundMessage, UnreadEvent
+from channels.message import CARRIED_OUT, ChatMoved, InboundKind, InboundMessage, UnreadEvent
 
+_IN_ORDER = CARRIED_OUT | {InboundKind.MESSAGE}
+"""What ends the wait of messages that gather."""
 UNREAD_LIMIT = 65_536
 """Characters kept of an event that could not be read."""
 
@@ -120,15 +123,17 @@ class Inbox(Subject):
         if found and (item.behind or not history.take_anew(db, found[0])):
             return Duplicate(*found)
         history.change_overheard(db, message)
+        if message.kind in edits.CHANGES and item.state != "dropped":
+            return self._change(db, item, now)
         conv_id = rows.conversation(db, place)
-        if message.kind is InboundKind.EDIT and item.state == "waiting":
-            item = _edited(db, item, conv_id)
+        item = admitted(db, item, conv_id, now)
+        message = item.message
         if item.state == "overheard":
             history.overhear(db, conv_id, message)
-            return Fresh(0)
-        if item.session_key is not None:
+            return Fresh(0, state=item.state)
+        if item.session_key is not None and item.state != "held":
             used_in = conv_id if message.by_person else None
-            transcript = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
+            transcript, _ = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
             if item.turn_id is not None:
                 db.execute(
                     "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
@@ -137,9 +142,22 @@ class Inbox(Subject):
                 )
         if item.behind and item.state == "waiting" and message.kind is InboundKind.MESSAGE:
             item = replace(item, state="held", reason=history.BEHIND)
-        ready_at = now + item.delay if item.delay else 0
+        item, ready_at, wake = _gathered(db, item, conv_id, now)
         seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item, ready_at)
-        return Fresh(seq or 0, ready_at, rows.plan(db, PlanIn(conv_id), item.say, None, now))
+        said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
+        wait = max(0, min(ready_at - now, item.delay))
+        return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake)
+
+    def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh:
+        """An edit or a deletion, kept as what it has become."""
+        made = edits.change(db, item)
+        conv_id = made.conv_id or rows.conversation(db, item.message.origin.place)
+        kept = replace(item, reason=made.reason)
+        seq = self._insert(db, made.message, made.session_key, conv_id, now, made.state, None, kept, kind=made.kind)
+        if not made.told:
+            return Fresh(seq or 0)
+        said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
+        return Fresh(seq or 0, said=said, wake=made.session_key)
 
     def _insert(
         self,
@@ -152,34 +170,44 @@ class Inbox(Subject):
         turn_id: str | None,
         item: AcceptedMessage | None = None,
         ready_at: int = 0,
+        kind: str = "",
     ) -> int | None:
         place, origin = message.origin.place, message.origin
         made = db.execute(
             "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, message_id, sender, sent_at,"
-            " accepted_at, payload, digest, state, reason, turn_id, ready_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            " accepted_at, payload, digest, state, reason, turn_id, ready_at, gathers)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
             " ON CONFLICT DO NOTHING RETURNING seq",
             (
-                *(place.channel, place.account, message.event_key, conv_id, session_key, message.kind.value),
+                *(place.channel, place.account, message.event_key, conv_id, session_key, kind or message.kind.value),
                 *(origin.message_id, origin.sender, message.sent_at, now, codec.dump_inbound(message)),
                 *(item.digest if item else None, state, item.reason if item else None, turn_id, ready_at),
+                bool(item and item.gathers),
             ),
         ).fetchone()
         return int(made[0]) if made else None
 
 
-def _edited(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> AcceptedMessage:
-    """An edit replaces the words of a message that no model has seen (durability.md part 6); else it is dropped."""
-    message = item.message
-    found = db.execute(
-        f"SELECT seq, payload FROM inbox WHERE conv_id=? AND message_id=? AND {UNSEEN} AND kind='message'",
-        (conv_id, message.origin.message_id),
-    ).fetchone()
-    if found is None:
-        return replace(item, state="dropped", reason="edited too late")
-    original = codec.read_inbound(found[1], found[0]) or replace(message, kind=InboundKind.MESSAGE)
-    words = replace(original, text=message.text, attachments=message.attachments)
-    db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.dump_inbound(words), found[0]))
-    return replace(item, state="dropped", reason="replaced the message")
+def _gathered(
+    db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int
+) -> tuple[AcceptedMessage, int, str | None]:
+    """How a message is kept that waits for more of its sender, or ends such a wait; and the session to be woken.
+
+    Those that are taken together have the same moment.
+    """
+    message, ready_at = item.message, now + item.delay if item.delay else 0
+    if item.session_key is None or message.kind not in _IN_ORDER:
+        return item, ready_at, None
+    gathering = f"session_key=? AND {WAITING} AND gathers AND ready_at > ? AND conv_id=? AND sender=?"
+    which = (item.session_key, now, conv_id, message.origin.sender)
+    first, moment = db.execute(f"SELECT min(accepted_at), max(ready_at) FROM inbox WHERE {gathering}", which).fetchone()
+    if first is None or (item.delay and not item.gathers):
+        return item, ready_at, None
+    ends = not item.gathers
+    ready_at = now if ends else min(max(ready_at, moment), first + GATHER_MOST * item.delay)
+    db.execute(f"UPDATE inbox SET ready_at=? WHERE {gathering}", (ready_at, *which))
+    joins = message.kind is InboundKind.MESSAGE
+    return replace(item, gathers=joins), ready_at if joins else 0, item.session_key if ends else None
 
 
 def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:

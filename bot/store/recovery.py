@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from agent.events import Outcome
 from bot.persistence.values import CutTurn, Leftover, PlanIn
 from bot.store import repair, rows
-from bot.store.indexes import HELD_TURN, WITH_PROCESS
+from bot.store.indexes import DELAYED, HELD_TURN, WITH_PROCESS
 from bot.store.subject import Subject, query, transaction
 from channels.outgoing import Planned
 
@@ -44,6 +44,11 @@ class Recovery(Subject):
             (worker,),
         ).fetchall()
         return [CutTurn(turn_id, channel) for turn_id, channel in found]
+
+    @transaction
+    def ready(self, db: sqlite3.Connection) -> None:
+        now = self._now()
+        db.execute(f"UPDATE inbox SET ready_at=? WHERE {DELAYED} AND gathers AND ready_at > ?", (now, now))
 
     @transaction
     def recover(

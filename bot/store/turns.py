@@ -82,9 +82,9 @@ class Turns(Claims):
         return Kept(tuple(entries), rows.end_turn(db, run.turn_id, outcome, now)), deliveries
 
     @transaction
-    def note(self, db: sqlite3.Connection, run: RunRef, text: Message) -> Entry:
+    def note(self, db: sqlite3.Connection, run: RunRef, text: Message, kind: EntryKind = "note") -> Entry:
         transcript_id, step = rows.check_epoch(db, run)
-        return rows.append_entry(db, transcript_id, "note", text, run.turn_id, step)
+        return rows.append_entry(db, transcript_id, kind, text, run.turn_id, step)
 
     @transaction
     def start_calls(

@@ -25,6 +25,7 @@ language, links, quotes, headings and lists are shown; tables become fixed-width
 images are not shown. People read on phones: be brief."""
 
 
+_LARGEST = 20 * 1024 * 1024
 _MOST_SENDS = 3
 """Of one message, when Telegram never tells what became of them: at the worst two copies too many."""
 
@@ -56,6 +57,11 @@ class TelegramChannel:
         """The bot's own id; empty until Telegram has told it."""
         return self._receiver.me.id if self._receiver.me else ""
 
+    @property
+    def listens_on(self) -> int:
+        """The port of its webhook; 0 where it has none."""
+        return self._receiver.port
+
     async def start(self, sink: Sink) -> None:
         """Begin to receive; a Telegram that is down is retried inside."""
         self._receiving = asyncio.create_task(self._receiver.run(sink), name="telegram-poll")
@@ -66,7 +72,7 @@ class TelegramChannel:
             self._receiving.cancel()
             await asyncio.wait([self._receiving])
             self._receiving = None
-            self._receiver.stopped()
+            await self._receiver.stopped()
 
     async def close(self) -> None:
         """Stop and close all connections."""
@@ -112,9 +118,22 @@ class TelegramChannel:
         return NotSent(0.0, "it is not known whether it was sent; sent again")
 
     async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """Nothing can be had yet."""
-        raise NotDownloaded("files on Telegram cannot be read")
-        yield b""
+        """Its content; the address of a file lives for an hour, so it is asked for anew each time."""
+        if attachment.size > _LARGEST:
+            raise NotDownloaded("it has more than the 20 MB that Telegram hands to bots")
+        begun = False
+        for _ in range(2):
+            try:
+                found = await self._api.call("getFile", {"file_id": attachment.ref}, self._settings.request_timeout)
+                async for piece in self._api.file(str(found["file_path"])):
+                    begun = True
+                    yield piece
+                return
+            except ApiError as error:
+                failure = error
+            if begun or failure.status not in (0, 404):
+                break
+        raise NotDownloaded(f"Telegram does not hand it out: {failure.reason}")
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that chat is under way: it would show only after that."""

@@ -6,7 +6,8 @@ and no log record.
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from typing import Any
 
@@ -72,6 +73,10 @@ class _Refusal(TelegramError):
 
 
 class _Request(HTTPXRequest):
+    def stream(self, url: str) -> AbstractAsyncContextManager[httpx.Response]:
+        """The content of a file, over the same connections."""
+        return self._client.stream("GET", url)
+
     async def do_request(self, *arguments: Any, **options: Any) -> tuple[int, bytes]:
         status, payload = await super().do_request(*arguments, **options)
         if not 200 <= status <= 299:
@@ -110,6 +115,7 @@ class Api:
         self.answers = 0
         self._closed = False
         self._token = settings.token
+        self._file_url = settings.base_file_url
         self._filter = _HideToken(settings.token)
         for name in _TALKATIVE:
             logging.getLogger(name).addFilter(self._filter)
@@ -144,6 +150,17 @@ class Api:
             raise ApiError(Trouble.NETWORK if never_sent else Trouble.UNKNOWN, self._plain(error)) from None
         self.answers += 1
         return result
+
+    async def file(self, path: str) -> AsyncIterator[bytes]:
+        """The content of a file by the path that getFile told. Raises ApiError."""
+        try:
+            async with self._request.stream(f"{self._file_url}{self._token}/{path}") as answer:
+                if answer.status_code != 200:
+                    raise ApiError(Trouble.REFUSED, f"status {answer.status_code}", status=answer.status_code)
+                async for piece in answer.aiter_bytes():
+                    yield piece
+        except httpx.HTTPError as error:
+            raise ApiError(Trouble.UNKNOWN, self._plain(error)) from None
 
     async def close(self) -> None:
         """Close all connections."""

@@ -20,11 +20,13 @@ from channels.message import (
     Incoming,
     Origin,
     Place,
+    Quoted,
     UnreadEvent,
+    message_key,
 )
 from channels.utf16 import whole
 
-ALLOWED_UPDATES = ("message", "edited_message")
+ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
 """The kinds of update that are asked for, because they are handled."""
 
 _KINDS = {
@@ -49,7 +51,7 @@ _DESCRIBED = {
     "contact": "[contact: {first_name} {phone_number}]",
 }
 # Content with neither text nor file, named to the model because a person sent it.
-_NAMED = ("poll", "dice", "story", "game", "checklist", "paid_media", "giveaway", "invoice", "gift")
+_NAMED = ("dice", "story", "game", "checklist", "paid_media", "giveaway", "invoice", "gift")
 _COMMAND = re.compile(r"(?P<verb>/\w+)@(?P<to>\w+)(?!\S)")
 _RAW_LIMIT = 16_384
 
@@ -60,23 +62,33 @@ class UnreadableUpdate(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The bot itself: its id, and its user name without the @."""
+    """The bot itself: its id, and its user name without the @.
+
+    reads_groups: it is shown what is not said to it, too.
+    """
 
     id: str
     username: str
+    reads_groups: bool = False
 
 
 def read_me(answer: object) -> Me:
     """The answer of getMe. Raises UnreadableUpdate."""
     me = _object(answer, "getMe")
-    return Me(_identity(me, "id"), _string(me, "username"))
+    reads_groups = me.get("can_read_all_group_messages") is True
+    return Me(_identity(me, "id"), _string(me, "username"), reads_groups)
 
 
-def read_update(update: object, me: Me) -> list[Incoming]:
-    """What an update means for the service: nothing when it is of a kind that was not asked for or tells nothing."""
+def read_update(update: object, me: Me, now: int) -> list[Incoming]:
+    """What an update means for the service: nothing when it is of a kind that was not asked for or tells nothing.
+
+    now: milliseconds, the time of a click, which carries none.
+    """
     fields = _object(update, "update")
     if len(fields) < 2:
         raise UnreadableUpdate("the update is empty")
+    if "callback_query" in fields:
+        return _read_click(_object(fields["callback_query"], "callback_query"), me, now)
     for kind in ALLOWED_UPDATES:
         if kind in fields:
             return _read_message(_object(fields[kind], kind), me, edited=kind == "edited_message")
@@ -109,10 +121,10 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
         return [_moved(me, place.chat, _identity(message, "migrate_to_chat_id"))]
     if "migrate_from_chat_id" in message:
         return [_moved(me, _identity(message, "migrate_from_chat_id"), place.chat)]
-    sender, name = _sender(message)
-    if not sender:
+    origin = _origin(message, place, message_id)
+    if not origin.sender or origin.sender == me.id:
         return []
-    text = _text(message, me)
+    text, mentioned, names_others = _text(message, me)
     attachments = _attachments(message)
     if edited and not text:
         # A live location that moves, a poll that is voted on: nobody said anything.
@@ -120,21 +132,50 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
     text = text or whole(_described(message))
     if not text and not attachments:
         return []
-    key = f"m:{place.chat}:{message_id}"
+    key = message_key(place.chat, message_id)
     sent_at = _seconds(message, "date")
     if edited:
         stamp = _seconds(message, "edit_date") if "edit_date" in message else sent_at
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         key, sent_at = f"e:{place.chat}:{message_id}:{stamp}:{digest}", stamp
+    reply_to, replied = _replied(message, place, me)
+    forwarded = _forwarded(message, text)
+    album = message.get("media_group_id")
     return [
         InboundMessage(
-            origin=Origin(place=place, sender=sender, sender_name=name, message_id=message_id),
+            origin=origin,
             event_key=key,
             kind=InboundKind.EDIT if edited else InboundKind.MESSAGE,
-            text=text,
+            text="" if forwarded else text,
             sent_at=sent_at * 1000,
             attachments=attachments,
-            reply_to=_reply_to(message, place),
+            reply_to=reply_to,
+            replied=replied,
+            forwarded=forwarded,
+            mentioned=mentioned,
+            names_others=names_others,
+            part_of=f"album:{album}" if isinstance(album, str) else "",
+        )
+    ]
+
+
+def _read_click(query: dict[str, Any], me: Me, now: int) -> list[Incoming]:
+    """A button below a message of the bot; nothing where it has no data (a game), or no chat (an inline message)."""
+    query_id = _string(query, "id")
+    if "data" not in query or "message" not in query:
+        return []
+    message = _object(query["message"], "message")
+    place = _place(message, me)
+    sender, name = _person(_object(query.get("from"), "from"))
+    return [
+        InboundMessage(
+            origin=Origin(place=place, sender=sender, sender_name=name, chat_name=_title(message)),
+            event_key=f"b:{query_id}",
+            kind=InboundKind.BUTTON,
+            text=whole(_string(query, "data")),
+            sent_at=now,
+            reply_to=_identity(message, "message_id"),
+            respond=query_id,
         )
     ]
 
@@ -152,29 +193,62 @@ def _moved(me: Me, old: str, new: str) -> ChatMoved:
     return ChatMoved(channel="telegram", account=me.id, old_chat=old, new_chat=new)
 
 
-def _sender(message: dict[str, Any]) -> tuple[str, str]:
-    """Id and name of who wrote; empty for bots, this one included. A chat may write in its own name."""
+def _origin(message: dict[str, Any], place: Place, message_id: str) -> Origin:
+    """Who wrote it where; without a sender when nobody did. A chat may write in its own name."""
+    by_bot = False
     if "sender_chat" in message:
         chat = _object(message["sender_chat"], "sender_chat")
-        return _identity(chat, "id"), whole(str(chat.get("title", "")))
-    user = _object(message.get("from"), "from")
-    sender = _identity(user, "id")
-    if user.get("is_bot"):
-        return "", ""
+        sender, name = _identity(chat, "id"), whole(str(chat.get("title", "")))
+    else:
+        user = _object(message.get("from"), "from")
+        (sender, name), by_bot = _person(user), user.get("is_bot") is True
+    return Origin(
+        place=place,
+        sender=sender,
+        sender_name=name,
+        message_id=message_id,
+        chat_name=_title(message),
+        by_bot=by_bot,
+    )
+
+
+def _person(user: dict[str, Any]) -> tuple[str, str]:
     names = [str(user[part]) for part in ("first_name", "last_name") if user.get(part)]
-    return sender, whole(" ".join(names))
+    return _identity(user, "id"), whole(" ".join(names))
 
 
-def _text(message: dict[str, Any], me: Me) -> str:
-    """Text or caption; a command that is addressed to this bot loses the address."""
-    for name in ("text", "caption"):
+def _title(message: dict[str, Any]) -> str:
+    return whole(str(_object(message.get("chat"), "chat").get("title", "")))
+
+
+def _text(message: dict[str, Any], me: Me) -> tuple[str, bool, bool]:
+    """Text or caption without the bot's name at its beginning; whether it names the bot, and whether somebody else."""
+    for name, marks in (("text", "entities"), ("caption", "caption_entities")):
         if name in message:
             text = whole(_string(message, name))
+            named = _named(text, message.get(marks), me)
             command = _COMMAND.match(text)
             if command and command["to"].lower() == me.username.lower():
-                return command["verb"] + text[command.end() :]
-            return text
-    return ""
+                return command["verb"] + text[command.end() :], True, False in named
+            start = re.match(rf"@{re.escape(me.username)}\b[\s,:]*", text, re.IGNORECASE)
+            return text[start.end() :] if start else text, start is not None or True in named, False in named
+    return "", False, False
+
+
+def _named(text: str, entities: object, me: Me) -> set[bool]:
+    """Whom the entities of a text name: True for the bot, False for somebody else. Damaged ones name nobody."""
+    encoded = text.encode("utf-16-le")
+    found = set()
+    for entity in entities if isinstance(entities, list) else ():
+        match entity:
+            case {"type": "text_mention", "user": {"id": int() as user}}:
+                found.add(str(user) == me.id)
+            case {"type": "mention" | "bot_command" as kind, "offset": int() as offset, "length": int() as length}:
+                words = encoded[2 * offset : 2 * (offset + length)].decode("utf-16-le", "replace")
+                to = words.partition("@")[2].lower()
+                if to and (kind == "mention" or to == me.username.lower()):
+                    found.add(to == me.username.lower())
+    return found
 
 
 def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
@@ -208,18 +282,60 @@ def _attachment(file: dict[str, Any], kind: str, mime: str = "") -> Attachment:
 
 def _described(message: dict[str, Any]) -> str:
     """Words for what a person sent without any."""
+    if "poll" in message:
+        poll = _object(message["poll"], "poll")
+        options = poll.get("options")
+        texts = [one.get("text") for one in options if isinstance(one, dict)] if isinstance(options, list) else []
+        words = " / ".join(str(text) for text in (poll.get("question"), *texts) if text)
+        return f"[poll: {words}]" if words else "[poll]"
     for name, words in _DESCRIBED.items():
         if name in message:
             return words.format_map(defaultdict(str, _object(message[name], name)))
     return next((f"[{name}]" for name in _NAMED if name in message), "")
 
 
-def _reply_to(message: dict[str, Any], place: Place) -> str:
+def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted | None]:
+    """Id and words of the message that this one replies to; the words alone where that is in another chat."""
+    quote = message.get("quote")
+    words = whole(str(quote.get("text", ""))) if isinstance(quote, dict) else ""
     if "reply_to_message" not in message:
-        return ""
-    replied = _identity(_object(message["reply_to_message"], "reply_to_message"), "message_id")
-    # In a topic every message replies to the one that opened it.
-    return "" if replied == place.thread else replied
+        external = message.get("external_reply")
+        author = _author(external.get("origin")) if isinstance(external, dict) else ""
+        return "", Quoted(author=author, text=words) if words else None
+    replied = _object(message["reply_to_message"], "reply_to_message")
+    message_id = _identity(replied, "message_id")
+    if message_id == place.thread:  # in a topic every message replies to the one that opened it
+        return "", None
+    try:
+        origin = _origin(replied, place, message_id)
+    except UnreadableUpdate:  # who wrote it is not told of every message
+        origin = Origin(place=place)
+    text = words or _text(replied, me)[0] or whole(_described(replied)) or _what(replied)
+    return message_id, Quoted(author=origin.sender_name, text=text, by_me=origin.sender == me.id)
+
+
+def _forwarded(message: dict[str, Any], text: str) -> Quoted | None:
+    """What is passed on: those words are of somebody else, and no command."""
+    if "forward_origin" not in message:
+        return None
+    return Quoted(author=_author(message["forward_origin"]), text=text)
+
+
+def _author(origin: object) -> str:
+    """Who wrote what is quoted or passed on; empty where Telegram hides it."""
+    match origin:
+        case {"sender_user": dict() as user}:
+            return _person(user)[1]
+        case {"sender_user_name": str() as name}:
+            return whole(name)
+        case {"sender_chat": {"title": str() as title}} | {"chat": {"title": str() as title}}:
+            return whole(title)
+    return ""
+
+
+def _what(message: dict[str, Any]) -> str:
+    """A message without words, by the kinds of what it carries."""
+    return " ".join(f"[{attachment.kind}]" for attachment in _attachments(message))
 
 
 def _object(value: object, name: str) -> dict[str, Any]:

@@ -1,16 +1,21 @@
-"""The durable poll loop: raw updates, each read alone, batch and offset stored in one transaction, then the next poll.
+"""How updates are received: raw, each read alone, batch and offset stored in one transaction, then the next poll.
 
 Telegram forgets an update when a later offset is asked for, so the offset moves only after the store has the batch.
 Nothing ends the loop but its cancellation: each trouble has a plain sentence, said once, and a pause.
 """
 
+import asyncio
+import hashlib
+import json
 import logging
 
 from channels.base import Health, HealthState, Mark, NotAccepted, Sink, Times
-from channels.message import Incoming
+from channels.message import InboundKind, InboundMessage, Incoming
 from channels.telegram.api import Api, ApiError, Trouble
 from channels.telegram.events import ALLOWED_UPDATES, Me, read_me, read_update, unread, update_id_of
+from channels.telegram.pastes import Pastes
 from channels.telegram.settings import TelegramSettings
+from channels.telegram.webhook import Webhook
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +33,7 @@ _SENTENCES = {
     Trouble.CONFLICT: "Another program receives the messages of this bot; only one may, so it has to be stopped",
 }
 _CANNOT_STORE = "Messages cannot be stored, so none are taken from Telegram"
+_PRIVACY = "; in groups it is shown only commands, its name and replies: privacy mode, switched off with @BotFather"
 _WEBHOOK = "A webhook was set for this bot; it is removed, waiting messages are kept"
 
 
@@ -46,6 +52,9 @@ class Receiver:
         self._said = ""
         self._health = Health(HealthState.STARTING, times.now(), "Not started")
         self._heard = times.monotonic()
+        self._pastes = Pastes()
+        self._clicks: set[asyncio.Task[None]] = set()
+        self._webhook = Webhook(api, settings, settings.listen, times, self._take) if settings.listen else None
 
     async def run(self, sink: Sink) -> None:
         """Receive until cancelled. Once only."""
@@ -58,12 +67,24 @@ class Receiver:
                 await self._pause(error)
             except NotAccepted as error:
                 await self._wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
+            except OSError as error:
+                await self._wait(f"The webhook cannot listen: {error.strerror}", self._backoff())
             except Exception as error:
                 log.exception("telegram: unexpected error in the poll loop")
                 await self._wait(f"Unexpected error: {type(error).__name__}", self._backoff())
 
-    def stopped(self) -> None:
+    @property
+    def port(self) -> int:
+        """Where a webhook listens; 0 where there is none."""
+        return self._webhook.port if self._webhook else 0
+
+    async def stopped(self) -> None:
         """Nothing is received any more."""
+        if self._webhook is not None:
+            await self._webhook.close()
+        for task in self._clicks:
+            task.cancel()
+        await asyncio.gather(*self._clicks, return_exceptions=True)
         self._health = Health(HealthState.DOWN, self._times.now(), "Stopped")
 
     def health(self) -> Health:
@@ -76,6 +97,12 @@ class Receiver:
     async def _step(self) -> None:
         if self.me is None:
             self.me = read_me(await self._api.call("getMe", {}, self._settings.request_timeout))
+            await self._show_commands(self.me)
+        if self._webhook is not None:
+            await self._webhook.step()
+            self._received(self.me)
+            await self._times.sleep(self._settings.poll_timeout)
+            return
         scope = f"{self._name}:{self.me.id}"
         if not self._marked:
             self._offset = await self._stored_offset(scope)
@@ -91,7 +118,7 @@ class Receiver:
         updates = answer if isinstance(answer, list) else [answer]
         offset = _next_offset(updates)
         if updates:
-            await self._accept([item for update in updates for item in self._read(update, self.me)], scope, offset)
+            await self._take(updates, None if offset is None else Mark(scope, str(offset)))
         if offset is not None:
             self._offset = offset
         elif updates:
@@ -108,18 +135,46 @@ class Receiver:
             raise NotAccepted(type(error).__name__) from error
         return int(value) if value else None
 
-    async def _accept(self, batch: list[Incoming], scope: str, offset: int | None) -> None:
+    async def _take(self, updates: list[object], mark: Mark | None = None) -> None:
+        """Store what updates mean; nothing is awaited before. Raises NotAccepted."""
+        assert self.me is not None, "nothing is received before"
+        batch = [self._pastes.joined(item) for update in updates for item in self._read(update, self.me)]
         try:
-            await self._sink.accept(batch, None if offset is None else Mark(scope, str(offset)))
+            await self._sink.accept(batch, mark)
         except NotAccepted:
             raise
         except Exception as error:
             log.exception("telegram: unexpected error of the store")
             raise NotAccepted(type(error).__name__) from error
+        for item in batch:
+            if isinstance(item, InboundMessage) and item.kind is InboundKind.BUTTON:
+                task = asyncio.create_task(self._acknowledge(item.respond), name="telegram-click")
+                self._clicks.add(task)
+                task.add_done_callback(self._clicks.discard)
+
+    async def _acknowledge(self, query_id: str) -> None:
+        """A button ceases to show that it works. One that was pressed before a restart may be too old for it."""
+        try:
+            arguments = {"callback_query_id": query_id}
+            await self._api.call("answerCallbackQuery", arguments, self._settings.request_timeout)
+        except ApiError as error:
+            log.info("telegram: a click could not be acknowledged: %s", error.reason)
+
+    async def _show_commands(self, me: Me) -> None:
+        """Set the menu of commands, when it is another one than was set last."""
+        menu = [{"command": one.name, "description": one.help[:256]} for one in self._sink.commands()]
+        digest = hashlib.sha256(json.dumps(menu).encode()).hexdigest() if menu else ""
+        mark = Mark(f"{self._name}:{me.id}:commands", digest)
+        try:
+            if (await self._sink.mark(mark.scope) or "") != mark.value:
+                await self._api.call("setMyCommands", {"commands": menu}, self._settings.request_timeout)
+                await self._sink.accept([], mark)
+        except Exception as error:  # the bot works without; the next start tries again
+            log.warning("telegram: the menu of commands could not be set: %s", error)
 
     def _read(self, update: object, me: Me) -> list[Incoming]:
         try:
-            return read_update(update, me)
+            return read_update(update, me, self._times.now())
         except Exception as error:
             return [unread(update, me, error)]
 
@@ -128,7 +183,7 @@ class Receiver:
         self._said = ""
         self._heard = self._times.monotonic()
         if self._health.state is not HealthState.READY:
-            sentence = f"receiving as @{me.username}"
+            sentence = f"receiving as @{me.username}{'' if me.reads_groups else _PRIVACY}"
             log.info("telegram: %s", sentence)
             self._health = Health(HealthState.READY, self._times.now(), sentence)
             self._sink.can_send(self._name, me.id)

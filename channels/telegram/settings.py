@@ -3,6 +3,7 @@
 The adapter, and with it the platform's library, is imported only when an account is built.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
@@ -10,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from channels.base import Channel, Times
 from channels.section import Id, Secret, Url, conflict, refused
-from channels.settings import AccountSection, ChannelSection, DirectMessages, PlatformSection
+from channels.settings import AccountSection, ChannelSection, DirectMessages, Group, Groups, Listen, PlatformSection
 
 URL = "https://api.telegram.org/bot"
 FILE_URL = "https://api.telegram.org/file/bot"
@@ -30,6 +31,7 @@ class Rates:
 class TelegramSettings:
     """One bot. base_url and base_file_url: the token follows without a separator. Times are seconds.
 
+    listen: where Telegram brings updates instead of being polled; webhook_url: the address under which it reaches that.
     poll_timeout: how long Telegram may hold a poll that has nothing to tell. request_timeout: how long an answer to a
     send may take before its outcome counts as unknown. typing_timeout: the same for the sign of work, which a send to
     that chat waits for. retry_first, retry_most: pauses after failures, doubled from the first to the most.
@@ -37,6 +39,8 @@ class TelegramSettings:
     """
 
     token: str = field(repr=False)
+    listen: Listen | None = None
+    webhook_url: str = ""
     base_url: str = URL
     base_file_url: str = FILE_URL
     poll_timeout: int = 30
@@ -56,33 +60,58 @@ def _check_person(value: str) -> str:
     return value
 
 
+Person = Annotated[Id, AfterValidator(_check_person)]
+"""Somebody by id; never a chat that writes in its own name (a channel, an anonymous administrator)."""
+
+
 class TelegramMessages(DirectMessages):
     """Who may write to the bot directly."""
 
-    allow_from: tuple[Annotated[Id, AfterValidator(_check_person)], ...] = Field(
-        default=(), description="The ids of those who are answered under the policy allowlist."
+    allow_from: tuple[Person, ...] = Field(default=(), description="The ids of those who are answered without a code.")
+
+
+class TelegramGroup(Group):
+    """What holds in one group; what it does not say is as for all groups."""
+
+    users: tuple[Person, ...] | None = Field(
+        default=None, description="Only these people are answered there, by their ids."
     )
+
+
+class TelegramGroups(Groups):
+    """What holds in groups and channels."""
+
+    allow: Mapping[Id, TelegramGroup] = Field(default={}, description="Groups by their id.")
 
 
 class TelegramAccount(AccountSection):
     """One bot."""
 
     quiet: ClassVar[tuple[str, ...]] = ("telegram", "httpx", "httpcore")
-    later_keys: ClassVar = {**AccountSection.later_keys, "": f"listen {AccountSection.later_keys['']}"}
-    later_values: ClassVar = {**AccountSection.later_values, "mode": "webhook"}
 
     token: Secret = Field(default=None, description="The token from @BotFather.")
     base_url: Url = Field(default=URL, description="Root of the Bot API, for a server or proxy of your own.")
     base_file_url: Url = Field(default=FILE_URL, description="Root for files; follows base_url when that ends in /bot.")
-    mode: Literal["polling"] = Field(default="polling", description="How updates arrive.")
+    mode: Literal["polling", "webhook"] = Field(
+        default="polling", description="How updates arrive: asked for, or brought by Telegram to webhook_url."
+    )
+    listen: Listen = Field(default=Listen(), description="Where the updates of a webhook are taken.")
+    webhook_url: Url | None = Field(
+        default=None, description="The public HTTPS address that leads to listen; without it that of listen itself."
+    )
     dm: TelegramMessages = Field(default=TelegramMessages(), description="Direct messages.")
+    groups: TelegramGroups = Field(default=TelegramGroups(), description="Groups and channels.")
 
     def build(self, times: Times) -> Channel:
         from channels.telegram.adapter import TelegramChannel
 
         assert self.token is not None, "an account without a token is refused"
         settings = TelegramSettings(
-            token=self.token.get_secret_value(), base_url=self.base_url, base_file_url=self.base_file_url
+            token=self.token.get_secret_value(),
+            listen=self.listen if self.mode == "webhook" else None,
+            webhook_url=self.webhook_url or "",
+            base_url=self.base_url,
+            base_file_url=self.base_file_url,
         )
         return TelegramChannel(settings, times)
 

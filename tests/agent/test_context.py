@@ -18,13 +18,14 @@ class Lines:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self.turn = "t"
         self._calls = 0
 
     def add(self, kind: EntryKind, *parts: Part) -> None:
         role = {"assistant": "assistant", "assistant_cut": "assistant", "tool_result": "tool"}.get(kind, "user")
         message = Message(role, parts)  # type: ignore[arg-type]
         self.entries.append(
-            Entry(seq=len(self.entries) + 1, kind=kind, message=message, tokens=estimate(message), turn_id="t")
+            Entry(seq=len(self.entries) + 1, kind=kind, message=message, tokens=estimate(message), turn_id=self.turn)
         )
 
     def calls(self, count: int) -> list[ToolCall]:
@@ -46,6 +47,7 @@ def written(turns: Sequence[Sequence[tuple[list[int], int, str]]]) -> Lines:
     """A transcript of turns as the service can leave them: all calls have results, in any order."""
     lines = Lines()
     for number, turn in enumerate(turns):
+        lines.turn = f"t{number}"
         lines.add("user", Text(f"question {number}"))
         for results, size, event in turn:
             calls = lines.calls(len(results))
@@ -57,6 +59,7 @@ def written(turns: Sequence[Sequence[tuple[list[int], int, str]]]) -> Lines:
             elif event in ("cut", "stop"):
                 lines.add("assistant_cut", Text("half an answ"))
                 lines.add("note", Text(event))
+    lines.turn = "last"
     lines.add("user", Text("last question"))
     return lines
 
@@ -179,3 +182,16 @@ def test_words_of_a_turn() -> None:
     lines.add("note", Text("cut"))
     assert Context(lines.entries).said("t")
     assert not Context(lines.entries).said("another turn")
+
+
+def test_what_people_said_to_one_turn_stays_together() -> None:
+    lines = Lines()
+    lines.turn = "t0"
+    lines.add("user", Text("a" * 4000))
+    lines.add("assistant", Text("b" * 4000))
+    lines.turn = "t1"
+    lines.add("user", Text("the question"))
+    lines.add("user", Text("its file" * 1000))
+    context = Context(lines.entries)
+    assert context.fit(2500)
+    assert context.entries[0].message.text == "the question"

@@ -1,20 +1,12 @@
 """Who gets in, what is kept of those who do not, and what the model is told about a message, in the real service."""
 
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from agent.message import Text
-from bot.clock import Clock
-from bot.compose import composer
-from bot.inbound.access import refusal
 from channels.base import Mark, NotAccepted
-from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place, UnreadEvent
-from channels.settings import DirectMessages
+from channels.message import Attachment, ChatKind, InboundKind, Origin, Place, UnreadEvent
 from tests.service import Json, running
 from tests.standins.script import Hang
 
@@ -64,25 +56,6 @@ async def test_groups_wait_for_their_own_rules(tmp_path: Path) -> None:
         await hark.say("hello")
         assert hark.channel.texts("-5") == []
         assert hark.stored.messages("reason", state="dropped") == [("groups",)]
-
-
-@given(
-    st.sampled_from(list(ChatKind)),
-    st.sampled_from(["1", "2", "666", ""]),
-    st.sampled_from(["allowlist", "open"]),
-    st.booleans(),
-)
-def test_access_is_decided_by_kind_policy_and_lists(kind: ChatKind, sender: str, policy: str, known: bool) -> None:
-    place = Place(channel="telegram", account="bot", chat="1", kind=kind)
-    message = InboundMessage(
-        origin=Origin(place=place, sender=sender), event_key="m", kind=InboundKind.MESSAGE, text="", sent_at=0
-    )
-    direct = DirectMessages(policy=policy, allow_from=("2",)) if known else None  # type: ignore[arg-type]
-    let_in = refusal(message, direct, {"telegram:1", "slack:666"}) is None
-    if kind in (ChatKind.CONSOLE, ChatKind.API):
-        assert let_in
-    else:
-        assert let_in == (kind is ChatKind.DIRECT and known and (policy == "open" or sender in ("1", "2")))
 
 
 async def test_a_redelivered_message_starts_no_second_run(tmp_path: Path) -> None:
@@ -149,48 +122,3 @@ async def test_nothing_is_accepted_once_the_service_stops(tmp_path: Path) -> Non
         with pytest.raises(NotAccepted):
             await hark.write("hello")
         assert hark.stored.messages() == []
-
-
-def composed(message: InboundMessage, zone: str, accepted_at: int = 1_784_000_000_000) -> str:
-    """The user line of a message, as a service in that time zone writes it."""
-    clock = Clock(now=lambda: accepted_at, zone=ZoneInfo(zone))
-    made = composer(clock.stamp)(message, accepted_at)
-    assert made.role == "user"
-    (part,) = made.parts
-    assert isinstance(part, Text)
-    return part.text
-
-
-def message(text: str, kind: ChatKind = ChatKind.DIRECT, **fields: object) -> InboundMessage:
-    origin = Origin(place=Place(channel="c", account="a", chat="1", kind=kind), sender="1", sender_name="Ada\nLovelace")
-    given: Json = {"origin": origin, "event_key": "k", "kind": InboundKind.MESSAGE, "text": text, "sent_at": 0}
-    return InboundMessage(**given | fields)
-
-
-@pytest.mark.parametrize(
-    ("zone", "stamp"),
-    [
-        ("UTC", "Tue 2026-07-14 03:33 UTC"),
-        ("Europe/Berlin", "Tue 2026-07-14 05:33 CEST"),
-        ("America/New_York", "Mon 2026-07-13 23:33 EDT"),
-        ("Asia/Kolkata", "Tue 2026-07-14 09:03 IST"),
-    ],
-)
-def test_a_message_carries_its_local_time(zone: str, stamp: str) -> None:
-    assert composed(message("hello"), zone) == f"[{stamp}]\nhello"
-
-
-def test_the_time_is_when_it_was_sent_where_the_platform_says_so() -> None:
-    assert composed(message("hello", sent_at=1_767_225_540_000), "UTC") == "[Wed 2025-12-31 23:59 UTC]\nhello"
-
-
-def test_a_message_names_its_sender_only_among_others_and_on_one_line() -> None:
-    assert composed(message("hello", ChatKind.GROUP), "UTC") == "[Tue 2026-07-14 03:33 UTC] Ada Lovelace:\nhello"
-
-
-def test_attachments_are_mentioned() -> None:
-    files = (Attachment(kind="image", ref="x"), Attachment(kind="file", ref="y", name="plan.pdf"))
-    assert composed(message("", attachments=files), "UTC").splitlines()[1:] == [
-        "(attached: image; its content cannot be read here)",
-        "(attached: file plan.pdf; its content cannot be read here)",
-    ]

@@ -38,6 +38,7 @@ asyncio.run(main())
 """
 CONFIG = """\
 agent: {model: offline/offline}
+queue: {debounce_ms: 0}
 channels:
   console: {enabled: false}
   echo:

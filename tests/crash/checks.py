@@ -7,7 +7,9 @@ from typing import Any
 
 from agent.cut import INTERRUPTED, NOT_EXECUTED
 from bot import wording
+from bot.runs.media import HEAD
 from bot.store.rows import said_id
+from tests.crash.platform import FILE
 from tests.crash.script import Script, parse, words_of
 from tests.crash.world import World
 from tests.serving import MOST_SENDS
@@ -26,6 +28,7 @@ def check(world: World) -> list[str]:
         _once_and_in_order,
         _terminal,
         _edits,
+        _files,
         _answers,
         _commands,
         _calls,
@@ -89,9 +92,11 @@ def _asked(world: World) -> list[tuple[str, Script, Any, dict[str, list[int]], l
     """Every message that wants an answer: token, script, its inbox row, and what can be seen in its place."""
     found = []
     for update in world.platform.updates:
-        if update.edits or update.moves_to:
+        if update.moves_to:
             continue
-        rows = world.stored.messages(*_ASKED, channel="telegram", event_key=update.event_key)
+        rows = world.stored.messages(*_ASKED, channel="telegram", event_key=update.event_key, kind="message")
+        if update.edits and not rows:  # it made no turn of its own
+            continue
         script = parse(json.loads(rows[0][3])["text"] if rows else update.text)  # an edit may have replaced it
         if script is not None:
             chats = (update.chat, world.platform.moved.get(update.chat, ""))
@@ -137,7 +142,7 @@ def _terminal(world: World) -> list[str]:
 
 
 def _edits(world: World) -> list[str]:
-    """An edit is kept once; it replaces the words of a message that waits, and of no other."""
+    """An edit is kept once; it replaces the words of a message that waits, else the next turn takes or mentions it."""
     wrong = []
     for edit in world.platform.updates:
         if not edit.edits:
@@ -146,11 +151,27 @@ def _edits(world: World) -> list[str]:
         original = world.platform.updates[edit.edits - 1]
         (text,) = world.stored.texts(event_key=original.event_key)
         replaced = text == edit.text
-        if rows != [("dropped", "replaced the message" if replaced else "edited too late")]:
+        late = [[("done", reason)] for reason in (None, "to be noted", "noted")]
+        if rows not in ([[("dropped", "replaced the message")]] if replaced else late):
             wrong.append(f"the edit {edit} is kept as {rows}, the message says {text}")
         undisturbed = not (world.died or world.drained or world.failed_commits)
-        if undisturbed and not replaced:
-            wrong.append(f"{edit} came while its message waited")
+        answering = "hold" in original.text
+        if undisturbed and (answering == replaced or (answering and rows != late[0])):
+            wrong.append(f"{edit} came while its message was {'answered' if answering else 'waiting'}: {rows}")
+    return wrong
+
+
+def _files(world: World) -> list[str]:
+    """What came along is told of once for each turn, and as it is."""
+    wrong = []
+    for update in world.platform.updates:
+        if not update.file:
+            continue
+        for (turn_id,) in world.stored.messages("turn_id", event_key=update.event_key, state="done"):
+            lines = [body for (body,) in world.stored.entries("body", turn_id=turn_id, kind="user") if HEAD in body]
+            completed = world.stored.turns(turn_id=turn_id, outcome="completed")
+            if len(lines) > 1 or (completed and not lines) or any(FILE.decode() not in body for body in lines):
+                wrong.append(f"the file of {update.text!r} is told of as {lines}")
     return wrong
 
 

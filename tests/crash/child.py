@@ -37,6 +37,7 @@ def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str
     config = Config.model_validate(
         {
             "agent": {"model": "test/gpt-test", "drain_seconds": 0},
+            "queue": {"debounce_ms": 0},
             "providers": {"test": {"api": "openai-chat", "base_url": model_url, "api_keys": ["sk-test-key"]}},
             "channels": {
                 "console": {"enabled": False},

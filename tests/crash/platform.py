@@ -7,12 +7,12 @@ happened although nobody was told; 429 says how long to wait. `PlatformChannel` 
 import asyncio
 import contextlib
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from channels.base import Capabilities, Mark, NotAccepted, NotReadable, Page, Reached, Sink
-from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Origin, Place
+from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Origin, Place
 from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from tests.serving import PlainChannel
 
@@ -43,6 +43,7 @@ class Update:
     text: str
     edits: int = 0
     moves_to: str = ""
+    file: bool = False
 
     @property
     def event_key(self) -> str:
@@ -58,6 +59,9 @@ class Shown:
     body: str
     nonce: int
     typing: bool = False
+
+
+FILE = b"what the file says"
 
 
 class Platform:
@@ -81,10 +85,10 @@ class Platform:
         self.asked = 0
         self._changed = changed
 
-    def write(self, chat: str, *texts: str) -> None:
-        """A person writes; several texts arrive in one poll."""
+    def write(self, chat: str, *texts: str, file: bool = False) -> None:
+        """A person writes, and sends a file along; several texts arrive in one poll."""
         for text in texts:
-            self._tell(Update(len(self.updates) + 1, chat, text))
+            self._tell(Update(len(self.updates) + 1, chat, text, file=file))
 
     def edit(self, original: Update, text: str) -> None:
         """A person writes other words in place of those of a message."""
@@ -236,6 +240,11 @@ class PlatformChannel(PlainChannel):
         await _travel(self._life)
         return await super().settle(delivery)
 
+    async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
+        await _travel(self._life)
+        yield FILE
+        await _travel(self._life)
+
     async def working(self, place: Place) -> None:
         async with self._typing.setdefault(place.chat, asyncio.Lock()):
             await _travel(self._life)
@@ -298,6 +307,7 @@ def _incoming(update: Update) -> Incoming:
         kind=InboundKind.EDIT if update.edits else InboundKind.MESSAGE,
         text=update.text,
         sent_at=1_700_000_000_000 + update.update_id,
+        attachments=(Attachment(kind="file", ref="file", name="notes.md"),) if update.file else (),
     )
 
 

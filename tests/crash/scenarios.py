@@ -14,18 +14,27 @@ from tests.crash.world import World
 class Scenario:
     """name: of the test. person: what people do. pace: seconds between two messages into one chat.
 
-    timeout: seconds that a run may take. listening: on a platform that tells everything once.
+    timeout: seconds that a run may take. debounce: milliseconds for which a message waits for more. listening: on a
+    platform that tells everything once.
     """
 
     name: str
     person: Callable[[World], Awaitable[None]]
     pace: float = 0.0
     timeout: float = 600.0
+    debounce: int = 0
     listening: bool = False
 
     def world(self, root: Path) -> World:
         """A fresh world for it."""
-        return World(root, self.person, pace=self.pace, timeout_seconds=self.timeout, listening=self.listening)
+        return World(
+            root,
+            self.person,
+            pace=self.pace,
+            timeout_seconds=self.timeout,
+            debounce=self.debounce,
+            listening=self.listening,
+        )
 
 
 def _writes(*texts: str) -> Callable[[World], Awaitable[None]]:
@@ -145,6 +154,19 @@ async def _edit(world: World) -> None:
     world.open_gate("A1")
 
 
+async def _edit_late(world: World) -> None:
+    world.platform.write("A", "A1 2p+hold+count | 1p")
+    await world.until(lambda: world.held["A1"] > 0)
+    world.platform.edit(world.platform.updates[-1], "A2 3p")
+    await world.until(lambda: world.has(world.platform.updates[-1]))
+    world.open_gate("A1")
+
+
+async def _files(world: World) -> None:
+    world.platform.write("A", "A1 2p+count | 1p", file=True)
+    world.platform.write("A", "A2 1p")
+
+
 async def _move(world: World) -> None:
     world.platform.write("A", "A1 4p+hold", "A2 1p")
     await world.until(lambda: world.held["A1"] > 0)
@@ -232,6 +254,9 @@ SCENARIOS = (
     Scenario("never-known", _never_known),
     Scenario("refused", _refused),
     Scenario("edit", _edit),
+    Scenario("edit-late", _edit_late),
+    Scenario("gathered", _writes("A1 2p+count | 1p", "A2 also"), debounce=1000),
+    Scenario("files", _files),
     Scenario("move", _move),
     Scenario("console", _console),
     Scenario("missed", _missed, listening=True),

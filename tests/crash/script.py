@@ -11,7 +11,7 @@ from functools import lru_cache
 
 WORDS = 9
 """Of a paragraph."""
-_SCRIPT = re.compile(r"^([A-Z]\d+) (.+)$")
+_SCRIPT = re.compile(r"^(?:edited: )?([A-Z]\d+) (.+)$")
 _WORD = re.compile(r"([A-Z]\d+)\.(\d+)")
 TOOLS = ("count", "look", "nope", "ask", "late", "send")
 

@@ -98,6 +98,7 @@ async def _leaks(home: Path, messages: int) -> None:
     config = Config.model_validate(
         {
             "channels": {"console": {"enabled": False}, "telegram": {"enabled": False, "dm": {"policy": "open"}}},
+            "queue": {"debounce_ms": 0},
             "workspace": home / "workspace",
             "state": home / "state",
         }

@@ -20,7 +20,7 @@ from bot.agent_api import AgentApi, Submission
 from bot.cli.terminal.view import View
 from bot.clock import Clock
 from bot.config.channels import Channels
-from bot.config.model import Agent, Config
+from bot.config.model import Agent, Config, Queue
 from bot.gateway.closing import Closing
 from bot.gateway.event_stream import EventStreams, Filter
 from bot.persistence.values import AcceptedMessage, TurnView
@@ -55,6 +55,7 @@ class World:
     places: int = 4
     drain_seconds: float = 0.0
     timeout_seconds: float = 600.0
+    debounce: int = 0
     seed: int = 0
     speed: int = SPEED
     listening: bool = False
@@ -88,7 +89,7 @@ class World:
         self.process: Process | None = None
         self._run: asyncio.Task[None] | None = None
         self.api: AgentApi | None = None
-        self.config = _config(self.root, self.places, self.drain_seconds, self.timeout_seconds)
+        self.config = _config(self.root, self.places, self.drain_seconds, self.timeout_seconds, self.debounce)
 
     # What the service and the people use.
 
@@ -426,7 +427,7 @@ async def _answered(call: Awaitable[T], life: Process) -> T:
     return found
 
 
-def _config(root: Path, places: int, drain_seconds: float, timeout_seconds: float) -> Config:
+def _config(root: Path, places: int, drain_seconds: float, timeout_seconds: float, debounce: int) -> Config:
     return Config(
         agent=Agent(max_concurrent=places, drain_seconds=drain_seconds, timeout_seconds=timeout_seconds),
         channels=Channels(
@@ -435,6 +436,7 @@ def _config(root: Path, places: int, drain_seconds: float, timeout_seconds: floa
                 enabled=False, dm=TelegramMessages(policy="open"), streaming=Streaming(min_chars=40, max_chars=90)
             ),
         ),
+        queue=Queue(debounce_ms=debounce),
         workspace=root / "workspace",
         state=root / "state",
     )

@@ -186,8 +186,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/messages-of-several-places-taken-together",
         "bot/store/claims.py",
-        "list(takewhile(lambda row: row[3:] == found[0][3:], found))",
-        "list(takewhile(bool, found))",
+        "takewhile(lambda row: row[4:] == found[0][4:], found)",
+        "takewhile(bool, found)",
         (
             f"{_SEVERAL}::test_what_came_from_another_place_is_another_turn",
             f"{_SEVERAL}::test_what_can_be_asked_for_by_itself_is_a_turn_of_its_own",
@@ -238,9 +238,9 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/what-steers-is-not-edited",
-        "bot/store/inbox.py",
-        "AND message_id=? AND {UNSEEN}",
-        "AND message_id=? AND {WAITING}",
+        "bot/store/edits.py",
+        '("waiting", "steering", "held")',
+        '("waiting", "held")',
         ("tests/bot/store/test_steering.py::test_what_steers_can_be_edited_and_follows_its_chat",),
     ),
     Fault(
@@ -309,15 +309,15 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/the-background-is-forgotten-beside-a-person",
         "bot/inbound/pipeline.py",
-        "elif background or item.session_key not in woken:",
+        "elif item.message.kind in BACKGROUND or item.session_key not in woken:",
         "elif item.session_key not in woken:",
         (f"{_AT_ONCE}::test_all_of_a_batch_is_answered",),
     ),
     Fault(
         "runs/edits-always-too-late",
-        "bot/store/inbox.py",
-        "item = _edited(db, item, conv_id)",
-        'item = replace(item, state="dropped", reason="edited too late")',
+        "bot/store/edits.py",
+        "if edited and state in _UNSEEN:",
+        "if False:",
         (
             "tests/bot/test_inbound.py::test_an_edit_replaces_the_words_of_a_message_that_waits",
             "tests/crash/test_explorer.py::test_nothing_happens[edit]",

@@ -107,6 +107,7 @@ def set_webhook(world: World, params: Json) -> bool:
     if params.get("drop_pending_updates"):
         world.queue = []
     world.webhook = {"url": url, "max_connections": params.get("max_connections", 40)}
+    world.webhook_secret = params.get("secret_token", "")
     return True
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import aiohttp
 from aiohttp import web
 
 from tests.standins.inspection import made
@@ -163,6 +164,24 @@ class TelegramServer(World):
         await self.ledger.until(ready, what, seconds)
 
     # Faults
+
+    async def bring(self, address: str) -> list[int]:
+        """Post what waits to where a proxy leads the webhook, each update until the first that is not taken.
+
+        Returns the statuses; getWebhookInfo tells of the last failure.
+        """
+        statuses = []
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(5)) as session:
+            while self.queue:
+                headers = {"X-Telegram-Bot-Api-Secret-Token": self.webhook_secret} if self.webhook_secret else {}
+                async with session.post(address, json=self.queue[0], headers=headers) as answer:
+                    statuses.append(answer.status)
+                if not 200 <= answer.status < 300:
+                    self.webhook["last_error_date"] = int(self.wall())
+                    self.webhook["last_error_message"] = f"Wrong response from the webhook: {answer.status}"
+                    break
+                self.queue.pop(0)
+        return statuses
 
     def fail_next(
         self,

@@ -55,6 +55,7 @@ class World:
         self.clicks: dict[str, bool] = {}
         self.commands: dict[str, list[Json]] = {}
         self.webhook: Json = {}
+        self.webhook_secret = ""
         self.allowed_updates: frozenset[str] = frozenset(payloads.UPDATE_KINDS) - payloads.ONLY_WHEN_NAMED
         self.polls: list[Poll] = []
         self.poll: Poll | None = None

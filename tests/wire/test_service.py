@@ -45,10 +45,11 @@ class Bot:
         self.config = Config.model_validate(
             {
                 "agent": {"model": "test/gpt-test", "drain_seconds": 0, **agent},
+                "queue": {"debounce_ms": 0},
                 "providers": {"test": {"api": "openai-chat", "base_url": model.base_url, "api_keys": ["sk-test-key"]}},
                 "channels": {
                     "console": {"enabled": False},
-                    "telegram": {"enabled": False, "dm": {"allow_from": [str(ALICE.id)]}},
+                    "telegram": {"enabled": False, "dm": {"policy": "allowlist", "allow_from": [str(ALICE.id)]}},
                 },
                 "owners": list(owners),
                 "workspace": folder / "workspace",

@@ -10,16 +10,17 @@ from typing import Any
 import aiohttp
 import pytest
 
-from channels.base import HealthState, Mark, NotAccepted
-from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
+from channels.base import CommandInfo, HealthState, Mark, NotAccepted, NotDownloaded, Reached
+from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
 from channels.outgoing import Action, Button, Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
+from channels.settings import Listen
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
 from channels.telegram.settings import TelegramSettings
 from tests.deliveries import delivery
 from tests.standins.odd_updates import broken_updates, readable_updates
 from tests.standins.proxy import FaultProxy
-from tests.standins.telegram_ledger import Rule
+from tests.standins.telegram_ledger import Call, Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID, BOT_NAME, Room
 
@@ -47,6 +48,7 @@ class RecordingSink:
         self.refusing = False
         self.refused = 0
         self.ready: list[str] = []
+        self.listed: list[CommandInfo] = []
         self._changed = asyncio.Event()
 
     async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
@@ -60,6 +62,12 @@ class RecordingSink:
 
     async def mark(self, scope: str) -> str | None:
         return self.marks.get(scope)
+
+    def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
+        raise AssertionError("Telegram keeps what it could not hand over")
+
+    def commands(self) -> Sequence[CommandInfo]:
+        return self.listed
 
     def can_send(self, channel: str, account: str) -> None:
         self.ready.append(channel)
@@ -159,7 +167,7 @@ async def test_a_message_and_its_mark_are_stored_before_telegram_forgets_it(
     assert sink.marks == {SCOPE: str(update["update_id"] + 1)}
     assert channel.account == str(BOT_ID)
     assert channel.health().state is HealthState.READY
-    assert channel.health().detail == f"receiving as @{BOT_NAME}"
+    assert channel.health().detail.startswith(f"receiving as @{BOT_NAME}")
 
 
 async def test_it_is_ready_before_anybody_writes(sink: RecordingSink, channel: TelegramChannel) -> None:
@@ -783,3 +791,139 @@ async def test_a_typing_sign_that_fails_is_no_matter(
     await channel.working(place())
     await channel.working(place(GROUP))  # a chat that does not exist
     assert (channel.pass_limit(place()) > 0) is (status == 429)
+
+
+def calls(telegram: TelegramServer, method: str) -> list[Call]:
+    return [call for call in telegram.ledger.calls if call.method == method]
+
+
+async def test_a_click_is_stored_and_then_acknowledged(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    telegram.meet(GROUP)
+    body = channel.render("Tea?")[0]
+    sent = await channel.send(outgoing(body, place(GROUP), buttons=(Button("Tea", "/drink tea"),)))
+    assert isinstance(sent, Sent)
+    held = telegram.hold_next("answerCallbackQuery")
+    telegram.click(int(sent.platform_id), "/drink tea", chat=GROUP)
+    await held.reached.wait()
+    (click,) = sink.items
+    assert isinstance(click, InboundMessage)
+    assert (click.kind, click.text, click.reply_to) == (InboundKind.BUTTON, "/drink tea", sent.platform_id)
+    telegram.write("next")  # an acknowledgement that takes its time holds nothing up
+    await sink.until(lambda: sink.texts[1:] == ["next"])
+    held.release()
+    await telegram.wait_for(lambda: all(telegram.clicks.values()))
+
+
+async def test_a_click_that_is_too_old_to_be_acknowledged_counts(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    telegram.write("hello")
+    (sent,) = await say(channel, "Tea?")
+    assert isinstance(sent, Sent)
+    telegram.click(int(sent.platform_id), "/drink tea")
+    telegram.clicks.clear()  # nobody waits for it any more
+    telegram.write("next")
+    await sink.until(lambda: sink.texts == ["hello", "/drink tea", "next"])
+    assert channel.health().state is HealthState.READY
+
+
+async def test_the_menu_is_set_when_it_is_another_one(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock
+) -> None:
+    sink.listed = [CommandInfo("help", "What you can type.", ()), CommandInfo("stop", "Stop the run.", ())]
+    for count in (1, 1, 2):
+        if count == 2:
+            sink.listed = sink.listed[:1]
+        channel = TelegramChannel(settings_for(telegram), clock.times)
+        sink.ready.clear()
+        await channel.start(sink)
+        await sink.until(lambda: bool(sink.ready))
+        await channel.close()
+        assert len(calls(telegram, "setMyCommands")) == count
+    ((menu),) = telegram.commands.values()
+    assert menu == [{"command": "help", "description": "What you can type."}]
+
+
+async def test_a_bot_without_its_menu_works(telegram: TelegramServer, sink: RecordingSink, clock: Clock) -> None:
+    sink.listed = [CommandInfo("help", "What you can type.", ())]
+    telegram.fail_next("setMyCommands", status=400, description="Bad Request: BOT_COMMAND_INVALID")
+    channel = TelegramChannel(settings_for(telegram), clock.times)
+    await channel.start(sink)
+    await sink.until(lambda: bool(sink.ready))
+    assert "privacy mode" in channel.health().detail
+    await channel.close()
+
+
+async def test_files_are_read_piece_by_piece_and_asked_for_anew(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    telegram.attach("document", b"x" * 100_000)
+    await sink.until(lambda: bool(sink.items))
+    (item,) = sink.items
+    assert isinstance(item, InboundMessage)
+    (file,) = item.attachments
+    assert b"".join([piece async for piece in channel.download(file)]) == b"x" * 100_000
+    for lost in (Attachment(kind="file", ref="unknown"), Attachment(kind="file", ref=file.ref, size=21 * 1024 * 1024)):
+        with pytest.raises(NotDownloaded):
+            _ = [piece async for piece in channel.download(lost)]
+
+
+async def test_a_silent_message_makes_no_sound(telegram: TelegramServer, channel: TelegramChannel) -> None:
+    telegram.write("hello")
+    await channel.send(outgoing(channel.render("first")[0]))
+    await channel.send(outgoing(channel.render("second")[0], silent=True))
+    loud, silent = (call.params for call in calls(telegram, "sendMessage"))
+    assert ("disable_notification" in loud, "disable_notification" in silent) == (False, True)
+
+
+async def test_a_webhook_stores_before_it_acknowledges(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock
+) -> None:
+    listen = Listen(port=0, path="/hook")
+    settings = replace(settings_for(telegram), listen=listen, webhook_url="https://bot.example/hook")
+    channel = TelegramChannel(settings, clock.times)
+    await channel.start(sink)
+    await sink.until(lambda: bool(sink.ready))
+    assert telegram.webhook == {"url": "https://bot.example/hook", "max_connections": 1}
+    address = f"http://127.0.0.1:{channel.listens_on}/hook"
+    telegram.write("one")
+    update = telegram.write("two")
+    assert await telegram.bring(address) == [200, 200]
+    assert sink.texts == ["one", "two"]
+    async with aiohttp.ClientSession() as session:
+        answers = []
+        for headers, body in (
+            ({}, update),
+            ({"X-Telegram-Bot-Api-Secret-Token": "wrong"}, update),
+            ({"X-Telegram-Bot-Api-Secret-Token": telegram.webhook_secret}, "no object"),
+        ):
+            async with session.post(address, json=body, headers=headers) as answer:
+                answers.append(answer.status)
+        async with session.get(address) as answer:
+            answers.append(answer.status)
+    assert answers == [403, 403, 200, 405]
+    assert [type(item) for item in sink.items[2:]] == [UnreadEvent]
+    sink.refusing = True
+    telegram.write("three")
+    assert await telegram.bring(address) == [503]
+    sink.refusing = False
+    assert await telegram.bring(address) == [200]
+    assert sink.texts == ["one", "two", "three"]
+    await channel.close()
+    assert telegram.webhook, "what comes meanwhile waits for the next start"
+
+
+async def test_a_webhook_that_telegram_cannot_reach_is_said(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock
+) -> None:
+    settings = replace(settings_for(telegram), listen=Listen(port=0), webhook_url="https://bot.example/hook")
+    channel = TelegramChannel(settings, clock.times)
+    await channel.start(sink)
+    await sink.until(lambda: bool(sink.ready))
+    telegram.write("lost on the way")
+    telegram.webhook["last_error_message"] = "Connection timed out"
+    await telegram.wait_for(lambda: channel.health().state is HealthState.DOWN)
+    assert "Connection timed out" in channel.health().detail
+    await channel.close()

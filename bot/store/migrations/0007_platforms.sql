@@ -13,3 +13,7 @@ CREATE TABLE overheard (                    -- what was said in a group and not 
   payload     TEXT NOT NULL,                -- InboundMessage as JSON, shortened
   UNIQUE (conv_id, message_id)
 ) STRICT;
+
+-- inbox: rapid messages that are taken together, and edits that came when their message had been answered.
+ALTER TABLE inbox ADD COLUMN gathers INTEGER NOT NULL DEFAULT 0 CHECK (gathers IN (0,1));   -- 1: waits for more
+CREATE INDEX inbox_unnoted ON inbox (session_key, seq) WHERE reason='to be noted';

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from agent.tools.base import CallContext, Delivered
 
@@ -13,12 +14,15 @@ class Notes:
     updates: list[str] = field(default_factory=list)
     started: list[tuple[int, str]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
+    files: list[Path | None] = field(default_factory=list)
+    file_bytes: int = 0
 
     async def store(self, pid: int, pid_started: str) -> None:
         self.started.append((pid, pid_started))
 
-    async def send(self, text: str) -> str:
+    async def send(self, text: str, file: Path | None = None) -> str:
         self.messages.append(text)
+        self.files.append(file)
         return str(len(self.messages) - 1)
 
     async def sent(self, name: str) -> Delivered:
@@ -38,4 +42,5 @@ class Notes:
             started=started or self.store,
             deliver=self.send,
             delivered=self.sent,
+            file_bytes=self.file_bytes,
         )

@@ -330,6 +330,33 @@ async def test_status_of_a_service(tmp_path: Path) -> None:
         assert "store    down since 20" in done.out
 
 
+async def test_the_doctor_says_what_is_right_and_what_is_wrong(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        done = await hark(tmp_path, "doctor")
+        assert (done.code, done.error) == (0, "")
+        assert [line.split()[:2] for line in done.out.splitlines()] == [
+            ["ok", "configuration"],
+            ["note", "platforms"],
+            ["ok", "service"],
+            ["ok", "console"],
+        ]
+        await at.store_fails()
+        done = await hark(tmp_path, "doctor", "--json")
+        assert done.code == 1
+        found = {(one["state"], one["about"]): one["text"] for one in json.loads(done.out)}
+        assert found["wrong", "service"] == "running, and not ready: see below"
+        assert ("wrong", "store") in found
+
+
+async def test_the_doctor_without_a_service(alone: Path) -> None:
+    (alone / "config.yaml").write_text(f"{NO_OLLAMA}channels: {{telegram: {{token: '1:x'}}}}\n")
+    done = await hark(alone, "doctor")
+    assert (done.code, done.error) == (1, "")
+    right, wrong = done.out.splitlines()
+    assert right.startswith("ok    configuration")
+    assert "`hark run` starts it" in wrong
+
+
 async def test_status_without_a_service(alone: Path) -> None:
     done = await hark(alone, "status")
     assert done == Done(1, f"No service is running in {alone / 'state'}. `hark run` starts one.\n", "")

@@ -19,7 +19,7 @@ def test_what_an_account_does_not_say_is_as_above(tmp_path: Path) -> None:
     assert list(found) == ["", "work", "home"]
     shown = {name: account.model_dump(include=KEYS) for name, account in found.items()}  # type: ignore[attr-defined]
     above = {"enabled": True, "base_url": "http://a/bot", "base_file_url": "http://a/file/bot", "prompt": "Hi"}
-    listed = {"policy": "allowlist", "allow_from": ("1",)}
+    listed = {"policy": "pairing", "allow_from": ("1",)}
     assert shown == {
         "": {**above, "dm": listed},
         "work": {**above, "dm": {"policy": "open", "allow_from": ()}},
@@ -58,7 +58,6 @@ def test_accounts_alone_enable_the_platform(tmp_path: Path) -> None:
             "{accounts: {a: {token: '1:x', actions: {}}}}",
             "accounts.a.actions: this part of Hark is not in this version",
         ),
-        ("{accounts: {a: {token: '1:x', mode: webhook}}}", "accounts.a.mode: `webhook` is not in this version yet"),
         (
             "{token: '1:x', dm: {allow_from: [bob]}, accounts: {a: {token: '2:x'}}}",
             "dm.allow_from[0]: found `bob`; allowed: ",

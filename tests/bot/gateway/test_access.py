@@ -144,6 +144,7 @@ async def test_beyond_loopback_needs_a_token(tmp_path: Path, host: str) -> None:
             served = Served(
                 api=parts.api,
                 reads=parts.store.reads,
+                pairing=parts.pairing,
                 bus=parts.bus,
                 health=at.service.health,
                 status=lambda: at.http,  # type: ignore[arg-type, return-value]
@@ -231,4 +232,4 @@ async def test_commands_of_this_machine_are_not_for_those_without_a_token(tmp_pa
         for call in calls
         if ("exec" in call.request.system) == (call.request.messages[0].text.endswith("owner"))
     }
-    assert offered == {"person": ["read", "write"], "owner": ["read", "write", "exec"]}
+    assert offered == {"person": ["read", "write", "send_file"], "owner": ["read", "write", "send_file", "exec"]}

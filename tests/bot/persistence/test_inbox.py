@@ -1,6 +1,9 @@
 """What people wrote: once, in order, until it is answered."""
 
+from dataclasses import replace
+
 from agent.events import Outcome
+from bot.persistence.protocols import Store
 from bot.persistence.values import (
     AcceptedMessage,
     Duplicate,
@@ -9,8 +12,8 @@ from bot.persistence.values import (
 )
 from channels.base import Mark
 from channels.message import InboundKind
-from channels.outgoing import Planned
-from tests.bot.persistence.contract import Opens, Time, accept, answer, claim
+from channels.outgoing import Planned, Sent
+from tests.bot.persistence.contract import Opens, Time, accept, answer, claim, settled
 from tests.bot.store.opened import KEY, message
 
 
@@ -90,3 +93,66 @@ async def test_a_message_steers_a_turn_that_has_not_ended(opens: Opens) -> None:
         )
         assert not await store.inbox.steer(turn.turn_id, message("four", InboundKind.API))
         assert [found.text for found in (await claim(store)).messages] == ["three"]
+
+
+async def test_what_gathers_is_taken_together_and_ready_at_a_start(opens: Opens) -> None:
+    time = Time()
+    async with opens(time.clock()) as store:
+        await gather(store, "one")
+        time.at += 600
+        (second,) = await gather(store, "two")
+        assert (second.wait, second.ready_at) == (1000, time.at + 1000)
+        time.at += 500
+        assert await store.turns.claim(KEY, "one", "test/model") is None
+        await gather(store, "three", sender="2")
+        time.at += 500
+        turn = await claim(store)
+        assert [found.text for found in turn.messages] == ["one", "two"]
+        await answer(store, turn)
+        await gather(store, "four")
+        assert await store.turns.claim(KEY, "one", "test/model") is None
+        await store.recovery.ready()
+        assert [found.text for found in (await claim(store)).messages] == ["three"]
+
+
+async def test_what_does_not_gather_ends_the_wait(opens: Opens) -> None:
+    async with opens(Time().clock()) as store:
+        await gather(store, "one")
+        (ended,) = await store.inbox.accept([AcceptedMessage(message=message("two"), session_key=KEY)])
+        assert isinstance(ended, Fresh)
+        assert ended.wake == KEY
+        assert [found.text for found in (await claim(store)).messages] == ["one", "two"]
+
+
+async def gather(store: Store, text: str, sender: str = "1") -> list[Fresh]:
+    """Let a message in that waits a second for more."""
+    made = message(text)
+    made = replace(made, origin=replace(made.origin, sender=sender))
+    item = AcceptedMessage(message=made, session_key=KEY, delay=1000, gathers=True)
+    return [found for found in await store.inbox.accept([item]) if isinstance(found, Fresh)]
+
+
+async def test_edits_and_deletions_find_their_message(opens: Opens) -> None:
+    """By its state: replaced or withdrawn, a message of its own, or mentioned with the next one."""
+    async with opens() as store:
+        one, two = message("one"), message("two")
+        edit = replace(one, kind=InboundKind.EDIT, event_key="e:1", text="one!")
+        gone = replace(two, kind=InboundKind.DELETE, event_key="d:2", text="")
+        say = (Planned(source="edit:1", body="Next.", nonce=1),)
+        for made in (one, two, gone, edit):
+            await store.inbox.accept([AcceptedMessage(message=made, session_key=KEY, say=say)])
+        turn = await claim(store)
+        assert [found.text for found in turn.messages] == ["one!"]
+        late = replace(edit, event_key="e:2", text="one?")
+        for made in (late, replace(late, event_key="e:3"), replace(late, event_key="e:4", text="one.")):
+            await store.inbox.accept([AcceptedMessage(message=made, session_key=KEY, say=say)])
+        await answer(store, turn)
+        turn = await claim(store)
+        assert [(found.text, found.kind) for found in turn.messages] == [("one.", InboundKind.EDIT)]
+        await answer(store, turn)
+        assert await store.turns.claim(KEY, "one", "test/model") is None
+        ((conv_id, _),) = await store.deliveries.open_conversations()
+        planned = await store.deliveries.next(conv_id)
+        assert planned is not None
+        assert planned.body == "Next."
+        assert await settled(store, planned, Sent()) is None

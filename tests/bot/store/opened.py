@@ -11,7 +11,7 @@ from bot.clock import Clock
 from bot.persistence.values import AcceptedMessage, Duplicate, Ring, Turn
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
-from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 
 KEY = "agent:main:telegram:direct:1"
 _numbers = itertools.count(1)
@@ -22,7 +22,7 @@ async def opened(
     home: Path, clock: Clock | None = None, probe: CommitProbe | None = None, ring: Ring = lambda kept: None
 ) -> AsyncIterator[Store]:
     """A store that is open while the context lasts."""
-    store = Store(home, clock or Clock(), lambda message, _: Message("user", (Text(message.text),)), ring, probe)
+    store = Store(home, clock or Clock(), lambda message, *_: Message("user", (Text(message.text),)), ring, probe)
     try:
         await store.open()
         yield store
@@ -35,7 +35,7 @@ def message(text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, chat: 
     number = str(next(_numbers))
     place = Place(channel="telegram", account="bot", chat=chat, kind=ChatKind.DIRECT)
     origin = Origin(place=place, sender="1", message_id=number)
-    return InboundMessage(origin=origin, event_key=f"m:{number}", kind=kind, text=text, sent_at=0)
+    return InboundMessage(origin=origin, event_key=message_key(chat, number), kind=kind, text=text, sent_at=0)
 
 
 async def accept(store: Store, text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, **fields: str) -> int:

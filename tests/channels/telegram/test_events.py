@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, UnreadEvent
+from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, Quoted, UnreadEvent
 from channels.telegram.events import Me, UnreadableUpdate, read_me, read_update, unread
+from channels.telegram.pastes import Pastes
 
 ME = Me("99", "hark_bot")
+NOW = 1_790_000_100_000
 ALICE = {"id": 7, "is_bot": False, "first_name": "Alice", "last_name": "Archer"}
 PRIVATE = {"id": 7, "type": "private", "first_name": "Alice"}
 GROUP = {"id": -100, "type": "supergroup", "title": "Kitchen"}
@@ -23,7 +25,7 @@ def message(chat: dict[str, Any] = PRIVATE, **content: Any) -> dict[str, Any]:
 
 def read(chat: dict[str, Any] = PRIVATE, **content: Any) -> InboundMessage:
     """The one message of an update."""
-    (item,) = read_update({"update_id": 1, "message": message(chat, **content)}, ME)
+    (item,) = read_update({"update_id": 1, "message": message(chat, **content)}, ME, NOW)
     assert isinstance(item, InboundMessage)
     return item
 
@@ -109,6 +111,7 @@ def test_a_caption_is_the_text() -> None:
         ),
         ({"contact": {"first_name": "Bob", "phone_number": "+1"}}, "[contact: Bob +1]"),
         ({"poll": {}}, "[poll]"),
+        ({"poll": {"question": "Tea?", "options": [{"text": "Yes"}, {"text": "No"}]}}, "[poll: Tea? / Yes / No]"),
         ({"sticker": FILE | {"emoji": "😀"}}, "😀"),
     ],
 )
@@ -121,7 +124,6 @@ def test_what_has_no_words_is_described(content: dict[str, Any], text: str) -> N
     [
         {"message": message(GROUP, new_chat_title="Garden")},
         {"message": message(GROUP, pinned_message=message(text="a"))},
-        {"message": message(text="a") | {"from": ALICE | {"is_bot": True}}},
         {"message": message(text="me") | {"from": {"id": 99, "is_bot": True, "first_name": "Hark"}}},
         {"edited_message": message(location={"latitude": 1, "longitude": 2}, edit_date=1_790_000_009)},
         {"callback_query": {"id": "1"}},
@@ -130,19 +132,132 @@ def test_what_has_no_words_is_described(content: dict[str, Any], text: str) -> N
     ],
 )
 def test_what_nobody_said_is_nothing(update: dict[str, Any]) -> None:
-    assert read_update({"update_id": 1, **update}, ME) == []
+    assert read_update({"update_id": 1, **update}, ME, NOW) == []
 
 
 def test_a_chat_may_write_in_its_own_name() -> None:
     anonymous = {"sender_chat": GROUP, "from": {"id": 1_087_968_824, "is_bot": True, "first_name": "Group"}}
-    (item,) = read_update({"update_id": 1, "message": message(GROUP, text="a") | anonymous}, ME)
+    (item,) = read_update({"update_id": 1, "message": message(GROUP, text="a") | anonymous}, ME, NOW)
     assert isinstance(item, InboundMessage)
     assert (item.origin.sender, item.origin.sender_name) == ("-100", "Kitchen")
 
 
+def test_another_bot_is_told_from_people() -> None:
+    assert not read(text="a").origin.by_bot
+    (item,) = read_update({"update_id": 1, "message": message(text="a") | {"from": ALICE | {"is_bot": True}}}, ME, NOW)
+    assert isinstance(item, InboundMessage)
+    assert item.origin.by_bot
+
+
+def entity(kind: str, offset: int, length: int, **fields: Any) -> dict[str, Any]:
+    return {"type": kind, "offset": offset, "length": length, **fields}
+
+
+BOB = {"id": 8, "is_bot": False, "first_name": "Bob"}
+
+
+@pytest.mark.parametrize(
+    ("text", "entities", "shown", "mentioned", "others"),
+    [
+        ("@hark_bot look", [entity("mention", 0, 9)], "look", True, False),
+        ("@Hark_Bot: look", [entity("mention", 0, 9)], "look", True, False),
+        ("😀 @hark_bot", [entity("mention", 3, 9)], "😀 @hark_bot", True, False),
+        ("@bob look", [entity("mention", 0, 4)], "@bob look", False, True),
+        ("@hark_bot2 look", [entity("mention", 0, 10)], "@hark_bot2 look", False, True),
+        ("Bob look", [entity("text_mention", 0, 3, user=BOB)], "Bob look", False, True),
+        ("Hark look", [entity("text_mention", 0, 4, user={"id": 99})], "Hark look", True, False),
+        ("/stop@hark_bot", [entity("bot_command", 0, 14)], "/stop", True, False),
+        ("/stop@other", [entity("bot_command", 0, 11)], "/stop@other", False, False),
+        ("mail a@hark_bot", [entity("email", 5, 10)], "mail a@hark_bot", False, False),
+        ("plain", [entity("mention", 90, 9), {"type": "mention"}, 5], "plain", False, False),
+    ],
+)
+def test_whom_a_message_names(text: str, entities: list[Any], shown: str, mentioned: bool, others: bool) -> None:
+    found = read(GROUP, text=text, entities=entities)
+    assert (found.text, found.mentioned, found.names_others) == (shown, mentioned, others)
+    caption = read(GROUP, photo=[FILE], caption=text, caption_entities=entities)
+    assert (caption.text, caption.mentioned, caption.names_others) == (shown, mentioned, others)
+
+
+def test_what_a_message_replies_to_comes_with_it() -> None:
+    before = {"message_id": 4, "chat": GROUP, "date": 1, "from": BOB}
+    assert read(GROUP, text="and this?", reply_to_message=before | {"text": "Tea at five"}).replied == Quoted(
+        author="Bob", text="Tea at five"
+    )
+    mine = before | {"from": {"id": 99, "is_bot": True, "first_name": "Hark"}, "text": "Five."}
+    assert read(GROUP, text="sure?", reply_to_message=mine).replied == Quoted(author="Hark", text="Five.", by_me=True)
+    found = read(GROUP, text="this", reply_to_message=mine, quote={"text": "Fi", "position": 0})
+    assert found.replied == Quoted(author="Hark", text="Fi", by_me=True)
+    assert read(GROUP, text="?", reply_to_message=before | {"photo": [FILE]}).replied == Quoted(
+        author="Bob", text="[image]"
+    )
+    elsewhere = {"origin": {"type": "user", "sender_user": BOB, "date": 1}}
+    found = read(text="look", external_reply=elsewhere, quote={"text": "far away", "position": 0})
+    assert (found.reply_to, found.replied) == ("", Quoted(author="Bob", text="far away"))
+
+
+@pytest.mark.parametrize(
+    ("origin", "author"),
+    [
+        ({"type": "user", "sender_user": BOB}, "Bob"),
+        ({"type": "hidden_user", "sender_user_name": "Somebody"}, "Somebody"),
+        ({"type": "chat", "sender_chat": GROUP}, "Kitchen"),
+        ({"type": "channel", "chat": {"id": -3, "type": "channel", "title": "News"}, "message_id": 1}, "News"),
+        (None, ""),
+    ],
+)
+def test_what_is_passed_on_is_nobody_s_order(origin: object, author: str) -> None:
+    found = read(text="/stop", forward_origin=origin)
+    assert (found.text, found.forwarded) == ("", Quoted(author=author, text="/stop"))
+
+
+def test_the_pictures_of_an_album_belong_together() -> None:
+    assert read(photo=[FILE], media_group_id="12").part_of == "album:12"
+    assert read(photo=[FILE]).part_of == ""
+
+
+def test_a_click() -> None:
+    below = message(GROUP, text="Tea?", message_thread_id=3, is_topic_message=True) | {"message_id": 6}
+    click = {"id": "77", "from": BOB, "message": below, "data": "/drink tea", "chat_instance": "1"}
+    (item,) = read_update({"update_id": 1, "callback_query": click}, ME, NOW)
+    assert isinstance(item, InboundMessage)
+    assert (item.kind, item.event_key, item.text) == (InboundKind.BUTTON, "b:77", "/drink tea")
+    assert (item.reply_to, item.respond, item.sent_at) == ("6", "77", NOW)
+    assert (item.origin.sender, item.origin.place.chat, item.origin.place.thread) == ("8", "-100", "3")
+    assert item.origin.chat_name == "Kitchen"
+    old = {"chat": GROUP, "message_id": 6, "date": 0}
+    (item,) = read_update({"update_id": 1, "callback_query": click | {"message": old}}, ME, NOW)
+    assert isinstance(item, InboundMessage)
+    assert item.reply_to == "6"
+    game = {name: value for name, value in click.items() if name != "data"}
+    assert read_update({"update_id": 1, "callback_query": game}, ME, NOW) == []
+
+
+def test_the_pieces_of_a_paste_belong_together() -> None:
+    def piece(number: int, text: str, sender: dict[str, Any] = ALICE, later: int = 0) -> InboundMessage:
+        fields = {"message_id": number, "from": sender, "date": 1_790_000_000 + later}
+        (item,) = read_update({"update_id": number, "message": message(text=text) | fields}, ME, NOW)
+        joined = pastes.joined(item)
+        assert isinstance(joined, InboundMessage)
+        return joined
+
+    pastes = Pastes()
+    long = "x" * 4096
+    first = piece(1, long)
+    assert first.part_of
+    assert [piece(2, long).part_of, piece(3, "end").part_of] == [first.part_of] * 2
+    assert piece(4, "another").part_of == ""
+    piece(5, long)
+    assert piece(6, "not mine", BOB).part_of == ""
+    piece(7, long)
+    assert piece(8, "much later", later=9).part_of == ""
+    piece(9, long)
+    assert piece(11, "not the next").part_of == ""
+
+
 def test_an_edit_has_a_key_of_its_stamp_and_text() -> None:
     def edited(text: str, stamp: int) -> InboundMessage:
-        (item,) = read_update({"update_id": 1, "edited_message": message(text=text, edit_date=stamp)}, ME)
+        (item,) = read_update({"update_id": 1, "edited_message": message(text=text, edit_date=stamp)}, ME, NOW)
         assert isinstance(item, InboundMessage)
         return item
 
@@ -158,14 +273,14 @@ def test_an_edit_has_a_key_of_its_stamp_and_text() -> None:
 def test_a_group_that_moves_is_told_from_both_sides() -> None:
     old = GROUP | {"id": -5, "type": "group"}
     moved = [ChatMoved(channel="telegram", account="99", old_chat="-5", new_chat="-100")]
-    assert read_update({"update_id": 1, "message": message(old, migrate_to_chat_id=-100)}, ME) == moved
-    assert read_update({"update_id": 1, "message": message(GROUP, migrate_from_chat_id=-5)}, ME) == moved
+    assert read_update({"update_id": 1, "message": message(old, migrate_to_chat_id=-100)}, ME, NOW) == moved
+    assert read_update({"update_id": 1, "message": message(GROUP, migrate_from_chat_id=-5)}, ME, NOW) == moved
 
 
 def test_what_cannot_be_read_is_kept_raw() -> None:
     update = {"update_id": 3, "message": {"text": "\ud83d" * 9000}}
     with pytest.raises(UnreadableUpdate, match="chat is no object") as caught:
-        read_update(update, ME)
+        read_update(update, ME, NOW)
     kept = unread(update, ME, caught.value)
     assert kept.event_key == "u:3"
     assert kept.error == "UnreadableUpdate: chat is no object"
@@ -202,6 +317,11 @@ JSON = st.recursive(
                 [
                     *message(),
                     "text",
+                    "entities",
+                    "poll",
+                    "forward_origin",
+                    "quote",
+                    "external_reply",
                     "photo",
                     "sticker",
                     "sender_chat",
@@ -218,7 +338,7 @@ JSON = st.recursive(
 )
 def test_anything_is_read_or_refused_but_never_harms(update: Any) -> None:
     try:
-        items = read_update(update, ME)
+        items = read_update(update, ME, NOW)
     except Exception as error:
         items = [unread(update, ME, error)]
     for item in items:
