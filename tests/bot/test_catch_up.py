@@ -1,7 +1,9 @@
 """What was said while nobody listened: read once, oldest first, and what comes live waits behind it."""
 
 import asyncio
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -315,3 +317,36 @@ async def test_what_is_overheard_keeps_nobody_waiting_and_is_not_lost_with_a_mar
         assert await overhear(4) == 3
     assert len(hark.stored.everything()["overheard"]) == 4
     assert hark.stored.messages() == []
+
+
+async def test_what_was_missed_waits_for_nothing_more_of_its_sender(tmp_path: Path) -> None:
+    past = Past()
+    await begun(tmp_path, past)
+    past.say("two", START + HOUR)
+
+    async def meanwhile(chat: str) -> None:
+        await live(hark, past.say("three", START + 2 * HOUR))
+
+    past.on_history = meanwhile
+    async with remembering(tmp_path, past, hours=2, config={"queue": {"debounce_ms": 1000}}) as hark:
+        await hark.until_texts(2)
+        assert heard(hark) == ["hello", "two", "three"]
+
+
+async def test_what_is_said_in_a_group_stands_before_the_message_for_the_bot(tmp_path: Path) -> None:
+    place = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)
+
+    def said(hark: Hark, number: int, text: str, **fields: Any) -> InboundMessage:
+        return hark.message(text, origin=Origin(place=place, sender="7", message_id=str(number)), **fields)
+
+    async with running(tmp_path, config={"channels": {"telegram": {"groups": {"policy": "open"}}}}) as hark:
+        await hark.accept(said(hark, 1, "the cellar is wet"), said(hark, 2, "again"))
+        assert hark.stored.messages() == []
+        await hark.accept(said(hark, 3, "what now?", mentioned=True))
+        await hark.until_texts(1, "-5")
+        asked = hark.model.requests[0].messages[-1].text
+        assert re.findall(r"\(id 7\): (.*)", asked) == ["the cellar is wet", "again"]
+        assert asked.index("again") < asked.index("</overheard>") < asked.index("what now?")
+        await hark.accept(said(hark, 4, "and now?", mentioned=True))
+        await hark.until_texts(2, "-5")
+        assert "cellar" not in hark.model.requests[1].messages[-1].text

@@ -11,7 +11,7 @@ FAULTS = (
     Fault(
         "catch-up/live-overtakes-what-was-missed",
         _CATCH_UP,
-        "return replace(item, behind=True)",
+        "return replace(item, behind=True, delay=0, gathers=False)",
         "return item",
         (f"{_TEST}what_comes_live_waits_behind_what_was_missed_and_commands_do_not",),
     ),
@@ -58,6 +58,13 @@ FAULTS = (
         (f"{_TEST}what_comes_while_others_are_released_is_released_as_well",),
     ),
     Fault(
+        "catch-up/what-was-missed-waits-for-more",
+        _CATCH_UP,
+        "return replace(item, delay=0, gathers=False) if",
+        "return item if",
+        (f"{_TEST}what_was_missed_waits_for_nothing_more_of_its_sender",),
+    ),
+    Fault(
         "catch-up/cursor-goes-back",
         "bot/store/history.py",
         "(length(cursor), cursor) < (length(?1), ?1)",
@@ -67,8 +74,8 @@ FAULTS = (
     Fault(
         "catch-up/cursor-without-its-page",
         _CATCH_UP,
-        "partial(self._keep, [Heard(gap.place, after), *items",
-        "partial(self._keep, [*items",
+        "partial(self._keep, [Heard(gap.place, after), *items], None)",
+        "partial(self._keep, items, None)",
         (f"{_TEST}what_was_missed_is_answered_once_and_oldest_first",),
     ),
     Fault(
@@ -123,8 +130,8 @@ FAULTS = (
     Fault(
         "catch-up/overheard-leaves-its-fence",
         "bot/compose.py",
-        "_FENCE.sub('‹', ' '.join(text.split()))",
-        "' '.join(text.split())",
+        "' '.join(harmless(one.text).split())",
+        "' '.join(one.text.split())",
         (f"{_LATE.removesuffix('test_')}test_what_was_overheard_is_fenced_and_cannot_leave_its_line",),
     ),
 )
