@@ -65,6 +65,20 @@ FAULTS = (
         (f"{_TEST}what_was_missed_waits_for_nothing_more_of_its_sender",),
     ),
     Fault(
+        "catch-up/who-is-shut-out-takes-it-along",
+        "bot/store/people.py",
+        """_HELD = f"{HELD} AND reason='pairing'\"""",
+        "_HELD = HELD",
+        (f"{_STORE}who_is_shut_out_takes_nothing_along_that_waits_behind_a_history",),
+    ),
+    Fault(
+        "catch-up/what-waits-joins-no-thread",
+        "bot/store/people.py",
+        "{IS_BEHIND} AND conv_id=?1",
+        "false",
+        (f"{_STORE}a_thread_is_joined_also_while_what_asked_waits_behind_a_history",),
+    ),
+    Fault(
         "catch-up/cursor-goes-back",
         "bot/store/history.py",
         "(length(cursor), cursor) < (length(?1), ?1)",

@@ -103,6 +103,26 @@ async def test_a_stop_drops_what_waits_behind_a_history_before_it(opens: Opens) 
         assert await told(store) == ["words 10"]
 
 
+async def test_who_is_shut_out_takes_nothing_along_that_waits_behind_a_history(opens: Opens) -> None:
+    """What they wrote where everybody may write is not what waits for their code."""
+    async with opens() as store:
+        direct = replace(HERE, chat="D1", kind=ChatKind.DIRECT)
+        asked = replace(to_it(7, direct), state="held", reason="pairing", code="digest")
+        await store.inbox.accept([to_it(8, behind=True), asked])
+        assert await store.people.settle("digest", "blocked", lambda channel: ()) is not None
+        assert await store.history.release(HERE) == (KEY,)
+        assert await told(store) == ["words 8"]
+
+
+async def test_a_thread_is_joined_also_while_what_asked_waits_behind_a_history(opens: Opens) -> None:
+    async with opens() as store:
+        lifted = to_it(5, THREAD, behind=True)
+        await store.inbox.accept([lifted, replace(to_it(6, THREAD, behind=True), follows="joined")])
+        for place in (HERE, THREAD):
+            assert await store.history.release(place) == (KEY,)
+        assert [*await told(store), *await told(store)] == ["words 5", "words 6"]
+
+
 async def test_an_edit_reaches_a_message_that_waits_behind_a_history(opens: Opens) -> None:
     async with opens() as store:
         edit = to_it(8, kind=InboundKind.EDIT, event_key="e:8", text="better words")
