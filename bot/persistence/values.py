@@ -27,8 +27,8 @@ class TurnState(StrEnum):
 Follows = Literal["started", "joined"]
 """How the bot takes part in a thread: its first message is its own, or it spoke there."""
 MessageState = Literal["waiting", "held", "overheard", "dropped"]
-"""What becomes of a message as it is accepted. Held: until its sender is let in. Overheard: said where the bot is, and
-not to it."""
+"""What becomes of a message as it is accepted. Held: until its sender is let in, or what was said before it is read.
+Overheard: said where the bot is, and not to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,8 @@ class AcceptedMessage:
     which no run takes it. gathers: it waits for more of its sender in its conversation: each moves the moment for all
     that wait, at most to GATHER_MOST delays behind the first, and one run takes them together; anything else that they
     write there ends the wait. say: planned with it in its own conversation, unless it was there already; with an edit,
-    only if its message is just being answered.
+    only if its message is just being answered. behind: what was said before it is not read yet, and no run takes it
+    until it is released.
 
     follows: it is for the bot only if that takes part in the thread so; else it is overheard. code: of a held one,
     digest of the code that its sender is given by `say`, who is now pending, unless as many are as may be.
@@ -57,10 +58,44 @@ class AcceptedMessage:
     say: tuple[Planned, ...] = ()
     follows: Follows | None = None
     code: str = ""
+    behind: bool = False
 
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Up to this message of the platform's history nothing of a conversation is missing."""
+
+    place: Place
+    cursor: str
+
+
+Accepted = AcceptedMessage | UnreadEvent | ChatMoved | Heard
 
 GATHER_MOST = 5
-Accepted = AcceptedMessage | UnreadEvent | ChatMoved
+OVERHEARD = 50
+"""Lines kept of what was said in a conversation and not to the bot."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationHistory:
+    """A conversation as far as it was heard. cursor: see `Heard`, empty where there is none. held: messages wait there.
+
+    listed: something may have been said to the bot there while it did not listen.
+    """
+
+    place: Place
+    cursor: str
+    held: bool
+    listed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccountHistory:
+    """first: when the account was heard of for the first time, in milliseconds; fresh: that is now."""
+
+    first: int
+    fresh: bool
+    conversations: Sequence[ConversationHistory]
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,9 +194,9 @@ def _answers(world: World) -> list[str]:
         if outcome == "completed" and seen != whole and not refused:
             wrong.append(f"{token} is done, and {len(seen)} of {len(whole)} words are visible: {bodies}")
         elif outcome in ("failed", "timeout"):
-            notice = wording.CRASHED_TWICE if error_kind == "crash" else wording.failure(error_kind)
+            notices = {wording.failure(error_kind, to_owner=owner) for owner in (True, False)}
             told = world.stored.deliveries("state", "attempts", source=f"turn:{turn_id}:error")
-            if not any(notice in body for body in bodies) and told not in (
+            if not any(notice in body for body in bodies for notice in notices) and told not in (
                 [("failed", 1)],
                 [("uncertain", MOST_SENDS)],
             ):
