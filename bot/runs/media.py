@@ -112,7 +112,7 @@ class _Shown:
                 self.say(line)
                 self.parts.append(Image(mime, "", path))
         elif (text := _text(content)) is not None:
-            shown = shortened(text, min(MAX_TEXT, self._text))
+            shown = shortened(text, min(MAX_TEXT, max(0, self._text)))
             self._text -= len(shown)
             self.say("\n".join((line if shown == text else f"{line}; all of it: `read`", *fenced("file", shown))))
         else:

@@ -150,6 +150,9 @@ async def test_everything_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert next(line for line in lines if "long" in line).endswith("; all of it: `read`")
         assert lying(tmp_path)["long"] == hark.channel.files["long"]
         assert sum(isinstance(part, Image) for part in shown(hark).parts) == 1
+        hark.channel.files["four"] = b"four letter" * 500
+        lines = await ask(hark, *[file("long"), file("long"), file("four"), file("four")])
+        assert sum(map(len, lines)) < 2 * 1000 + 1200, "all of them together"
 
 
 async def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
