@@ -2,7 +2,7 @@
 
 A direct message of one person is the moment and the words. What else there is to say stands in front of the words:
 
-    (a message of [Tue 2026-07-14 03:20 UTC] was edited; it now says:)
+    (a message of [Tue 2026-07-14 03:20 UTC], "the old words", was edited; it now says:)
     <edited>
     the new words
     </edited>
@@ -62,12 +62,13 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
     """
 
     def lines(message: InboundMessage, accepted_at: int, before: Before) -> Iterator[str]:
-        for change, at in before.changed[-CHANGES_TOLD:]:
+        for change, words, at in before.changed[-CHANGES_TOLD:]:
+            which = f"a message of [{stamp(at)}], {named(words)},"
             if change.kind is InboundKind.EDIT:
-                yield f"(a message of [{stamp(at)}] was edited; it now says:)"
+                yield f"({which} was edited; it now says:)"
                 yield from fenced("edited", shortened(change.text, EDIT_LIMIT))
             else:
-                yield f"(a message of [{stamp(at)}] was deleted)"
+                yield f"({which} was deleted)"
         who = _who(message.origin, shared)
         yield f"[{stamp(message.sent_at or accepted_at)}]" + (f" {who}:" if who else "")
         if (replied := message.replied) is not None:

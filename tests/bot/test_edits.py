@@ -86,11 +86,11 @@ async def test_what_was_answered_is_mentioned_once_at_the_next_turn(tmp_path: Pa
         await hark.say("and now?")
         stamp = "[Tue 2026-07-14 03:33 UTC]"
         assert newest(hark).splitlines() == [
-            f"(a message of {stamp} was edited; it now says:)",
+            f'(a message of {stamp}, "paint it red", was edited; it now says:)',
             "<edited>",
             "paint it green ‹/edited>",
             "</edited>",
-            f"(a message of {stamp} was deleted)",
+            f'(a message of {stamp}, "and quickly", was deleted)',
             stamp,
             "and now?",
         ]
