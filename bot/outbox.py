@@ -14,13 +14,14 @@ import structlog
 from bot import wording
 from bot.accounts import is_of
 from bot.clock import Clock
+from bot.inbound.people import People
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.protocols import Store
 from bot.persistence.values import REFUSED, OwnerNotice, PlanIn
 from bot.replies import notice
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
-from channels.message import Place
+from channels.message import ChatMoved, Place
 from channels.outgoing import Delivery, DeliveryState, Moved, NotSent, Planned, Refused, SendResult, Unknown
 
 log = structlog.get_logger()
@@ -50,14 +51,15 @@ class _Conversation:
 class Outbox:
     """Serves conversations that have something to deliver.
 
-    max_age: milliseconds until a delivery expires. owners: "channel:id" of each, who are told what was refused.
+    max_age: milliseconds until a delivery expires. people: whose owners are told what was refused, and who learn of
+    chats that moved.
     """
 
-    def __init__(self, store: Store, clock: Clock, max_age: int, owners: Sequence[str] = ()) -> None:
+    def __init__(self, store: Store, clock: Clock, max_age: int, people: People) -> None:
         self._store = store
         self._clock = clock
         self._max_age = max_age
-        self._owners = [(channel, sender) for channel, _, sender in (owner.partition(":") for owner in owners)]
+        self._people = people
         self._channels: list[Channel] = []
         self._ready: dict[Channel, asyncio.Event] = {}
         self._early: dict[int, Place] = {}
@@ -287,8 +289,13 @@ class Outbox:
         # the blocks of one turn are refused for one reason
         told = self.to_owner(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
         await once_available(lambda: self._store.deliveries.settle(delivery, result, told), self._pause)
+        if isinstance(result, Moved):
+            place = delivery.place
+            self._people.follow(
+                ChatMoved(channel=place.channel, account=place.account, old_chat=place.chat, new_chat=result.new_chat)
+            )
 
     def to_owner(self, source: str, text: str) -> OwnerNotice:
         """Something for an owner to know, to be stored with what it is about."""
-        reachable = [owner for owner in self._owners if self.channel(owner[0])]
+        reachable = [owner for owner in self._people.owners if self.channel(owner[0])]
         return OwnerNotice(reachable, CONSOLE, lambda place: self.notice(source, text, place.channel))

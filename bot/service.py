@@ -23,6 +23,8 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.answers import CommandRunner
 from bot.health import Report, report
+from bot.inbound.pairing import Pairing
+from bot.inbound.people import People
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
@@ -59,6 +61,8 @@ class Parts:
     lanes: Lanes
     commands: CommandRunner
     pipeline: Pipeline
+    people: People
+    pairing: Pairing
     channels: Sequence[Surface]
     listed: Sequence[Account]
     model: ModelClient
@@ -96,6 +100,7 @@ class Service:
             found = parts.store.salvage
             rows = sum(found.rows.values())
             log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
+        await self._once_possible(parts.people.load)
         await self._once_possible(self._recover)
         await self._once_possible(parts.outbox.start)
         await self._once_possible(self._tell_of_salvage)

@@ -23,15 +23,18 @@ from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands import builtin
 from bot.commands.answers import CommandRunner
-from bot.commands.registry import Command
+from bot.commands.registry import Command, Registry
 from bot.commands.status import Status
 from bot.compose import composer
 from bot.config.choose_model import Probe, choose_model, probe_ollama
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.health import Report
-from bot.inbound.access import is_owner, refusal
-from bot.inbound.pipeline import Pipeline, Routing
+from bot.inbound.pairing import Pairing, new_code
+from bot.inbound.people import People
+from bot.inbound.pipeline import Pipeline
+from bot.inbound.routing import Routing
+from bot.inbound.staleness import is_stale
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.runs.journal import RunDependencies
@@ -44,9 +47,8 @@ from bot.store.sqlite_errors import passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.base import Channel, Times
-from channels.message import InboundMessage
-from channels.session_key import DmScope, link_index, session_key
-from channels.settings import Acknowledgement, ChannelSection
+from channels.session_key import DmScope, link_index
+from channels.settings import ChannelSection
 
 if TYPE_CHECKING:
     from bot.gateway.server import Gateway
@@ -88,8 +90,9 @@ async def build(config: Config, given: Dependencies) -> Service:
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
         await _create_workspace(config.workspace)
     bus = EventBus()
+    stale = partial(is_stale, config.sessions.reset, clock.zone)
     compose = composer(clock.stamp, shared=config.sessions.dm_scope == "main")
-    store = Store(config.state, clock, compose, bus.ring, given.commit_probe)
+    store = Store(config.state, clock, compose, bus.ring, given.commit_probe, stale)
     try:
         return _assemble(config, given, chosen, model, store, bus)
     except BaseException:
@@ -118,7 +121,8 @@ def _assemble(
 ) -> Service:
     """Make the parts and tell them of each other."""
     clock = given.clock
-    outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), config.owners)
+    people = People(store, config.owners)
+    outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), people)
     accounts = _accounts(config, given)
     channels = [account.channel for account in accounts]
     for channel in channels:
@@ -127,16 +131,18 @@ def _assemble(
     worker = clock.new_id()
     workspace = Workspace(config.workspace)
     runner = TurnRunner(
-        RunDependencies(store, outbox, bus, clock, worker, partial(is_owner, config.owners)),
-        _specs(config, given, store, model, accounts, workspace),
+        RunDependencies(store, outbox, bus, clock, worker, people.is_owner),
+        _specs(config, given, store, model, accounts, people, workspace),
         Media(workspace, accounts.delivering),
     )
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
     why = chosen.why if given.model is None else "given"
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
-    registry = builtin.build(status.text, config.agent.name, given.commands)
-    commands = CommandRunner(store, outbox, lanes, clock, registry, partial(is_owner, config.owners))
-    pipeline = Pipeline(store, _routing(config, accounts), registry, lanes, commands, outbox)
+    pairing = Pairing(store, people, outbox, lambda *accepted: pipeline.begin(*accepted))
+    registry = builtin.build(status.text, pairing.carry_out, config.agent.name, given.commands)
+    commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner)
+    routing = _routing(config, accounts, people, registry, clock, outbox)
+    pipeline = Pipeline(store, routing, people, registry, lanes, commands, outbox)
     api = AgentApi(store, pipeline, lanes, bus, clock)
     service = Service(
         Parts(
@@ -146,6 +152,8 @@ def _assemble(
             lanes=lanes,
             commands=commands,
             pipeline=pipeline,
+            people=people,
+            pairing=pairing,
             channels=channels,
             listed=[one for one in accounts if one.section.enabled or not one.section.local],
             model=model,
@@ -176,7 +184,14 @@ def _gateway(
         port=None if given.only_local else config.gateway.port,
         token=token.get_secret_value() if token else None,
     )
-    served = Served(api=parts.api, reads=parts.store.reads, bus=parts.bus, health=health, status=status.view)
+    served = Served(
+        api=parts.api,
+        reads=parts.store.reads,
+        bus=parts.bus,
+        health=health,
+        status=status.view,
+        pairing=parts.pairing,
+    )
     return Gateway(served, settings)
 
 
@@ -186,6 +201,7 @@ def _specs(
     store: Store,
     model: ModelClient,
     accounts: Accounts,
+    people: People,
     workspace: Workspace,
 ) -> Specs:
     tools = tools_for(
@@ -207,6 +223,7 @@ def _specs(
         ),
         prompt=_prompt_parts(config, accounts),
         accounts=accounts,
+        people=people,
     )
 
 
@@ -230,20 +247,17 @@ def _prompt_parts(config: Config, accounts: Accounts) -> PromptParts:
     return PromptParts(config.agent.name, config.workspace, rules)
 
 
-def _routing(config: Config, accounts: Accounts) -> Routing:
-    links = link_index(config.sessions.identity_links)
-    scope = DmScope(config.sessions.dm_scope)
-    several = {name for name, section in config.channels.sections().items() if len(section.bots()) > 1}
-
-    def key(message: InboundMessage) -> str:
-        return session_key(message.origin, scope, links, with_account=message.origin.place.channel in several)
-
-    def refuse(message: InboundMessage) -> str | None:
-        account = accounts.of(message.origin.place)
-        return refusal(message, account.section.direct() if account else None, config.owners)
-
-    def seen(message: InboundMessage) -> Acknowledgement:
-        account = accounts.of(message.origin.place)
-        return account.section.acknowledgement() if account else Acknowledgement()
-
-    return Routing(key, seen, refuse, config.queue.debounce_ms)
+def _routing(
+    config: Config, accounts: Accounts, people: People, registry: Registry, clock: Clock, outbox: Outbox
+) -> Routing:
+    return Routing(
+        accounts=accounts,
+        people=people,
+        registry=registry,
+        scope=DmScope(config.sessions.dm_scope),
+        links=link_index(config.sessions.identity_links),
+        several={name for name, section in config.channels.sections().items() if len(section.bots()) > 1},
+        new_code=partial(new_code, clock.random),
+        notice=outbox.notice,
+        debounce=config.queue.debounce_ms,
+    )

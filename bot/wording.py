@@ -1,7 +1,7 @@
 """What people are told: every plain sentence of the service in one place, for tone and so that nothing leaks."""
 
 from agent.errors import ErrorKind
-from bot.persistence.values import LostDelivery, Salvage
+from bot.persistence.values import LostDelivery, Person, Salvage, Settled
 from channels.message import Place
 from channels.outgoing import Action, DeliveryState
 
@@ -103,6 +103,38 @@ def recovered(found: Salvage) -> str:
 def salvaged(found: Salvage) -> str:
     """What an owner is told of a store that was found damaged."""
     return f"The store was damaged ({found.problem}): {recovered(found)}. The damaged file is kept as {found.kept_as}."
+
+
+def pairing_code(code: str) -> str:
+    """What a stranger is told, once."""
+    return (
+        f"I do not know you yet. Tell whoever runs this bot this code: `{code}`\n\n"
+        "It is good for an hour. Once they approve it, I answer what you wrote."
+    )
+
+
+def welcome(owner: bool) -> str:
+    """What somebody is told who was let in."""
+    return "You are an owner of this bot now." if owner else "You are let in. Welcome!"
+
+
+NOBODY_WAITS = "Nobody waits to be let in."
+
+
+def stranger(person: Person) -> str:
+    """Somebody who waits to be let in. Codes are not kept readable: they come from the people themselves."""
+    return " ".join((person.channel, person.sender, *person.name.split()))
+
+
+def settled(found: Settled | None) -> str:
+    """What became of a code."""
+    if found is None:
+        return "There is no such code. A code is good for an hour."
+    who = stranger(found.person)
+    if found.used:
+        return f"The code of {who} was used before, or is too old; then they are given another one when they write."
+    word = {"allowed": "may write to me now", "owner": "is an owner now"}.get(found.person.standing, "stays outside")
+    return f"{who}: {word}."
 
 
 def stopped(running: bool, dropped: int) -> str:

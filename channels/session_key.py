@@ -3,6 +3,19 @@
 Pure functions of origin and configuration, used by `bot` only; names are fixed in the interface page. Two different
 conversations never share a key: every part that comes from outside is escaped, so that no id holds a `:`, is one of
 the words of the key itself, or is longer than `LONGEST` characters.
+
+| where somebody writes | session key, behind `agent:main:` |
+| --- | --- |
+| directly, `dm_scope: main` | `main` |
+| directly, `per-peer` | `direct:<person>`, or `direct:<channel:id>` of somebody who is linked to no person |
+| directly, `per-channel-peer` | `<channel>:direct:<id>` |
+| directly, `per-account-channel-peer` | `<channel>:<account>:direct:<id>` |
+| in a group or channel, `groups.session: thread` or `chat` | `<channel>:group:<chat>`, `<channel>:channel:<chat>` |
+| in a thread or topic of it, `thread` | the same with `:thread:<thread>` |
+| anywhere in it, `person` | `<channel>:group:<chat>/<id>`, `<channel>:channel:<chat>/<id>` |
+| where a second account of the channel is configured | `<channel>:<account>:…` |
+| on the HTTP interface; in the terminal | `http:direct:<name>`; `console:direct:local` |
+| what belongs to another one | its key with `:subagent:<id>` or `:heartbeat` behind it; `job:<id>` |
 """
 
 import hashlib
@@ -102,7 +115,7 @@ def session_key(
         kind, chat = ("group" if place.kind is ChatKind.GROUP else "channel"), place.chat
     shared = kind != "direct" and groups != "thread"
     if shared and groups == "person":
-        chat = f"{chat}/{origin.sender}"
+        chat = f"{_quoted(chat)}/{_quoted(origin.sender)}"
     account = f":{_escape(place.account)}" if with_account else ""
     thread = f":thread:{_escape(place.thread)}" if place.thread and not shared else ""
     return SessionKey(f"{_AGENT}:{_escape(place.channel)}{account}:{kind}:{_escape(chat)}{thread}")
@@ -156,9 +169,13 @@ def parse(key: str) -> ParsedKey:
     )
 
 
+def _quoted(text: str) -> str:
+    return quote(text, safe="@", errors="surrogatepass")
+
+
 def _escape(text: str) -> str:
     """One segment of a key: no `:`, no reserved word, bounded; different texts give different segments."""
-    escaped = quote(text, safe="@", errors="surrogatepass")
+    escaped = _quoted(text)
     if len(escaped) > LONGEST:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         kept = escaped[: LONGEST - len(digest) - 1]

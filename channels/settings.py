@@ -5,13 +5,22 @@ A channel folder has a module `settings` whose `SECTION` is its `ChannelSection`
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from channels.base import Surface, Times
 from channels.message import InboundMessage
-from channels.section import Id, Section, Whole, conflict
+from channels.section import Id, Section, Whole, conflict, refused
+
+
+def _check_pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise refused(f"a regular expression (this one: {error})") from None
+    return text
+
 
 ReplyTo = Literal["off", "first", "all"]
 _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
@@ -20,13 +29,11 @@ _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
 class DirectMessages(Section):
     """Who may write to the bot directly."""
 
-    policy: Literal["allowlist", "open"] = Field(
-        default="allowlist",
-        description="Who is answered in direct messages: those in allow_from, or everybody.",
+    policy: Literal["pairing", "allowlist", "open", "disabled"] = Field(
+        default="pairing",
+        description="Who is answered: also whoever an owner lets in by a code, only allow_from, everybody, or nobody.",
     )
-    allow_from: tuple[Id, ...] = Field(
-        default=(), description="The ids of those who are answered under the policy allowlist."
-    )
+    allow_from: tuple[Id, ...] = Field(default=(), description="The ids of those who are answered without a code.")
 
 
 class GroupTools(Section):
@@ -57,13 +64,21 @@ class Groups(Section):
     require_mention: bool = Field(
         default=True, description="Answer only when named, replied to, or part of the thread; else every message."
     )
-    mention_patterns: tuple[str, ...] = Field(
+    mention_patterns: tuple[Annotated[str, AfterValidator(_check_pattern)], ...] = Field(
         default=(), description="Regular expressions that count as naming the bot, whatever the case of letters."
     )
     session: Literal["chat", "thread", "person"] = Field(
         default="thread", description="Who shares a conversation: the whole chat, each thread by itself, each person."
     )
-    allow: dict[Id, Group] = Field(default={}, description="Groups by their id (on Discord also servers).")
+    allow: Mapping[Id, Group] = Field(default={}, description="Groups by their id (on Discord also servers).")
+
+    def of(self, *ids: str) -> Group | None:
+        """What holds in one, by its ids and that of what it lies in, the nearest first; None where it is not let in."""
+        found = [self.allow[one] for one in ids if one in self.allow]
+        if self.policy == "disabled" or (self.policy == "allowlist" and not found):
+            return None
+        said = {key: getattr(group, key) for group in reversed(found) for key in group.model_fields_set}
+        return Group().model_copy(update={"require_mention": self.require_mention} | said)
 
 
 class Threads(Section):
@@ -142,17 +157,9 @@ class ChannelSection(Section):
         """How answers are cut."""
         return Streaming()
 
-    def direct(self) -> DirectMessages | None:
-        """Whose direct messages are answered; None where the channel itself knows who may."""
-        return None
-
     def replying(self) -> ReplyTo:
         """Which messages of an answer are shown as a reply to the question."""
         return "off"
-
-    def acknowledgement(self) -> Acknowledgement:
-        """The reaction to what is going to be answered."""
-        return Acknowledgement()
 
     def opens_thread(self, message: InboundMessage) -> bool:
         """Whether the answer to a message that stands in no thread opens one on it (`place.thread = message_id`)."""
@@ -168,7 +175,7 @@ class AccountSection(ChannelSection):
 
     identity: ClassVar[str] = "token"
     later_keys: ClassVar[Mapping[str, str]] = {"": "actions", "streaming": "idle_ms"}
-    later_values: ClassVar[Mapping[str, str]] = {"dm.policy": "pairing disabled", "streaming.mode": "preview off"}
+    later_values: ClassVar[Mapping[str, str]] = {"streaming.mode": "preview off"}
 
     enabled: bool = Field(default=True, description="Whether this account is connected.")
     dm: DirectMessages = Field(default=DirectMessages(), description="Direct messages.")
@@ -188,14 +195,8 @@ class AccountSection(ChannelSection):
     def cutting(self) -> Streaming:
         return self.streaming
 
-    def direct(self) -> DirectMessages | None:
-        return self.dm
-
     def replying(self) -> ReplyTo:
         return self.reply_to
-
-    def acknowledgement(self) -> Acknowledgement:
-        return self.ack
 
     def added_prompt(self) -> str:
         return self.prompt or ""

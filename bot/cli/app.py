@@ -25,6 +25,8 @@ app = typer.Typer(
 )
 config_app = typer.Typer(help="Look at the configuration.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(config_app, name="config")
+pairing_app = typer.Typer(help="Let people in who ask to write.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(pairing_app, name="pairing")
 
 ConfigOption = Annotated[
     Path | None,
@@ -128,6 +130,35 @@ def doctor(
     from bot.cli.doctor import main as examine
 
     raise typer.Exit(examine(config or context.obj, as_json))
+
+
+@pairing_app.command("list")
+def pairing_list(context: typer.Context, config: ConfigOption = None) -> None:
+    """Show who waits to be let in: channel, id and name."""
+    from bot.cli.pairing import show
+
+    raise typer.Exit(show(config or context.obj))
+
+
+@pairing_app.command()
+def approve(
+    context: typer.Context,
+    code: str,
+    owner: Annotated[bool, typer.Option("--owner", help="Make them an owner of the bot as well.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Let in whoever was given CODE. Exit code: 0 done, 1 wrong or used."""
+    from bot.cli.pairing import settle
+
+    raise typer.Exit(settle(config or context.obj, code, "owner" if owner else "allowed"))
+
+
+@pairing_app.command()
+def deny(context: typer.Context, code: str, config: ConfigOption = None) -> None:
+    """Shut out whoever was given CODE, for good. Exit code: 0 done, 1 wrong or used."""
+    from bot.cli.pairing import settle
+
+    raise typer.Exit(settle(config or context.obj, code, "blocked"))
 
 
 @config_app.command()

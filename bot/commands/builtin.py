@@ -1,6 +1,7 @@
-"""The commands of this version: /start, /help, /status, /stop, /new and /reset."""
+"""The commands of this version: /start, /help, /status, /stop, /new, /reset and, for owners, /pairing."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal
 
 from pydantic import Field
 
@@ -15,8 +16,23 @@ class HelpArguments(Arguments):
     command: str | None = Field(default=None, description="A command to explain.")
 
 
-def build(status: Callable[[Call], Awaitable[str]], name: str, besides: Sequence[Command] = ()) -> Registry:
-    """The registry. status: makes the text of /status; name: of the bot; besides: further commands."""
+class PairingArguments(Arguments):
+    """Of /pairing."""
+
+    action: Literal["list", "approve", "deny"] = Field(description="list, approve or deny.")
+    code: str = Field(default="", description="The code that somebody was given.")
+
+
+def build(
+    status: Callable[[Call], Awaitable[str]],
+    pair: Callable[[str, str], Awaitable[str]],
+    name: str,
+    besides: Sequence[Command] = (),
+) -> Registry:
+    """The registry. status: makes the text of /status. pair: carries out action and code of /pairing, and says it.
+
+    name: of the bot. besides: further commands.
+    """
 
     async def say_hello(call: Call, _: Arguments) -> Effect:
         return Say(wording.hello(name))
@@ -24,12 +40,13 @@ def build(status: Callable[[Call], Awaitable[str]], name: str, besides: Sequence
     async def show_help(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, HelpArguments)
         if arguments.command is None:
+            shown = (one for one in registry.commands if call.by_owner or not one.owner_only)
             # without marks of code, so that platforms make them links to tap
-            lines = [f"{command.usage.replace('<', chr(92) + '<')} – {command.help}" for command in registry.commands]
+            lines = [f"{command.usage.replace('<', chr(92) + '<')} – {command.help}" for command in shown]
             if call.message.origin.place.kind is ChatKind.CONSOLE:
                 lines.append(wording.TERMINAL_KEYS)
             return Say("\n".join(f"- {line}" for line in lines))
-        command = registry.get(arguments.command)
+        command = registry.get(arguments.command, call.by_owner)
         if command is None:
             return Say(f"There is no command {arguments.command!r}. /help lists all.")
         also = f" Also: {', '.join(f'/{alias}' for alias in command.aliases)}." if command.aliases else ""
@@ -44,26 +61,22 @@ def build(status: Callable[[Call], Awaitable[str]], name: str, besides: Sequence
     async def reset(call: Call, _: Arguments) -> Effect:
         return Stop(wording.fresh_start, renew=True)
 
+    async def carry_out_pairing(_: Call, arguments: Arguments) -> Effect:
+        assert isinstance(arguments, PairingArguments)
+        return Say(await pair(arguments.action, arguments.code))
+
+    listed = "What you can type."
+    begin = "Begin a new conversation; the old one is kept."
+    asks = "Who asks to write to me, and the codes that they were given."
     registry = Registry(
         (
-            Command(
-                name="help",
-                help="What you can type.",
-                run=show_help,
-                aliases=("commands",),
-                arguments=HelpArguments,
-            ),
+            Command(name="help", help=listed, run=show_help, aliases=("commands",), arguments=HelpArguments),
             Command(name="start", help="Says hello.", run=say_hello, lenient=True),
             Command(name="status", help="What is running, and which model answers.", run=show_status),
-            Command(
-                name="stop",
-                help="Stop the run, and drop what waits.",
-                run=stop,
-                aliases=("abort",),
-                lenient=True,
-            ),
-            Command(name="new", help="Begin a new conversation; the old one is kept.", run=reset),
+            Command(name="stop", help="Stop the run, and drop what waits.", run=stop, aliases=("abort",), lenient=True),
+            Command(name="new", help=begin, run=reset),
             Command(name="reset", help="The same as /new.", run=reset),
+            Command(name="pairing", help=asks, run=carry_out_pairing, arguments=PairingArguments, owner_only=True),
             *besides,
         )
     )

@@ -1,6 +1,7 @@
 """Commands by name: one definition for text, console and HTTP. They answer without a model, also during a run.
 
-A command must be the whole message. Text that begins with a slash and names no command goes to the model as it is.
+A command must be the whole message; where a platform keeps the slash for itself, `!` does as well. Text that names no
+command goes to the model as it is, and so does one that only owners have when somebody else types it.
 """
 
 import re
@@ -14,7 +15,7 @@ from channels.base import CommandInfo, CommandOption
 from channels.message import InboundMessage
 from channels.outgoing import Button
 
-_FORM = re.compile(r"/([A-Za-z][\w-]*)(?:@\w+)?:?(?:\s+(.*))?", re.DOTALL)
+_FORM = re.compile(r"[/!]([A-Za-z][\w-]*):?(?:\s+(.*))?", re.DOTALL)
 
 
 class Arguments(BaseModel):
@@ -63,7 +64,10 @@ Effect = Say | Stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command. run: takes the call and its arguments. lenient: words behind it are ignored."""
+    """One command. run: takes the call and its arguments. lenient: words behind it are ignored.
+
+    owner_only: for others it is as if it did not exist.
+    """
 
     name: str
     help: str
@@ -71,6 +75,7 @@ class Command:
     aliases: tuple[str, ...] = ()
     arguments: type[Arguments] = Arguments
     lenient: bool = False
+    owner_only: bool = False
 
     @property
     def usage(self) -> str:
@@ -93,28 +98,28 @@ class Registry:
                     raise ValueError(f"two commands are called /{name}")
                 self._by_name[name] = command
 
-    def find(self, text: str) -> tuple[Command, str] | None:
-        """The command that a text is, and the words behind its name; None when it is none."""
+    def find(self, text: str, by_owner: bool) -> tuple[Command, str] | None:
+        """The command that a text is, and the words behind its name; None when it is none for whoever wrote it."""
         matched = _FORM.fullmatch(text.strip())
-        if matched is None:
-            return None
-        command = self._by_name.get(matched[1].lower())
-        return (command, (matched[2] or "").strip()) if command else None
+        command = self.get(matched[1], by_owner) if matched else None
+        return (command, (matched[2] or "").strip()) if matched and command else None
 
-    def get(self, name: str) -> Command | None:
-        """A command by name or alias, with or without the slash."""
-        return self._by_name.get(name.removeprefix("/").lower())
+    def get(self, name: str, by_owner: bool) -> Command | None:
+        """A command by name or alias, with or without the slash; None when it is none for whoever asks."""
+        command = self._by_name.get(name.removeprefix("/").lower())
+        return command if command and (by_owner or not command.owner_only) else None
 
     def infos(self) -> Sequence[CommandInfo]:
-        """All of them, for menus of platforms."""
+        """Those for everybody, for menus of platforms."""
         return [
             CommandInfo(one.name, one.help, tuple(map(_option, one.arguments.model_fields.items())))
             for one in self.commands
+            if not one.owner_only
         ]
 
     async def effect(self, call: Call) -> Effect:
         """Of the command that a message is; wrong arguments and missing rights are answered in plain words."""
-        found = self.find(call.message.text)
+        found = self.find(call.message.text, call.by_owner)
         if found is None:
             return Say("This command is not there any more. /help lists what is.", mistake=True)
         command, words = found

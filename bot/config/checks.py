@@ -12,6 +12,7 @@ from bot.config.choose_model import choose_model
 from bot.config.errors import ConfigError
 from bot.config.model import Config
 from channels.section import conflict
+from channels.settings import AccountSection
 
 
 def folder_conflicts(config: Config, file: Path) -> Iterator[PydanticCustomError]:
@@ -42,8 +43,9 @@ def warnings(config: Config) -> Iterator[str]:
     for name, section in config.channels.sections().items():
         known = any(owner.startswith(f"{name}:") for owner in config.owners)
         for account, bot in section.bots().items() if section.enabled else ():
-            direct = bot.direct()
-            if known or direct is None or not bot.enabled or direct.policy == "open" or direct.allow_from:
+            if known or not isinstance(bot, AccountSection) or not bot.enabled:
+                continue
+            if bot.dm.policy != "allowlist" or bot.dm.allow_from:
                 continue
             place = f"channels.{name}.accounts.{account}" if account else f"channels.{name}"
             yield (

@@ -15,7 +15,6 @@ _KEYS = {
     "providers.*.models.*": "price",
     "channels": registry.later(),
     "queue": "mode cap drop",
-    "sessions": "reset",
     "tools": "profile",
     "tools.exec": "ask ask_fallback allowlist sandbox",
 }

@@ -14,8 +14,9 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr, StringConstraints, field_validator, model_validator
 
 from bot.config.channels import Channels
-from bot.config.values import ModelName, Person, Seconds, Span, Token, ToolPattern
+from bot.config.values import ModelName, Person, Platform, Seconds, Span, TimeOfDay, Token, ToolPattern, check_tools
 from channels.section import Section, Url, Whole, conflict
+from channels.settings import AccountSection
 
 Thinking = Literal["auto", "off", "low", "medium", "high", "x-high"]
 BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
@@ -77,6 +78,22 @@ class Provider(Section):
     models: dict[str, ModelSettings] = Field(default={}, description="What single models can do, by their id.")
 
 
+class Expiry(Section):
+    """When a session begins anew by itself, with the next message of a person."""
+
+    daily_at: TimeOfDay | None = Field(default=None, description="Every day at this time of this machine's clock.")
+    idle: Span | None = Field(default=None, description="When nobody has written for so long.")
+
+
+class Reset(Expiry):
+    """The same for all sessions, or otherwise for some of them; what is written for those holds alone."""
+
+    by_type: dict[Literal["direct", "group", "channel", "thread"], Expiry] = Field(
+        default={}, description="By the sort of conversation."
+    )
+    by_channel: dict[Platform, Expiry] = Field(default={}, description="By its channel; before its sort.")
+
+
 class Sessions(Section):
     """Which messages belong to the same session."""
 
@@ -84,6 +101,7 @@ class Sessions(Section):
     identity_links: dict[Annotated[str, StringConstraints(min_length=1)], tuple[Person, ...]] = Field(
         default={}, description="One person under several ids, for the scopes that know people."
     )
+    reset: Reset = Field(default=Reset(), description="When a session begins anew by itself; never without it.")
 
     @field_validator("identity_links")
     @classmethod
@@ -179,6 +197,17 @@ class Config(Section):
                 text = "missing; allowed: anthropic, openai-chat (only anthropic, openai and ollama need none)"
                 raise conflict(text, (name, "api"))
         return providers
+
+    @field_validator("channels")
+    @classmethod
+    def _tools_of_groups_exist(cls, channels: Channels) -> Channels:
+        for name, section in channels.sections().items():
+            if isinstance(section, AccountSection):
+                for group, rules in section.groups.allow.items():
+                    at = (name, "groups", "allow", group, "tools")
+                    check_tools(rules.tools.allow or (), (*at, "allow"))
+                    check_tools(rules.tools.deny, (*at, "deny"))
+        return channels
 
     @model_validator(mode="after")
     def _model_has_its_provider(self) -> "Config":

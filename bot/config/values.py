@@ -6,7 +6,8 @@ Each is an annotated type for the sections of `model`; what channels need as wel
 import contextlib
 import difflib
 import re
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import time, timedelta
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, SecretStr, WithJsonSchema
@@ -18,6 +19,7 @@ PLATFORMS = (*FOLDERS, "http")
 
 _SHORTEST_TOKEN = 16
 _DURATION = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?")
+_TIME = re.compile(r"(\d{1,2}):(\d\d)")
 _DURATION_PATTERN = r"^(\d+d)?(\d+h)?(\d+m)?(\d+(\.\d+)?s)?$"
 
 
@@ -63,6 +65,21 @@ def _to_span(value: object) -> object:
         raise refused("a duration with its unit, such as 45s, 30m, 1h30m or 24h") from None
 
 
+def _to_time(value: object) -> object:
+    if isinstance(value, time):
+        return value
+    found = _TIME.fullmatch(value) if isinstance(value, str) else None
+    if found is None or int(found[1]) > 23 or int(found[2]) > 59:
+        raise refused("a time of the day, such as 04:00 or 23:30")
+    return time(int(found[1]), int(found[2]))
+
+
+def _check_platform(value: str) -> str:
+    if value not in PLATFORMS:
+        raise conflict(f"`{value}` is no channel; allowed: {', '.join(PLATFORMS)}")
+    return value
+
+
 def _check_model_name(value: str) -> str:
     provider, _, model = value.partition("/")
     if value != "offline" and (not provider or not model or any(letter.isspace() for letter in value)):
@@ -77,13 +94,19 @@ def _check_person(value: object) -> object:
     return value
 
 
-def _check_tool(pattern: str) -> str:
+def check_tools(patterns: Sequence[str], at: tuple[str | int, ...]) -> None:
+    """Refuse what fits no tool; at: the key of the list, below what is being validated."""
+    for number, pattern in enumerate(patterns):
+        _check_tool(pattern, (*at, number))
+
+
+def _check_tool(pattern: str, at: tuple[str | int, ...] = ()) -> str:
     from agent.tools.registry import NAMES, matches  # most configurations name none
 
     if not any(matches(name, (pattern,)) for name in NAMES):
         nearest = difflib.get_close_matches(pattern.lower(), NAMES, 1)
         hint = f"; nearest is `{nearest[0]}`" if nearest else ""
-        raise conflict(f"`{pattern}` is no tool; allowed: {', '.join(sorted(NAMES))}, and * for anything{hint}")
+        raise conflict(f"`{pattern}` is no tool; allowed: {', '.join(sorted(NAMES))}, and * for anything{hint}", at)
     return pattern
 
 
@@ -111,13 +134,24 @@ Span = Annotated[
 ]
 """A duration whose unit has to be written."""
 
+TimeOfDay = Annotated[
+    time,
+    BeforeValidator(_to_time),
+    PlainSerializer(lambda value: value.strftime("%H:%M"), return_type=str),
+    WithJsonSchema({"type": "string", "pattern": r"^\d{1,2}:\d\d$"}),
+]
+"""A time of the day on the wall."""
+
+Platform = Annotated[str, AfterValidator(_check_platform)]
+"""The name of a channel, also of one that comes later, and `http`."""
+
 ModelName = Annotated[str, AfterValidator(_check_model_name)]
 """A model at a provider, `provider/model`, or `offline`."""
 
 Person = Annotated[str, BeforeValidator(_check_person)]
 """Somebody on a platform, `<platform>:<id>`."""
 
-ToolPattern = Annotated[str, AfterValidator(_check_tool)]
+ToolPattern = Annotated[str, AfterValidator(lambda pattern: _check_tool(pattern))]
 """A name of a tool, or a pattern that fits at least one."""
 
 Token = Annotated[SecretStr | None, AfterValidator(_check_token)]

@@ -41,24 +41,26 @@ _STATUS = {
 Words = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
+    """Base of the bodies of requests."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class SubmitBody(_Body):
+class SubmitBody(Body):
     """Body of POST /v1/agent. session: a session key, or a name of the caller's choice."""
 
     message: Words
     session: Annotated[str, Field(min_length=1, max_length=500)] | None = None
 
 
-class SteerBody(_Body):
+class SteerBody(Body):
     """Body of POST /v1/agent/{run_id}/steer."""
 
     message: Words
 
 
-Body = TypeVar("Body", bound=_Body)
+B = TypeVar("B", bound=Body)
 
 
 class AgentRoutes:
@@ -75,7 +77,7 @@ class AgentRoutes:
         idempotency_key = request.headers.get("idempotency-key")
         if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
             raise _invalid("Idempotency-Key must be 1 to 200 visible ASCII characters.")
-        body = _parse(SubmitBody, await read_body(request))
+        body = parse_body(SubmitBody, await read_body(request))
         session_key = resolve_session(body.session or DEFAULT_NAME)
         caller(request).check_session(session_key)
         self._refuse_when_stopping()
@@ -129,7 +131,7 @@ class AgentRoutes:
     async def steer(self, request: Request) -> Response:
         """POST /v1/agent/{run_id}/steer."""
         run_id = request.path_params["run_id"]
-        body = _parse(SteerBody, await read_body(request))
+        body = parse_body(SteerBody, await read_body(request))
         self._refuse_when_stopping()
         await self._seen(request)
         if not await self._api.steer(run_id, body.message, _sender(request)):
@@ -177,7 +179,8 @@ async def read_body(request: Request) -> bytes:
     raise HttpProblem(413, "too_long", f"The body has more than {BODY_LIMIT} bytes.", "Send less text.")
 
 
-def _parse(model: type[Body], body: bytes) -> Body:
+def parse_body(model: type[B], body: bytes) -> B:
+    """A request's body as it has to be. Raises HttpProblem."""
     try:
         return model.model_validate_json(body)
     except ValidationError as error:

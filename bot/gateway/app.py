@@ -16,9 +16,11 @@ from bot.gateway.agent_routes import AgentRoutes, resolve_session, seen_by
 from bot.gateway.answers import HttpProblem, answer, moment, unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.event_stream import EventStreams, Filter
+from bot.gateway.pairing_routes import PairingRoutes
 from bot.gateway.sse import EventStreamResponse, read_position
 from bot.gateway.views import ChannelView, ConsoleView, ReadinessView, StatusView
 from bot.health import Report
+from bot.inbound.pairing import Pairing
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Reads
 from channels.session_key import console_key
@@ -33,10 +35,11 @@ class Served:
     bus: EventBus
     health: Callable[[], Report]
     status: Callable[[], Awaitable[StatusView]]
+    pairing: Pairing
 
 
 class Routes:
-    """Handlers of everything but /v1/agent."""
+    """Handlers of everything but /v1/agent and /v1/pairing."""
 
     def __init__(self, served: Served, closing: Closing) -> None:
         self._served = served
@@ -93,6 +96,7 @@ class Routes:
 def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
     """The application that both listeners serve. closing: begun when streams are to end."""
     routes = Routes(served, closing)
+    pairing = PairingRoutes(served.pairing)
     stream = Route("/v1/events", routes.events)
     stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
     app = Starlette(
@@ -103,6 +107,8 @@ def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
             Route("/v1/agent/{run_id}/steer", agent.steer, methods=["POST"]),
             stream,
             Route("/v1/console", routes.console, methods=["GET"]),
+            Route("/v1/pairing", pairing.pending, methods=["GET"]),
+            Route("/v1/pairing", pairing.settle, methods=["POST"]),
             Route("/v1/status", routes.status, methods=["GET"]),
             Route("/healthz", routes.healthz, methods=["GET"]),
             Route("/readyz", routes.readyz, methods=["GET"]),

@@ -1,14 +1,33 @@
-"""Who gets in: a pure decision about one message. Strangers reach no model and no tool, and are told nothing."""
+"""Who gets in: a pure decision about one message. Strangers reach no model and no tool.
 
-from collections.abc import Collection
+Ids decide, never names. Owners get in wherever the bot is at all: in direct messages that are not disabled, and in the
+groups of the configuration, whatever people those list. A group that is not there stays shut for them, too: who else
+reads along, and writes, is up to whoever runs the group.
+"""
 
-from channels.message import ChatKind, InboundMessage
-from channels.settings import DirectMessages
+from typing import Protocol
+
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin
+from channels.settings import AccountSection, Group
 
 LOCAL = (ChatKind.CONSOLE, ChatKind.API)
 """Places whose callers the gateway has let in already."""
 OWNER, PERSON = "owner", "person"
 """Senders of what comes over HTTP, stored with each message: by the token or the Unix socket, and without."""
+STRANGER, GROUP, MEMBER, BOT = "access", "groups", "member", "bot"
+"""Why a message is dropped: its sender may not write directly, the group is not one of its, they are not among those
+who are answered in it, it is by another bot."""
+PAIRING = "pairing"
+"""Why it is held: its sender may be let in by a code."""
+_ASKS = (InboundKind.MESSAGE, InboundKind.COMMAND, InboundKind.EDIT, InboundKind.DELETE)
+
+
+class Knows(Protocol):
+    """What is asked about a sender; see `People`."""
+
+    def is_owner(self, message: InboundMessage) -> bool: ...
+
+    def is_paired(self, origin: Origin) -> bool: ...
 
 
 def is_trusted(message: InboundMessage) -> bool:
@@ -17,26 +36,37 @@ def is_trusted(message: InboundMessage) -> bool:
     return origin.place.kind is not ChatKind.API or origin.sender == OWNER
 
 
-def is_owner(owners: Collection[str], message: InboundMessage) -> bool:
-    """Whether a message is by an owner: one of the list, or whoever has the terminal, the socket or the token."""
+def refusal(message: InboundMessage, account: AccountSection | None, group: Group | None, people: Knows) -> str | None:
+    """Why a message is dropped or held, None when it is let in.
+
+    account: the one it came to, None for one that is not configured. group: what holds where it was said, None in
+    direct messages and where the bot is not to answer.
+    """
     origin = message.origin
     if origin.place.kind in LOCAL:
-        return is_trusted(message)
-    return f"{origin.place.channel}:{origin.sender}" in owners
-
-
-def refusal(message: InboundMessage, direct: DirectMessages | None, owners: Collection[str]) -> str | None:
-    """Why a message is dropped, None when it is let in.
-
-    direct: of the account it came to, None for one that is not configured. owners: always get in.
-    """
-    place = message.origin.place
-    if place.kind in LOCAL:
         return None
-    if place.kind is not ChatKind.DIRECT:
-        return "groups"
-    if direct is None:
-        return "access"
-    if direct.policy == "open" or is_owner(owners, message) or message.origin.sender in direct.allow_from:
+    if account is None:
+        return STRANGER
+    if origin.by_bot and not account.allow_bots:
+        return BOT
+    if origin.place.kind is not ChatKind.DIRECT:
+        if group is None:
+            return GROUP
+        return None if _listed(origin, group) or people.is_owner(message) else MEMBER
+    policy = account.dm.policy
+    if policy == "disabled":
+        return STRANGER
+    if policy == "open" or origin.sender in account.dm.allow_from or people.is_owner(message):
         return None
-    return "access"
+    if policy != "pairing" or not origin.sender or origin.by_bot:
+        return STRANGER
+    if people.is_paired(origin):
+        return None
+    return PAIRING if message.kind in _ASKS else STRANGER
+
+
+def _listed(origin: Origin, group: Group) -> bool:
+    """Whether somebody is among those who are answered in a group: everybody, where it lists nobody."""
+    if group.users is None and group.roles is None:
+        return True
+    return origin.sender in (group.users or ()) or not set(origin.roles).isdisjoint(group.roles or ())

@@ -1,25 +1,25 @@
-"""The way of a message from an adapter into the store, on one screen: access, command, session key, accept, lane.
+"""The way of a message from an adapter into the store, on one screen: routing, accept, lane.
 
 Nothing is awaited before the store call, so the order in which adapters call is the order of acceptance. The platform
 is told that a message was received only after `accept` has returned.
 """
 
 import contextlib
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import structlog
 
 from agent.text import cleaned
-from bot import wording
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
-from bot.inbound.access import LOCAL
-from bot.inbound.acknowledge import acknowledge
+from bot.inbound.access import GROUP, PAIRING, STRANGER
+from bot.inbound.people import People
+from bot.inbound.routing import Routing
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
-from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Later
+from bot.persistence.values import BOTS, Accepted, AcceptedMessage, Duplicate, Fresh, Later
 from bot.runs.lanes import Lanes
 from channels.base import CommandInfo, Mark, NotAccepted, Reached
 from channels.message import (
@@ -30,33 +30,15 @@ from channels.message import (
     InboundKind,
     InboundMessage,
     Incoming,
+    Origin,
     UnreadEvent,
 )
-from channels.outgoing import Planned
-from channels.settings import Acknowledgement
 
 log = structlog.get_logger()
 
 _STOPPING = "the service is stopping"
-PARTS_DELAY = 500
-"""Milliseconds within which the next part of a message comes (an album, a long paste)."""
-STRANGER_LIMIT = 4096
-"""Bytes kept of the one message that is kept of an unknown sender."""
-STRANGERS = 4096
-"""How many of them are named in the log, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Routing:
-    """How a message finds its session, what says that it was seen, and why it is dropped if it is.
-
-    debounce: milliseconds for which one waits for more of its sender.
-    """
-
-    session_key: Callable[[InboundMessage], str]
-    acknowledgement: Callable[[InboundMessage], Acknowledgement]
-    refusal: Callable[[InboundMessage], str | None]
-    debounce: int = 0
+NAMED = 4096
+"""How many people and chats that are not let in are named in the log, at most."""
 
 
 class Pipeline:
@@ -66,6 +48,7 @@ class Pipeline:
         self,
         store: Store,
         routing: Routing,
+        people: People,
         registry: Registry,
         lanes: Lanes,
         commands: CommandRunner,
@@ -73,13 +56,14 @@ class Pipeline:
     ) -> None:
         self._store = store
         self._routing = routing
+        self._people = people
         self._registry = registry
         self._lanes = lanes
         self._commands = commands
         self._outbox = outbox
         self._closed = False
         self._commands_coming = 0
-        self._strangers: set[tuple[str, str]] = set()
+        self._named: set[tuple[str, ...]] = set()
 
     def close(self) -> None:
         """Accept nothing more: what comes now is refused, so that its sender offers it again."""
@@ -102,7 +86,7 @@ class Pipeline:
         if self._closed:
             raise StoreUnavailable(_STOPPING)
         item = cleaned(item)
-        if self._registry.find(item.message.text) is not None:
+        if self._registry.find(item.message.text, self._people.is_owner(item.message)) is not None:
             item = replace(item, message=replace(item.message, kind=InboundKind.COMMAND))
         (answer,) = await self._store_and_tell([item], None)
         return answer
@@ -139,30 +123,21 @@ class Pipeline:
         written = [
             item.session_key
             for item in items
-            if isinstance(item, AcceptedMessage) and item.message.kind in CLAIMED - BACKGROUND and not item.delay
+            if isinstance(item, AcceptedMessage)
+            and item.message.kind in CLAIMED - BACKGROUND
+            and item.state == "waiting"
+            and not (item.delay or item.follows)
         ]
         return {session_key for session_key in written if session_key and self._lanes.wake_early(session_key)}
 
     def _decide(self, item: Incoming) -> Accepted:
         item = cleaned(item)
-        if isinstance(item, UnreadEvent | ChatMoved):
+        if isinstance(item, UnreadEvent):
             return item
-        reason = self._routing.refusal(item)
-        if reason is not None:
-            return AcceptedMessage(message=_bounded(item), session_key=None, state="dropped", reason=reason)
-        session_key = self._routing.session_key(item)
-        if item.kind is InboundKind.MESSAGE and self._registry.find(item.text) is not None:
-            item = replace(item, kind=InboundKind.COMMAND)
-        delay = patience(item, self._routing.debounce)
-        say = acknowledge(item, self._routing.acknowledgement(item))
-        if item.kind is InboundKind.EDIT:
-            say = self._edited_meanwhile(item)
-        return AcceptedMessage(message=item, session_key=session_key, delay=delay, gathers=delay > 0, say=say)
-
-    def _edited_meanwhile(self, edit: InboundMessage) -> tuple[Planned, ...]:
-        origin = edit.origin
-        source = f"edit:{origin.place.channel}:{origin.place.account}:{origin.place.chat}:{origin.message_id}"
-        return self._outbox.notice(source, wording.EDITED_MEANWHILE, origin.place.channel)
+        if isinstance(item, ChatMoved):
+            self._people.follow(item)  # before what is said there, also in the same batch
+            return item
+        return self._routing.decide(item)
 
     def _tell(self, item: Accepted, answer: Fresh | Duplicate, woken: Collection[str]) -> None:
         if isinstance(item, UnreadEvent):
@@ -174,53 +149,35 @@ class Pipeline:
             return
         if isinstance(answer, Fresh):
             self._outbox.send(answer.said)
-        if item.state == "dropped":
-            self._name_stranger(item)
+        if item.state == "dropped" or (isinstance(answer, Fresh) and answer.state != "waiting"):
+            self._name(item.message.origin, item.reason if isinstance(answer, Duplicate) else answer.reason)
             return
         if isinstance(answer, Duplicate) or item.session_key is None:
             return
-        if item.message.kind in CARRIED_OUT:
-            self._commands.begin(answer.seq, item.session_key, item.message)
-        elif item.message.kind in CLAIMED:
+        if item.delay and item.message.kind in CLAIMED:
             background = item.message.kind in BACKGROUND
-            if item.delay:
-                self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, answer.wait))
-            elif background or item.session_key not in woken:
-                self._lanes.wake(item.session_key, background=background)
+            self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, answer.wait))
+        elif item.message.kind in BACKGROUND or item.session_key not in woken:
+            self.begin(answer.seq, item.session_key, item.message)
 
-    def _name_stranger(self, item: AcceptedMessage) -> None:
-        """Once per person: whoever mistook an id in the configuration finds the right one in the log."""
-        origin = item.message.origin
-        stranger = (origin.place.channel, origin.sender)
-        if (
-            item.reason == "access"
-            and stranger[1]
-            and stranger not in self._strangers
-            and len(self._strangers) < STRANGERS
-        ):
-            self._strangers.add(stranger)
-            log.warning("a stranger was not let in", channel=stranger[0], id=stranger[1])
+    def begin(self, seq: int, session_key: str, message: InboundMessage) -> None:
+        """See to a message that was accepted."""
+        if message.kind in CARRIED_OUT:
+            self._commands.begin(seq, session_key, message)
+        elif message.kind in CLAIMED:
+            self._lanes.wake(session_key, background=message.kind in BACKGROUND)
 
-
-def patience(message: InboundMessage, debounce: int) -> int:
-    """Milliseconds for which a message waits for more by its sender; 0 for what ends such a wait.
-
-    debounce: for plain words. The parts of one message wait for each other in any case.
-    """
-    if message.kind is not InboundKind.MESSAGE or message.origin.place.kind in LOCAL:
-        return 0
-    return max(0 if message.attachments else debounce, PARTS_DELAY if message.part_of else 0)
-
-
-def _bounded(message: InboundMessage) -> InboundMessage:
-    """What is kept of a stranger: one message per sender (by its key), at most 4 KB of text, no attachments."""
-    origin = message.origin
-    text = message.text.encode()[:STRANGER_LIMIT].decode(errors="ignore")
-    name = origin.sender_name[:64]
-    return replace(
-        message,
-        event_key=f"x:{origin.sender}",
-        text=text,
-        attachments=(),
-        origin=replace(origin, sender_name=name),
-    )
+    def _name(self, origin: Origin, reason: str | None) -> None:
+        """Once each: whoever mistook an id in the configuration finds the right one in the log."""
+        channel, chat = origin.place.channel, origin.place.chat
+        told = {
+            STRANGER: ("a stranger was not let in", {"id": origin.sender}),
+            PAIRING: ("a stranger was given a code; `hark pairing` lets them in", {"id": origin.sender}),
+            GROUP: ("a group was not let in", {"chat": chat} | ({"space": origin.space} if origin.space else {})),
+            BOTS: ("bots talked to each other, so no more of them is answered until a person writes", {"chat": chat}),
+        }
+        event, fields = told.get(reason or "", ("", {}))
+        name = (event, channel, *fields.values())
+        if event and all(fields.values()) and name not in self._named and len(self._named) < NAMED:
+            self._named.add(name)
+            log.warning(event, channel=channel, **fields)

@@ -18,13 +18,17 @@ from bot.persistence.values import (
     Duplicate,
     Exchange,
     Fresh,
+    Known,
     Later,
     Leftover,
     LostDelivery,
     OwnerNotice,
+    Person,
     PlanIn,
     Reply,
     Salvage,
+    Settled,
+    Standing,
     StoredEvent,
     Totals,
     Turn,
@@ -71,6 +75,23 @@ class Inbox(Protocol):
 
     async def count_waiting(self, session_key: str) -> int:
         """How many messages wait in a session, ready or not: those that a stop would drop."""
+
+
+class People(Protocol):
+    """Who may write, as far as the configuration does not say it."""
+
+    async def known(self) -> Known:
+        """Everybody who was let in, and every chat that moved."""
+
+    async def pending(self) -> Sequence[Person]:
+        """Who has a code that is still good, oldest first."""
+
+    async def settle(self, code: str, standing: Standing, tell: Callable[[str], Sequence[Planned]]) -> Settled | None:
+        """Let in (allowed, owner) or shut out (blocked) who was given the code with this digest; None: there is none.
+
+        Once. What they had written is accepted, or dropped. tell: makes what somebody who is let in is told, by the
+        name of their channel.
+        """
 
 
 class Turns(Protocol):
@@ -307,6 +328,7 @@ class Store(Protocol):
     """All of it, opened, checked and closed together. salvage: what the check at the start found and recovered."""
 
     inbox: Inbox
+    people: People
     turns: Turns
     approvals: Approvals
     deliveries: Deliveries

@@ -24,8 +24,9 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
-MessageState = Literal["waiting", "overheard", "dropped"]
-"""What becomes of a message as it is accepted. Overheard: said where the bot is, and not to it."""
+MessageState = Literal["waiting", "held", "overheard", "dropped"]
+"""What becomes of a message as it is accepted. Held: until its sender is let in. Overheard: said where the bot is, and
+not to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,10 @@ class AcceptedMessage:
     that wait, at most to GATHER_MOST delays behind the first, and one run takes them together; anything else that they
     write there ends the wait. say: planned with it in its own conversation, unless it was there already; with an edit,
     only if its message is just being answered.
+
+    follows: it is for the bot only if that takes part in the thread, having spoken there (joined) or begun it
+    (started); else it is overheard. code: of a held one, digest of the code that its sender is given by `say`, who is
+    now pending, unless as many are as may be.
     """
 
     message: InboundMessage
@@ -49,6 +54,8 @@ class AcceptedMessage:
     delay: int = 0
     gathers: bool = False
     say: tuple[Planned, ...] = ()
+    follows: Literal["started", "joined"] | None = None
+    code: str = ""
 
 
 GATHER_MOST = 5
@@ -59,15 +66,56 @@ Accepted = AcceptedMessage | UnreadEvent | ChatMoved
 class Fresh:
     """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once.
 
-    said: what was planned with it. wait: how long that is from now, in milliseconds. wake: the session in which
-    something else has become ready by it.
+    said: what was planned with it. state, reason: what became of it. wait: how long that is from now, in milliseconds.
+    wake: the session in which something else has become ready by it.
     """
 
     seq: int
     ready_at: int = 0
     said: tuple[Delivery, ...] = ()
+    state: MessageState = "waiting"
+    reason: str | None = None
     wait: int = 0
     wake: str | None = None
+
+
+Standing = Literal["pending", "allowed", "owner", "blocked"]
+BOTS = "bots"
+"""The reason why another bot's message is dropped: too many of them in a row, and no person between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody who has asked to write to an account. name: as the platform shows it, never compared.
+
+    until: when the code of somebody pending expires, in milliseconds.
+    """
+
+    channel: str
+    account: str
+    sender: str
+    standing: Standing
+    name: str = ""
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Who was let in, and which chats have moved, in the order in which they did."""
+
+    people: Sequence[Person]
+    moved: Sequence[ChatMoved]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What a code did. used: nothing, because it had been used or was too old. waiting: what its sender had written,
+    now accepted: seq, session key, message. said: what is to be delivered."""
+
+    person: Person
+    used: bool = False
+    waiting: tuple[int, str, InboundMessage] | None = None
+    said: tuple[Delivery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,17 @@ from agent.models.base import ModelClient, ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.spec import Limits, RunSpec
 from agent.tools.base import RunContext, Tool, ToolFactory
+from agent.tools.registry import matches
 from agent.tools.schema import spec
 from agent.workspace_files import load as load_files
 from bot.accounts import Accounts
 from bot.clock import Clock
 from bot.inbound.access import is_trusted
+from bot.inbound.people import People
+from bot.inbound.routing import group_of
 from bot.persistence.protocols import Store
 from bot.persistence.values import Turn
-from channels.settings import ReplyTo, Streaming
+from channels.settings import AccountSection, Group, ReplyTo, Streaming
 
 # A program wants the answer in one piece, and nothing is said before it is whole.
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
@@ -48,6 +51,7 @@ class Specs:
     limits: Limits
     prompt: PromptParts
     accounts: Accounts
+    people: People
 
     def model_of(self, session_key: str) -> ModelClient:
         """Which model answers in a session."""
@@ -65,12 +69,13 @@ class Specs:
         Raises StoreUnavailable, OSError when the workspace cannot be read, or what a factory of tools raises.
         """
         async with AsyncExitStack() as made:
-            tools = await self._tools(turn, made)
+            group = self._group(turn)
+            tools = await self._tools(turn, group, made)
             specs = tuple(spec(tool) for tool in tools)
             yield RunSpec(
                 ref=turn.run,
                 model=self.model_of(turn.session_key),
-                system=await self._system(turn, specs),
+                system=await self._system(turn, group.prompt or "", specs),
                 tools={tool.name: tool for tool in tools},
                 tool_specs=specs,
                 limits=self.limits,
@@ -83,30 +88,45 @@ class Specs:
                 shown=self.images.shown,
             )
 
-    async def _tools(self, turn: Turn, made: AsyncExitStack) -> list[Tool[Any]]:
+    def _group(self, turn: Turn) -> Group:
+        """What the configuration says of the group in which the turn answers; nothing elsewhere."""
+        account = self.accounts.like(turn.place)
+        section = account.section if account else None
+        found = group_of(section, self.people, turn.messages[0]) if isinstance(section, AccountSection) else None
+        return found or Group()
+
+    async def _tools(self, turn: Turn, group: Group, made: AsyncExitStack) -> list[Tool[Any]]:
         run = RunContext(
             turn_id=turn.turn_id, session_key=turn.session_key, trusted=all(map(is_trusted, turn.messages))
         )
         found = [tool for make in self.tools for tool in await made.enter_async_context(make(run))]
-        return [tool for tool in found if run.trusted or not tool.trusted_only]
+        allow, deny = group.tools.allow, group.tools.deny
+        return [
+            tool
+            for tool in found
+            if (run.trusted or not tool.trusted_only)
+            and (allow is None or matches(tool.name, allow))
+            and not matches(tool.name, deny)
+        ]
 
-    async def _system(self, turn: Turn, tools: tuple[ToolSpec, ...]) -> str:
+    async def _system(self, turn: Turn, added: str, tools: tuple[ToolSpec, ...]) -> str:
         """The transcript's own prompt; made anew when there is none or the configuration has changed since.
 
         It is that of the channel the transcript began on: a message over another one changes no prefix.
         """
-        fingerprint = _fingerprint(self.prompt, tools)
+        fingerprint = _fingerprint(self.prompt, added, tools)
         if turn.prompt is not None and turn.fingerprint == fingerprint:
             return turn.prompt
         files = await asyncio.to_thread(load_files, self.prompt.workspace)
         account = self.accounts.like(turn.place)
         rules = self.prompt.rules.get(account.label if account else turn.place.channel, "")
-        system = build_prompt(name=self.prompt.name, tools=tools, channel=rules, files=files)
+        channel = "\n".join(text for text in (rules, added) if text)
+        system = build_prompt(name=self.prompt.name, tools=tools, channel=channel, files=files)
         await self.store.turns.set_prompt(turn.transcript_id, system, fingerprint)
         return system
 
 
-def _fingerprint(parts: PromptParts, specs: Sequence[ToolSpec]) -> str:
+def _fingerprint(parts: PromptParts, added: str, specs: Sequence[ToolSpec]) -> str:
     """Changes when the configuration does, and not with the workspace: edits there show in the next transcript."""
     tools = [(tool.name, tool.description, tool.schema_json) for tool in specs]
-    return hashlib.sha256(json.dumps([parts.name, sorted(parts.rules.items()), tools]).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([parts.name, sorted(parts.rules.items()), added, tools]).encode()).hexdigest()[:16]

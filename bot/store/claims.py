@@ -19,11 +19,19 @@ from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.subject import Subject, transaction
 from bot.store.writer import Writer
-from channels.message import InboundMessage
+from channels.message import BACKGROUND, InboundMessage, Place
 from channels.session_key import console_key
 
 Compose = Callable[[InboundMessage, int, Before], Message]
 """Makes the user message of a transcript from what was accepted, when, and what is said in front of it."""
+Stale = Callable[[Place, int, int], bool]
+"""Whether a message ends the session that it is for: by its place, when people last used that, and when it came."""
+
+
+def never(place: Place, used_at: int, at: int) -> bool:
+    """Sessions go on for ever."""
+    return False
+
 
 _Row = tuple[int, InboundMessage, int]
 """What was accepted: seq, message, and when."""
@@ -40,9 +48,12 @@ _TURN_OF = {"wake": "beat", "job": "job", "child": "child", "api": "api"}
 class Claims(Subject):
     """How a run gets its turn, and what people wrote while it works."""
 
-    def __init__(self, database: Database, writer: Writer, clock: Clock, compose: Compose) -> None:
+    def __init__(
+        self, database: Database, writer: Writer, clock: Clock, compose: Compose, stale: Stale = never
+    ) -> None:
         super().__init__(database, writer, clock)
         self._compose = compose
+        self._stale = stale
 
     @transaction
     def claim(
@@ -90,13 +101,16 @@ class Claims(Subject):
             taken = _readable(db, [row[:3] for row in _together(found, most)], turn_id, now)
             if taken:
                 break
-        transcript_id = rows.transcript_of(db, session_key, None, now, self._new_id())
+        transcript_id, used_at = rows.transcript_of(db, session_key, None, now, self._new_id())
+        first = taken[0][2]
+        if not background and self._stale(rows.place_of(db, conv_id), used_at, first):
+            transcript_id = rows.new_transcript(db, session_key, self._new_id(), now)
         if turn_id is None:
             turn_id = self._new_id()
             db.execute(
                 "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
                 " VALUES (?,?,?,?,'queued',?,?)",
-                (turn_id, session_key, transcript_id, _TURN_OF.get(kind, "reply"), conv_id, taken[0][2]),
+                (turn_id, session_key, transcript_id, _TURN_OF.get(kind, "reply"), conv_id, first),
             )
         else:
             # a /new between acceptance and claim began another transcript: the turn belongs to the present one
@@ -185,6 +199,12 @@ class Claims(Subject):
             line = self._compose(_joined([message for _, message, _ in parts]), parts[0][2], before)
             lines.append(rows.append_entry(db, transcript_id, "user", line, turn_id, 0))
             before = _NOTHING
+            if parts[0][1].kind not in BACKGROUND:
+                db.execute(
+                    "UPDATE session SET used_at=max(used_at, ?) WHERE session_key="
+                    "(SELECT session_key FROM turn WHERE turn_id=?)",
+                    (parts[-1][2], turn_id),
+                )
         return tuple(lines)
 
 

@@ -43,11 +43,7 @@ class Commands(Subject):
 
         def effect(now: int) -> Stopped:
             stopped = _stop(db, session_key, seq, now, "reset")
-            db.execute(
-                "INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,?)",
-                (transcript_id, session_key, now),
-            )
-            db.execute("UPDATE session SET transcript_id=? WHERE session_key=?", (transcript_id, session_key))
+            rows.new_transcript(db, session_key, transcript_id, now)
             return stopped
 
         return self._carry_out(db, seq, effect, reply, chosen)

@@ -51,6 +51,8 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
         " AND state NOT IN ('dropped','withdrawn') ORDER BY seq DESC LIMIT 1",
         about,
     ).fetchone()
+    if item.state == "held" and state != "held":
+        return Change(message, "dropped", "too late", message.kind.value)
     words = codec.read_inbound(payload, last)
     if edited and words is not None and words.text == message.text:
         return Change(message, "dropped", "nothing changed", message.kind.value)

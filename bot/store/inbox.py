@@ -8,6 +8,7 @@ from bot.persistence.values import GATHER_MOST, Accepted, AcceptedMessage, Dupli
 from bot.store import codec, edits, rows
 from bot.store.approvals import WAITS
 from bot.store.indexes import DELAYED, OPEN_DELIVERY, OPEN_TURN, WAITING
+from bot.store.people import admitted
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
 from bot.store.subject import Subject, query, transaction
 from channels.base import Mark
@@ -121,9 +122,11 @@ class Inbox(Subject):
         if message.kind in edits.CHANGES and item.state != "dropped":
             return self._change(db, item, now)
         conv_id = rows.conversation(db, place)
-        if item.session_key is not None:
+        item = admitted(db, item, conv_id, now)
+        message = item.message
+        if item.session_key is not None and item.state != "held":
             used_in = conv_id if message.by_person else None
-            transcript = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
+            transcript, _ = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
             if item.turn_id is not None:
                 db.execute(
                     "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
@@ -135,11 +138,14 @@ class Inbox(Subject):
         item, ready_at, wake = _gathered(db, item, conv_id, now)
         seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item, ready_at)
         said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
-        return Fresh(seq or 0, ready_at, said, max(0, min(ready_at - now, item.delay)), wake)
+        wait = max(0, min(ready_at - now, item.delay))
+        return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake)
 
-    def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh:
-        """An edit or a deletion, kept as what it has become."""
+    def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
+        """An edit or a deletion, kept as what it has become; those of strangers leave nothing else behind."""
         made = edits.change(db, item)
+        if item.state == "held":
+            return Duplicate(0, None, None)
         conv_id = made.conv_id or rows.conversation(db, item.message.origin.place)
         kept = replace(item, reason=made.reason)
         seq = self._insert(db, made.message, made.session_key, conv_id, now, made.state, None, kept, kind=made.kind)
@@ -185,7 +191,9 @@ def _gathered(
     Those that are taken together have the same moment.
     """
     message, ready_at = item.message, now + item.delay if item.delay else 0
-    if item.session_key is None or message.kind not in _IN_ORDER:
+    if item.session_key is None or item.state != "waiting":
+        return replace(item, gathers=False), 0, None
+    if message.kind not in _IN_ORDER:
         return item, ready_at, None
     gathering = f"session_key=? AND {WAITING} AND gathers AND ready_at > ? AND conv_id=? AND sender=?"
     which = (item.session_key, now, conv_id, message.origin.sender)

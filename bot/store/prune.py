@@ -7,6 +7,7 @@ Inbox keys are kept at least 30 days, so that a late redelivery is still known; 
 import sqlite3
 
 from bot.store.indexes import ENDED_MESSAGE, SETTLED_DELIVERY
+from bot.store.people import drop_expired
 
 BATCH = 200
 DAY = 24 * 3600 * 1000
@@ -37,4 +38,5 @@ _PRUNE = (
 
 def prune(db: sqlite3.Connection, now: int) -> int:
     """One small batch of each; returns how many rows went. Call again while it is not 0."""
+    drop_expired(db, now)
     return sum(db.execute(sql, (now - keep, BATCH)).rowcount for sql, keep in _PRUNE)

@@ -68,15 +68,16 @@ def place_of(db: sqlite3.Connection, conv_id: int) -> Place:
     return Place(channel=channel, account=account, chat=chat, thread=thread, kind=ChatKind(kind))
 
 
-def transcript_of(db: sqlite3.Connection, session_key: str, conv_id: int | None, now: int, new_id: str) -> str:
-    """The session's present transcript; a session is made at its first message, with new_id as transcript."""
-    found = db.execute("SELECT transcript_id FROM session WHERE session_key=?", (session_key,)).fetchone()
+def transcript_of(
+    db: sqlite3.Connection, session_key: str, conv_id: int | None, now: int, new_id: str
+) -> tuple[str, int]:
+    """The session's present transcript, and when people used it last; a session is made at its first message, with
+    new_id as transcript. conv_id: where a person writes in it now."""
+    found = db.execute("SELECT transcript_id, used_at FROM session WHERE session_key=?", (session_key,)).fetchone()
     if found:
-        db.execute(
-            "UPDATE session SET used_at=?, last_conv=coalesce(?, last_conv) WHERE session_key=?",
-            (now, conv_id, session_key),
-        )
-        return str(found[0])
+        if conv_id is not None:
+            db.execute("UPDATE session SET last_conv=? WHERE session_key=?", (conv_id, session_key))
+        return str(found[0]), int(found[1])
     db.execute(
         "INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,?)", (new_id, session_key, now)
     )
@@ -84,7 +85,17 @@ def transcript_of(db: sqlite3.Connection, session_key: str, conv_id: int | None,
         "INSERT INTO session (session_key, transcript_id, last_conv, used_at) VALUES (?,?,?,?)",
         (session_key, new_id, conv_id, now),
     )
-    return new_id
+    return new_id, now
+
+
+def new_transcript(db: sqlite3.Connection, session_key: str, transcript_id: str, now: int) -> str:
+    """A session goes on with an empty transcript of that id; the old one stays readable."""
+    db.execute(
+        "INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,?)",
+        (transcript_id, session_key, now),
+    )
+    db.execute("UPDATE session SET transcript_id=?, used_at=? WHERE session_key=?", (transcript_id, now, session_key))
+    return transcript_id
 
 
 def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, int]:

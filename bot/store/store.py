@@ -10,11 +10,12 @@ from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import Ring, Salvage
 from bot.store import rows
 from bot.store.approvals import Approvals
-from bot.store.claims import Compose
+from bot.store.claims import Compose, Stale, never
 from bot.store.commands import Commands
 from bot.store.database import Database, take_mark
 from bot.store.inbox import Inbox
 from bot.store.outbox import Deliveries
+from bot.store.people import People
 from bot.store.prune import prune
 from bot.store.reads import Reads
 from bot.store.recovery import Recovery
@@ -28,9 +29,16 @@ class Store:
     """One method of its parts is one transaction; a returned call is on disk."""
 
     def __init__(
-        self, directory: Path, clock: Clock, compose: Compose, ring: Ring, probe: CommitProbe | None = None
+        self,
+        directory: Path,
+        clock: Clock,
+        compose: Compose,
+        ring: Ring,
+        probe: CommitProbe | None = None,
+        stale: Stale = never,
     ) -> None:
         """Take a state directory. compose: makes a transcript's user message of an accepted one. ring: see `Writer`.
+        stale: when a session begins anew by itself.
 
         Raises StateLocked or OSError. Everything but `open` and `close` is unavailable until it is open.
         """
@@ -42,7 +50,8 @@ class Store:
         self.salvage: Salvage | None = None
         """What the start-up check found and recovered, if anything."""
         self.inbox: protocols.Inbox = Inbox(self.database, self.writer, clock)
-        self.turns: protocols.Turns = Turns(self.database, self.writer, clock, compose)
+        self.people: protocols.People = People(self.database, self.writer, clock)
+        self.turns: protocols.Turns = Turns(self.database, self.writer, clock, compose, stale)
         self.approvals: protocols.Approvals = Approvals(self.database, self.writer, clock)
         self.deliveries: protocols.Deliveries = Deliveries(self.database, self.writer, clock)
         self.commands: protocols.Commands = Commands(self.database, self.writer, clock)

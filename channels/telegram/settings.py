@@ -3,6 +3,7 @@
 The adapter, and with it the platform's library, is imported only when an account is built.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
@@ -10,7 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from channels.base import Channel, Times
 from channels.section import Id, Secret, Url, conflict, refused
-from channels.settings import AccountSection, ChannelSection, DirectMessages, Listen, PlatformSection
+from channels.settings import AccountSection, ChannelSection, DirectMessages, Group, Groups, Listen, PlatformSection
 
 URL = "https://api.telegram.org/bot"
 FILE_URL = "https://api.telegram.org/file/bot"
@@ -59,12 +60,28 @@ def _check_person(value: str) -> str:
     return value
 
 
+Person = Annotated[Id, AfterValidator(_check_person)]
+"""Somebody by id; never a chat that writes in its own name (a channel, an anonymous administrator)."""
+
+
 class TelegramMessages(DirectMessages):
     """Who may write to the bot directly."""
 
-    allow_from: tuple[Annotated[Id, AfterValidator(_check_person)], ...] = Field(
-        default=(), description="The ids of those who are answered under the policy allowlist."
+    allow_from: tuple[Person, ...] = Field(default=(), description="The ids of those who are answered without a code.")
+
+
+class TelegramGroup(Group):
+    """What holds in one group; what it does not say is as for all groups."""
+
+    users: tuple[Person, ...] | None = Field(
+        default=None, description="Only these people are answered there, by their ids."
     )
+
+
+class TelegramGroups(Groups):
+    """What holds in groups and channels."""
+
+    allow: Mapping[Id, TelegramGroup] = Field(default={}, description="Groups by their id.")
 
 
 class TelegramAccount(AccountSection):
@@ -83,6 +100,7 @@ class TelegramAccount(AccountSection):
         default=None, description="The public HTTPS address that leads to listen; without it that of listen itself."
     )
     dm: TelegramMessages = Field(default=TelegramMessages(), description="Direct messages.")
+    groups: TelegramGroups = Field(default=TelegramGroups(), description="Groups and channels.")
 
     def build(self, times: Times) -> Channel:
         from channels.telegram.adapter import TelegramChannel

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from bot.accounts import Account, Accounts, twins
 from bot.clock import Clock
+from bot.inbound.people import People
 from bot.outbox import Outbox
 from channels.message import ChatKind, Place
 from channels.settings import ChannelSection
@@ -23,7 +24,7 @@ async def test_what_one_account_owes_waits_until_it_is_known(tmp_path: Path) -> 
     watch = Watch()
     other, own = channel(watch, "other"), channel(watch, "")
     async with opened(tmp_path) as store:
-        outbox = Outbox(store, Clock(), 60_000)
+        outbox = Outbox(store, Clock(), 60_000, People(store, ()))
         outbox.add_channel(other)
         outbox.add_channel(own)
         await plan(store, outbox, "words")
@@ -32,7 +33,7 @@ async def test_what_one_account_owes_waits_until_it_is_known(tmp_path: Path) -> 
         await outbox.close(0)
         assert other.texts() == own.texts() == []
 
-        outbox = Outbox(store, Clock(), 60_000)
+        outbox = Outbox(store, Clock(), 60_000, People(store, ()))
         outbox.add_channel(other)
         outbox.add_channel(own)
         await outbox.start()

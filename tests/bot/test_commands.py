@@ -16,6 +16,8 @@ from tests.scripted_model import texts
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Call, Gate, Hang, Say
 
+OWNERS = "\n- /pairing \\<action> [code] – Who asks to write to me, and the codes that they were given."
+
 
 async def command(hark: Hark, text: str, sender: str = "1") -> str:
     """What a command is answered."""
@@ -39,12 +41,15 @@ async def test_help(tmp_path: Path) -> None:
         for name in ("/help [command]", "/start", "/status", "/stop", "/new", "/reset"):
             assert f"- {name} – " in listed
         assert await command(hark, "/commands") == listed
-        assert await command(hark, " /HELP@hark_bot ") == listed
+        assert await command(hark, " /HELP ") == await command(hark, "!help") == listed
         assert await command(hark, "/help stop") == "`/stop` Stop the run, and drop what waits. Also: /abort."
         assert await command(hark, "/help /new") == "`/new` Begin a new conversation; the old one is kept."
         assert await command(hark, "/help dance") == "There is no command 'dance'. /help lists all."
+        assert await command(hark, "/help", sender="2") == listed.replace(OWNERS, "")
+        assert await command(hark, "/help pairing", sender="2") == "There is no command 'pairing'. /help lists all."
+        assert OWNERS in listed
         assert hark.model.requests == []
-        assert (await ask(hark, "/help")).text == listed
+        assert (await ask(hark, "/help")).text == listed.replace(OWNERS, "")
         assert hark.stored.entries() == []
 
 
@@ -60,7 +65,19 @@ async def test_stop_stops_whatever_is_written_behind_it(tmp_path: Path) -> None:
         assert await command(hark, "/stop it now") == "Nothing was running."
 
 
-@pytest.mark.parametrize("text", ["/dance", "/usr/bin/python is missing", "/ stop", "say /stop", "/stopping", "//stop"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/dance",
+        "!dance",
+        "/stop@another_bot",
+        "/usr/bin/python is missing",
+        "/ stop",
+        "say /stop",
+        "/stopping",
+        "//stop",
+    ],
+)
 async def test_what_is_no_command_goes_to_the_model(tmp_path: Path, text: str) -> None:
     async with running(tmp_path) as hark:
         hark.model.add("I see.")

@@ -8,6 +8,7 @@ import pytest
 
 from bot import service
 from bot.clock import Clock
+from bot.inbound.people import People
 from bot.outbox import Outbox
 from bot.persistence.values import PlanIn
 from channels.message import InboundKind
@@ -52,7 +53,7 @@ async def test_a_plan_that_fails_leaves_its_conversation_to_what_comes_meanwhile
     watch = Watch()
     channel = RecordingChannel(watch)
     async with opened(tmp_path) as store:
-        outbox = Outbox(store, Clock(), 60_000)
+        outbox = Outbox(store, Clock(), 60_000, People(store, ()))
         outbox.add_channel(channel)
         seq = await accept(store, "/help", InboundKind.COMMAND)
         block = Planned(source="a", body="words", nonce=1)

@@ -3,14 +3,10 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.inbound.access import refusal
 from channels.base import Mark, NotAccepted
-from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place, UnreadEvent
-from channels.settings import DirectMessages
+from channels.message import Attachment, ChatKind, InboundKind, Origin, Place, UnreadEvent
 from tests.service import Json, running
 from tests.standins.script import Hang
 
@@ -60,25 +56,6 @@ async def test_groups_wait_for_their_own_rules(tmp_path: Path) -> None:
         await hark.say("hello")
         assert hark.channel.texts("-5") == []
         assert hark.stored.messages("reason", state="dropped") == [("groups",)]
-
-
-@given(
-    st.sampled_from(list(ChatKind)),
-    st.sampled_from(["1", "2", "666", ""]),
-    st.sampled_from(["allowlist", "open"]),
-    st.booleans(),
-)
-def test_access_is_decided_by_kind_policy_and_lists(kind: ChatKind, sender: str, policy: str, known: bool) -> None:
-    place = Place(channel="telegram", account="bot", chat="1", kind=kind)
-    message = InboundMessage(
-        origin=Origin(place=place, sender=sender), event_key="m", kind=InboundKind.MESSAGE, text="", sent_at=0
-    )
-    direct = DirectMessages(policy=policy, allow_from=("2",)) if known else None  # type: ignore[arg-type]
-    let_in = refusal(message, direct, {"telegram:1", "slack:666"}) is None
-    if kind in (ChatKind.CONSOLE, ChatKind.API):
-        assert let_in
-    else:
-        assert let_in == (kind is ChatKind.DIRECT and known and (policy == "open" or sender in ("1", "2")))
 
 
 async def test_a_redelivered_message_starts_no_second_run(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 from bot.clock import Clock
+from bot.inbound.people import People
 from bot.outbox import Outbox
 from bot.store.store import Store
 from channels.message import InboundKind
@@ -33,7 +34,7 @@ async def test_what_is_just_being_begun_is_sent(tmp_path: Path) -> None:
 
     async with opened(tmp_path, probe=probe) as store:
         channel = RecordingChannel(Watch())
-        outbox = Outbox(store, Clock(), 60_000)
+        outbox = Outbox(store, Clock(), 60_000, People(store, ()))
         outbox.add_channel(channel)
         await plan(store, outbox, "words")
         held.set()
@@ -63,7 +64,7 @@ async def test_it_ends_while_the_store_cannot_write(tmp_path: Path) -> None:
     async with opened(tmp_path, probe=probe) as store:
         channel = RecordingChannel(watch)
         channel.on_send = send
-        outbox = Outbox(store, Clock(time.now, time.monotonic, time.sleep), 60_000)
+        outbox = Outbox(store, Clock(time.now, time.monotonic, time.sleep), 60_000, People(store, ()))
         outbox.add_channel(channel)
         await plan(store, outbox, "words")
         await time.until_pause(1)

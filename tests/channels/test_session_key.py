@@ -1,6 +1,7 @@
 """Session keys: two conversations never share one, and a key says what it was made from."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -30,6 +31,10 @@ ID = st.one_of(
 KINDS = st.sampled_from([ChatKind.DIRECT, ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD])
 
 
+Shared = Literal["chat", "thread", "person"]
+SHARED: tuple[Shared, ...] = ("chat", "thread", "person")
+
+
 class Made(NamedTuple):
     """A key and what two keys must differ in to be different."""
 
@@ -38,7 +43,7 @@ class Made(NamedTuple):
 
 
 @st.composite
-def made(draw: st.DrawFn) -> Made:
+def made(draw: st.DrawFn, groups: Shared) -> Made:
     what = draw(st.sampled_from(["place", "place", "place", "peer", "job", "http", "console"]))
     name = draw(ID)
     match what:
@@ -53,13 +58,15 @@ def made(draw: st.DrawFn) -> Made:
             place = Place(channel=draw(ID), account=draw(ID), chat=name, kind=kind, thread=draw(ID))
             scope = DmScope.PER_PEER if what == "peer" else DmScope.PER_CHANNEL_PEER
             with_account = draw(st.booleans())
-            key = session_key(Origin(place=place), scope, {}, with_account)
+            sender = draw(ID) if groups == "person" and kind is not ChatKind.DIRECT else ""
+            key = session_key(Origin(place=place, sender=sender), scope, {}, with_account, groups)
+            shared = groups == "thread" or kind is ChatKind.DIRECT
             shown = ChatKind.CHANNEL if kind is ChatKind.THREAD else kind
             if what == "peer":
                 identity = ("peer", f"{place.channel}:{name}")
             else:
                 account = place.account if with_account else None
-                identity = ("place", shown, place.channel, account, name, place.thread)
+                identity = ("place", shown, place.channel, account, name, sender, place.thread if shared else "")
     for child in draw(st.lists(ID, max_size=2)):
         key, identity = child_key(key, child), (*identity, "child", child)
     if draw(st.booleans()):
@@ -67,26 +74,30 @@ def made(draw: st.DrawFn) -> Made:
     return Made(key, identity)
 
 
-@given(st.lists(made(), min_size=2, max_size=12))
+@given(st.sampled_from(SHARED).flatmap(lambda groups: st.lists(made(groups), min_size=2, max_size=12)))
 def test_two_conversations_never_share_a_key(keys: list[Made]) -> None:
     for one in keys:
         for other in keys:
             assert (one.key == other.key) == (one.identity == other.identity)
 
 
-@given(ID, ID, ID, ID, KINDS, st.booleans(), st.lists(ID, max_size=3), st.booleans())
+@given(ID, ID, ID, ID, KINDS, st.sampled_from(SHARED), st.booleans(), st.lists(ID, max_size=3), st.booleans())
 def test_a_key_says_what_it_was_made_from(
     channel: str,
     account: str,
     chat: str,
     thread: str,
     kind: ChatKind,
+    groups: Shared,
     with_account: bool,
     children: list[str],
     beat: bool,
 ) -> None:
     place = Place(channel=channel, account=account, chat=chat, kind=kind, thread=thread)
-    base = key = session_key(Origin(place=place), DmScope.PER_CHANNEL_PEER, {}, with_account)
+    origin = Origin(place=place, sender="" if kind is ChatKind.DIRECT else "7")
+    base = key = session_key(origin, DmScope.PER_CHANNEL_PEER, {}, with_account, groups)
+    if kind is not ChatKind.DIRECT and groups != "thread":
+        thread, chat = "", f"{quote(chat, safe='@', errors='surrogatepass')}/7" if groups == "person" else chat
     for child in children:
         key = child_key(key, child)
     if beat:

@@ -309,7 +309,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/the-background-is-forgotten-beside-a-person",
         "bot/inbound/pipeline.py",
-        "elif background or item.session_key not in woken:",
+        "elif item.message.kind in BACKGROUND or item.session_key not in woken:",
         "elif item.session_key not in woken:",
         (f"{_AT_ONCE}::test_all_of_a_batch_is_answered",),
     ),

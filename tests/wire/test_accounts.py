@@ -35,7 +35,7 @@ async def two_bots(folder: Path, work: dict[str, Any]) -> AsyncIterator[tuple[Te
             telegram = {
                 "token": plain.token,
                 "base_url": plain.base_url,
-                "dm": {"allow_from": [ALICE.id]},
+                "dm": {"policy": "allowlist", "allow_from": [ALICE.id]},
                 "accounts": accounts,
             }
             config = Config.model_validate(
@@ -54,7 +54,10 @@ async def two_bots(folder: Path, work: dict[str, Any]) -> AsyncIterator[tuple[Te
 
 
 async def test_each_account_has_its_own_people_answers_and_session(tmp_path: Path) -> None:
-    async with two_bots(tmp_path, {"dm": {"allow_from": [BOB.id]}}) as (plain, second, bots), bots() as service:
+    async with (
+        two_bots(tmp_path, {"dm": {"policy": "allowlist", "allow_from": [BOB.id]}}) as (plain, second, bots),
+        bots() as service,
+    ):
         plain.write("to the first", chat=private(BOB), user=BOB)
         second.write("to the second", chat=private(ALICE), user=ALICE)
         plain.write("to the first", user=ALICE)

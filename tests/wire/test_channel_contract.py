@@ -13,6 +13,7 @@ import pytest
 
 from bot import wording
 from bot.clock import Clock
+from bot.inbound.people import People
 from bot.outbox import Outbox
 from bot.persistence.values import AcceptedMessage, Duplicate
 from channels.base import Channel, CommandInfo, Mark, Reached, Times
@@ -192,7 +193,7 @@ async def test_what_it_does_not_declare_it_is_never_asked(side: Side, tmp_path: 
         (answer,) = await store.inbox.accept([AcceptedMessage(message=message, session_key="s")])
         assert not isinstance(answer, Duplicate)
         kept = await store.commands.answer(answer.seq, [planned(side, action) for action in Action])
-        outbox = Outbox(store, side.time.clock, 10**12)
+        outbox = Outbox(store, side.time.clock, 10**12, People(store, ()))
         outbox.add_channel(side.channel)
         outbox.send(kept.deliveries)
         async with asyncio.timeout(PATIENCE):

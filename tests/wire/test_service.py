@@ -49,7 +49,7 @@ class Bot:
                 "providers": {"test": {"api": "openai-chat", "base_url": model.base_url, "api_keys": ["sk-test-key"]}},
                 "channels": {
                     "console": {"enabled": False},
-                    "telegram": {"enabled": False, "dm": {"allow_from": [str(ALICE.id)]}},
+                    "telegram": {"enabled": False, "dm": {"policy": "allowlist", "allow_from": [str(ALICE.id)]}},
                 },
                 "owners": list(owners),
                 "workspace": folder / "workspace",

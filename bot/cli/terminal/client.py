@@ -1,7 +1,7 @@
 """The gateway as its clients on this machine see it: typed values over the Unix socket, and two errors.
 
 A run belongs to its session: nothing here ends one but `abort`. Used by `hark run`'s terminal, `hark chat`,
-`hark agent` and `hark status`.
+`hark agent`, `hark status` and `hark pairing`.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent.events import AgentEvent, UpdateEvent, load
 from bot.gateway.unix_socket import address
 from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView
+from bot.persistence.values import Person, Standing
 
 Received = tuple[int | None, AgentEvent]
 """What a stream brings: kept events with their positions, updates without."""
@@ -83,6 +84,14 @@ class Client:
     async def status(self) -> StatusView:
         """What the service is doing."""
         return await self._ask(StatusView, "GET", "/v1/status")
+
+    async def pairing(self) -> list[Person]:
+        """Who waits to be let in."""
+        return await self._ask(list[Person], "GET", "/v1/pairing")
+
+    async def pair(self, code: str, standing: Standing) -> Person:
+        """Use a stranger's code; a wrong or used one is Rejected."""
+        return await self._ask(Person, "POST", "/v1/pairing", json={"code": code, "standing": standing})
 
     async def console(self, position: int, shown: int) -> ConsoleView:
         """What a terminal begins with, when this much has been shown."""

@@ -4,7 +4,6 @@ import difflib
 import re
 
 from bot.commands import builtin
-from bot.commands.registry import Call
 
 LEAVE = ("/quit", "/exit")
 """They close the terminal, and never reach the service."""
@@ -13,11 +12,11 @@ _NEAR = 0.65
 """How alike two words must be, from 0 to 1."""
 
 
-async def _elsewhere(call: Call) -> str:
+async def _elsewhere(*call: object) -> str:
     raise NotImplementedError("commands are carried out by the service")
 
 
-_COMMANDS = builtin.build(_elsewhere, "")
+_COMMANDS = builtin.build(_elsewhere, _elsewhere, "")
 
 
 def words() -> tuple[str, ...]:

@@ -68,7 +68,7 @@ async def test_quit_stops_hark(tmp_path: Path) -> None:
 
 async def test_the_terminal_says_how_telegram_is(tmp_path: Path) -> None:
     async with TelegramServer() as telegram:
-        settings = f"token: '{telegram.token}', base_url: '{telegram.base_url}'"
+        settings = f"dm: {{policy: allowlist}}, token: '{telegram.token}', base_url: '{telegram.base_url}'"
         async with run(tmp_path, f"{OFFLINE}channels: {{telegram: {{{settings}}}}}\n") as terminal:
             await terminal.until("Warning: channels.telegram.dm.allow_from is empty")
             await terminal.until(f"Telegram: receiving as @{BOT_NAME}")

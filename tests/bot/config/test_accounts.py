@@ -19,7 +19,7 @@ def test_what_an_account_does_not_say_is_as_above(tmp_path: Path) -> None:
     assert list(found) == ["", "work", "home"]
     shown = {name: account.model_dump(include=KEYS) for name, account in found.items()}  # type: ignore[attr-defined]
     above = {"enabled": True, "base_url": "http://a/bot", "base_file_url": "http://a/file/bot", "prompt": "Hi"}
-    listed = {"policy": "allowlist", "allow_from": ("1",)}
+    listed = {"policy": "pairing", "allow_from": ("1",)}
     assert shown == {
         "": {**above, "dm": listed},
         "work": {**above, "dm": {"policy": "open", "allow_from": ()}},

@@ -53,9 +53,8 @@ def test_check_says_that_all_is_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rest", "warned"),
     [
-        ("", True),
-        ("owners: ['discord:1']\n", True),
-        ("owners: ['telegram:1']\n", False),
+        ("channels.telegram.dm: {policy: allowlist}\n", True),
+        ("", False),
         ("channels.telegram.dm: {policy: open}\n", False),
         ("channels.telegram.dm: {allow_from: [1]}\n", False),
     ],

@@ -189,7 +189,9 @@ chanels: {}
 channels:
   telegram:
     enabled: true
-    dm: {allow_from: [1, bob], policy: pairing}
+    dm: {allow_from: [1, bob], policy: pair}
+    groups: {mention_patterns: ["(hark"], allow: {-100: {users: [-100], tools: {deny: [raed]}}}}
+sessions: {reset: {daily_at: 25:00, by_channel: {irc: {idle: 8}}}}
 gateway: {host: 0.0.0.0, port: 99999}
 delivery: {max_age: 3600}
 agent: {}
@@ -217,17 +219,26 @@ agent: {}
             "config.yaml:13: channels.telegram.dm.allow_from[1]: found `bob`; allowed: a Telegram user "
             "id, which is "
             "a whole number (names can change hands)",
-            "config.yaml:13: channels.telegram.dm.policy: `pairing` is not in this version yet; choose "
-            "another "
-            "value or remove the key",
-            "config.yaml:14: gateway.host: `0.0.0.0` can be reached from other machines; set "
+            "config.yaml:13: channels.telegram.dm.policy: found `pair`; allowed: pairing, allowlist, open, disabled; "
+            "nearest is `pairing`",
+            "config.yaml:14: channels.telegram.groups.mention_patterns[0]: found `(hark`; allowed: a regular "
+            "expression (this one: missing ), unterminated subpattern at position 0)",
+            "config.yaml:14: channels.telegram.groups.allow.-100.users[0]: found `-100`; allowed: a Telegram user "
+            "id, which is a whole number (names can change hands)",
+            "config.yaml:15: sessions.reset.daily_at: found `25:00`; allowed: a time of the day, such as 04:00 or "
+            "23:30",
+            "config.yaml:15: sessions.reset.by_channel.irc: `irc` is no channel; allowed: telegram, discord, slack, "
+            "console, http",
+            "config.yaml:15: sessions.reset.by_channel.irc.idle: found `8`; allowed: a duration with its unit, such as "
+            "45s, 30m, 1h30m or 24h",
+            "config.yaml:16: gateway.host: `0.0.0.0` can be reached from other machines; set "
             "gateway.token, or use "
             "127.0.0.1",
-            "config.yaml:14: gateway.port: found `99999`; allowed: a number, at most 65535",
-            "config.yaml:15: delivery.max_age: found `3600`; allowed: a duration with its unit, such as "
+            "config.yaml:16: gateway.port: found `99999`; allowed: a number, at most 65535",
+            "config.yaml:17: delivery.max_age: found `3600`; allowed: a duration with its unit, such as "
             "45s, 30m, "
             "1h30m or 24h",
-            "config.yaml:16: agent: written twice; the first one is in line 1",
+            "config.yaml:18: agent: written twice; the first one is in line 1",
         ]
 
     @pytest.mark.parametrize(

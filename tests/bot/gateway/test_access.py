@@ -144,6 +144,7 @@ async def test_beyond_loopback_needs_a_token(tmp_path: Path, host: str) -> None:
             served = Served(
                 api=parts.api,
                 reads=parts.store.reads,
+                pairing=parts.pairing,
                 bus=parts.bus,
                 health=at.service.health,
                 status=lambda: at.http,  # type: ignore[arg-type, return-value]

@@ -29,6 +29,7 @@ def another(at: House, folder: Path, port: int | None = 0, health: Report | None
     served = Served(
         api=parts.api,
         reads=parts.store.reads,
+        pairing=parts.pairing,
         bus=parts.bus,
         health=(lambda: health) if health else at.service.health,
         status=status,

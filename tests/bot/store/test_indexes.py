@@ -15,6 +15,8 @@ HOT = {
     f"SELECT 1 FROM delivery WHERE conv_id=? AND {indexes.OPEN_DELIVERY} ORDER BY delivery_id LIMIT 1": "delivery_open",
     f"SELECT count(*) FROM delivery WHERE {indexes.LOST_DELIVERY} AND state='failed'": "delivery_lost",
     f"SELECT delivery_id FROM delivery WHERE {indexes.SETTLED_DELIVERY} AND settled_at < ?": "delivery_settled",
+    f"SELECT 1 FROM delivery WHERE conv_id=? AND {indexes.SAID} AND platform_id=?": "delivery_said",
+    f"SELECT seq FROM inbox WHERE channel=? AND account=? AND sender=? AND {indexes.HELD}": "inbox_held",
     f"SELECT turn_id FROM turn WHERE session_key=? AND {indexes.OPEN_TURN} ORDER BY created_at": "turn_open",
     f"SELECT turn_id FROM turn WHERE {indexes.HELD_TURN} AND state='running'": "turn_one_per_session",
     f"SELECT ended_at FROM turn WHERE {indexes.FAILED_TURN} ORDER BY ended_at DESC LIMIT 1": "turn_failed",

@@ -1,0 +1,45 @@
+"""Whether what was said in a group is for the bot: a pure decision. If it cannot tell, the gate stays shut.
+
+| what was said | is for it |
+| --- | --- |
+| names the bot, or replies to it; a click, a native command; `!name` of a command it has | always |
+| names somebody else, or is a `/command@another_bot` | never |
+| anything, where `require_mention` is false | always |
+| words that one of `mention_patterns` fits | always |
+| in a thread | if it takes part there (`threads.follow`), which the store knows |
+| anything else | never |
+"""
+
+import functools
+import re
+from enum import Enum
+
+from channels.message import InboundKind, InboundMessage
+from channels.settings import AccountSection, Group
+
+_OF_ANOTHER = re.compile(r"/\w+@\w")
+
+
+class Gate(Enum):
+    """What a message is to the bot; THREAD: as the store finds that it takes part in the thread."""
+
+    OPEN = "open"
+    THREAD = "thread"
+    SHUT = "shut"
+
+
+def gate(message: InboundMessage, account: AccountSection, group: Group, is_command: bool) -> Gate:
+    """Whether a message in a group, a channel or a thread is for the bot. is_command: it has a command of that name."""
+    addressed = message.mentioned or (message.replied is not None and message.replied.by_me)
+    if message.kind is not InboundKind.MESSAGE or addressed or (is_command and message.text.lstrip().startswith("!")):
+        return Gate.OPEN
+    if message.names_others or _OF_ANOTHER.match(message.text):
+        return Gate.SHUT
+    if not group.require_mention or any(_pattern(one).search(message.text) for one in account.groups.mention_patterns):
+        return Gate.OPEN
+    return Gate.THREAD if message.origin.place.thread and account.threads.follow != "never" else Gate.SHUT
+
+
+@functools.cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)

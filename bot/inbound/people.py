@@ -1,0 +1,66 @@
+"""Who is who, asked for each message without awaiting: owners, who was let in by a code, and where chats were before.
+
+The store has it; this is loaded before intake begins and follows every change.
+"""
+
+from collections.abc import Collection, Sequence
+
+from bot.inbound.access import LOCAL, is_trusted
+from bot.persistence.protocols import Store
+from bot.persistence.values import Person
+from channels.message import ChatMoved, InboundMessage, Origin, Place
+
+
+class People:
+    """owners: of the configuration, "channel:id" of each."""
+
+    def __init__(self, store: Store, owners: Collection[str]) -> None:
+        self._store = store
+        self._owners = dict.fromkeys(owners)
+        self._paired: set[tuple[str, str, str]] = set()
+        self._former: dict[tuple[str, str, str], tuple[str, ...]] = {}
+
+    async def load(self) -> None:
+        """Read what the store knows. Raises StoreUnavailable."""
+        known = await self._store.people.known()
+        for person in known.people:
+            self.let_in(person)
+        for moved in known.moved:
+            self.follow(moved)
+
+    def let_in(self, person: Person) -> None:
+        """Somebody may write from now on, as an owner if they are made one."""
+        self._paired.add((person.channel, person.account, person.sender))
+        if person.standing == "owner":
+            self._owners[f"{person.channel}:{person.sender}"] = None
+
+    def follow(self, moved: ChatMoved) -> None:
+        """A chat has another id from now on."""
+        old, new = ((moved.channel, moved.account, chat) for chat in (moved.old_chat, moved.new_chat))
+        if moved.old_chat not in self.chats(*new):  # told by both chats, and by refused sends
+            self._former[new] = self.chats(*old)
+
+    def chats(self, channel: str, account: str, chat: str) -> tuple[str, ...]:
+        """All ids of a chat, the present one first; that of its beginning, which names its session, last."""
+        return chat, *self._former.get((channel, account, chat), ())
+
+    @property
+    def owners(self) -> Sequence[tuple[str, str]]:
+        """Channel and id of each."""
+        return [(channel, sender) for channel, _, sender in (owner.partition(":") for owner in self._owners)]
+
+    def is_owner(self, message: InboundMessage) -> bool:
+        """Whether a message is by an owner: one of those, or whoever has the terminal, the socket or the token."""
+        origin = message.origin
+        if origin.place.kind in LOCAL:
+            return is_trusted(message)
+        return f"{origin.place.channel}:{origin.sender}" in self._owners and not origin.by_bot
+
+    def is_paired(self, origin: Origin) -> bool:
+        """Whether the sender was let in by a code, to this account."""
+        return (origin.place.channel, origin.place.account, origin.sender) in self._paired
+
+
+def chat_of(place: Place) -> tuple[str, str, str]:
+    """What names a chat."""
+    return place.channel, place.account, place.chat

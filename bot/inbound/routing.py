@@ -1,0 +1,135 @@
+"""What becomes of one message from a platform, decided purely: access, gate, command, place of the answer, session."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from bot import wording
+from bot.accounts import Accounts
+from bot.commands.registry import Registry
+from bot.inbound.access import GROUP, LOCAL, PAIRING, refusal
+from bot.inbound.acknowledge import acknowledge
+from bot.inbound.gate import Gate, gate
+from bot.inbound.pairing import digest
+from bot.inbound.people import People, chat_of
+from bot.persistence.values import AcceptedMessage
+from channels.message import ChatKind, InboundKind, InboundMessage
+from channels.outgoing import Planned
+from channels.session_key import DmScope, session_key
+from channels.settings import AccountSection, Group
+
+PARTS_DELAY = 500
+"""Milliseconds within which the next part of a message comes (an album, a long paste)."""
+STRANGER_LIMIT = 4096
+"""Bytes kept of the one message that is kept of an unknown sender."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routing:
+    """Decides by configuration and people. links, scope: of session keys. several: channels with more than one account.
+
+    new_code: makes a code for a stranger. notice: makes deliveries of source, text and the name of the channel.
+    debounce: milliseconds for which plain words wait for more of their sender.
+    """
+
+    accounts: Accounts
+    people: People
+    registry: Registry
+    scope: DmScope
+    links: Mapping[str, str]
+    several: Collection[str]
+    new_code: Callable[[], str]
+    notice: Callable[[str, str, str], tuple[Planned, ...]]
+    debounce: int
+
+    def decide(self, message: InboundMessage) -> AcceptedMessage:
+        """What is stored of it, and in which state."""
+        place = message.origin.place
+        found = self.accounts.of(place)
+        account = found.section if found and isinstance(found.section, AccountSection) else None
+        group = group_of(account, self.people, message)
+        reason = refusal(message, account, group, self.people)
+        if reason is not None and reason != PAIRING:
+            return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="dropped", reason=reason)
+        if reason == PAIRING and message.kind in (InboundKind.EDIT, InboundKind.DELETE):  # of what is held
+            return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="held")
+        is_command = self.registry.find(message.text, self.people.is_owner(message)) is not None
+        follows = None
+        if account is not None and group is not None:
+            verdict = gate(message, account, group, is_command)
+            if verdict is Gate.SHUT:
+                return AcceptedMessage(message=message, session_key=None, state="overheard")
+            if verdict is Gate.THREAD and account.threads.follow != "never":
+                follows = account.threads.follow
+        if message.kind is InboundKind.MESSAGE and is_command:
+            message = replace(message, kind=InboundKind.COMMAND)
+        elif message.kind is InboundKind.MESSAGE and account and not place.thread and account.opens_thread(message):
+            lifted = replace(place, thread=message.origin.message_id)
+            message = replace(message, origin=replace(message.origin, place=lifted))
+        delay = patience(message, self.debounce)
+        accepted = AcceptedMessage(
+            message=message,
+            session_key=self._session_key(message, account),
+            delay=delay,
+            gathers=delay > 0,
+            follows=follows,
+            say=self._said_of(message, account),
+        )
+        return self._held(accepted) if reason == PAIRING else accepted
+
+    def _said_of(self, message: InboundMessage, account: AccountSection | None) -> tuple[Planned, ...]:
+        """That a message was seen; of an edit, that it comes too late for the answer that is being made."""
+        if message.kind is not InboundKind.EDIT:
+            return acknowledge(message, account.ack) if account else ()
+        place = message.origin.place
+        source = f"edit:{place.channel}:{place.account}:{place.chat}:{message.origin.message_id}"
+        return self.notice(source, wording.EDITED_MEANWHILE, place.channel)
+
+    def _session_key(self, message: InboundMessage, account: AccountSection | None) -> str:
+        """A chat that has moved goes on with the session that it began with."""
+        origin = message.origin
+        if origin.place.kind is not ChatKind.DIRECT:
+            chat = self.people.chats(*chat_of(origin.place))[-1]
+            origin = replace(origin, place=replace(origin.place, chat=chat))
+        with_account = origin.place.channel in self.several
+        shared = account.groups.session if account else "thread"
+        return session_key(origin, self.scope, self.links, with_account=with_account, groups=shared)
+
+    def _held(self, accepted: AcceptedMessage) -> AcceptedMessage:
+        message, code = _bounded(accepted.message, PAIRING), self.new_code()
+        origin = message.origin
+        first, *rest = self.notice(f"code:{digest(code)}", wording.pairing_code(code), origin.place.channel)
+        say = (replace(first, respond=message.respond), *rest)
+        return replace(accepted, message=message, state="held", reason=PAIRING, code=digest(code), say=say)
+
+
+def patience(message: InboundMessage, debounce: int) -> int:
+    """Milliseconds for which a message waits for more by its sender; 0 for what ends such a wait.
+
+    debounce: for plain words. The parts of one message wait for each other in any case.
+    """
+    if message.kind is not InboundKind.MESSAGE or message.origin.place.kind in LOCAL:
+        return 0
+    return max(0 if message.attachments else debounce, PARTS_DELAY if message.part_of else 0)
+
+
+def group_of(account: AccountSection | None, people: People, message: InboundMessage) -> Group | None:
+    """What holds where a message was said; None in direct messages, and where the bot is not to answer."""
+    origin = message.origin
+    if account is None or origin.place.kind is ChatKind.DIRECT:
+        return None
+    return account.groups.of(*people.chats(*chat_of(origin.place)), origin.space)
+
+
+def _bounded(message: InboundMessage, reason: str) -> InboundMessage:
+    """What is kept of a stranger: at most 4 KB of text, no attachments, nothing that it brings along; of those who are
+    dropped one message per sender, of a strange group one in all (by its key)."""
+    origin = message.origin
+    key = f"x:{origin.place.chat if reason == GROUP else origin.sender}"
+    return InboundMessage(
+        origin=replace(origin, sender_name=origin.sender_name[:64], chat_name=origin.chat_name[:64], roles=()),
+        event_key=message.event_key if reason == PAIRING else key,
+        kind=message.kind,
+        text=message.text.encode()[:STRANGER_LIMIT].decode(errors="ignore"),
+        sent_at=message.sent_at,
+        respond=message.respond,
+    )

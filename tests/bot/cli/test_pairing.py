@@ -1,0 +1,49 @@
+"""`hark pairing`, with a service that runs and without one."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bot.cli.pairing import settle, show
+from bot.inbound.pairing import digest
+from tests.bot.cli.test_commands import NO_OLLAMA, Done, hark
+from tests.bot.gateway.house import house
+from tests.bot.persistence.test_people import stranger
+from tests.bot.store.opened import opened
+from tests.stored import Stored
+
+TELEGRAM = "channels: {telegram: {token: '1:x', base_url: 'http://127.0.0.1:9/bot'}}\n"
+
+
+async def test_the_service_that_runs_is_told(tmp_path: Path) -> None:
+    async with house(tmp_path, reply="yes") as at:
+        await at.service.parts.store.inbox.accept([stranger("6", digest("ABCDEFGH"))])
+        done = await hark(tmp_path, "pairing", "approve", "abcdefgh", "--owner")
+        assert done == Done(0, "telegram 6 name 6: is an owner now.\n", "")
+        await at.model.called()
+        assert at.service.parts.people.owners == [("telegram", "6")]
+
+
+def test_without_a_service_it_is_stored_for_the_next_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(NO_OLLAMA + TELEGRAM)
+
+    async def ask() -> None:
+        async with opened(tmp_path / "state") as store:
+            await store.inbox.accept([stranger("6", digest("ABCDEFGH"))])
+
+    asyncio.run(ask())
+    assert settle(config, "ABCDEFGJ", "allowed") == 1
+    assert capsys.readouterr() == ("", "There is no such code. A code is good for an hour.\n")
+    assert show(config) == 0
+    assert capsys.readouterr().out == "telegram 6 name 6\n"
+    assert settle(config, "abcdefgh ", "allowed") == 0
+    assert capsys.readouterr().out == "telegram 6 name 6: may write to me now.\n"
+    assert settle(config, "ABCDEFGH", "blocked") == 1
+    assert "used before" in capsys.readouterr().err
+    stored = Stored(tmp_path / "state")
+    assert stored.messages("state", sender="6") == [("waiting",)]
+    assert [body for (body,) in stored.deliveries("body", state="planned")][1].startswith("{"), "as Telegram takes it"
+    assert show(config) == 0
+    assert capsys.readouterr().out == "Nobody waits to be let in.\n"

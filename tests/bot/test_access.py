@@ -1,0 +1,157 @@
+"""Who gets in, and what in a group is for the bot: pure decisions, case by case and by property."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.inbound.access import BOT, GROUP, MEMBER, PAIRING, STRANGER, refusal
+from bot.inbound.gate import Gate, gate
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
+from channels.settings import AccountSection, Group
+from channels.telegram.settings import TelegramAccount
+
+
+class Known:
+    """Person 1 is an owner, 3 was let in by a code."""
+
+    def is_owner(self, message: InboundMessage) -> bool:
+        return message.origin.sender == "1"
+
+    def is_paired(self, origin: Origin) -> bool:
+        return origin.sender == "3"
+
+
+def said(text: str = "hello", *, kind: ChatKind = ChatKind.GROUP, thread: str = "", **fields: Any) -> InboundMessage:
+    about = {name: fields.pop(name) for name in ("sender", "by_bot", "roles", "space") if name in fields}
+    place = Place(channel="telegram", account="bot", chat="-5", kind=kind, thread=thread)
+    message = InboundMessage(
+        origin=Origin(place=place, **{"sender": "9", **about}),
+        event_key="m",
+        kind=InboundKind.MESSAGE,
+        text=text,
+        sent_at=0,
+    )
+    return replace(message, **fields)
+
+
+def account(**settings: Any) -> AccountSection:
+    return TelegramAccount.model_validate({"enabled": False, **settings})
+
+
+@given(
+    st.sampled_from(["pairing", "allowlist", "open", "disabled"]),
+    st.sampled_from(["1", "2", "3", "9", ""]),
+    st.sampled_from(list(InboundKind)),
+    st.booleans(),
+    st.booleans(),
+)
+def test_direct_messages_are_let_in_by_policy_and_lists(
+    policy: str, sender: str, kind: InboundKind, by_bot: bool, allow_bots: bool
+) -> None:
+    rules = account(dm={"policy": policy, "allow_from": ["2"]}, allow_bots=allow_bots)
+    message = said(kind=ChatKind.DIRECT, sender=sender, by_bot=by_bot)
+    found = refusal(replace(message, kind=kind), rules, None, Known())
+    if by_bot and not allow_bots:
+        assert found == BOT
+    elif policy == "disabled":
+        assert found == STRANGER
+    elif policy == "open" or sender in ("1", "2"):
+        assert found is None
+    elif policy == "allowlist" or sender == "" or by_bot:
+        assert found == STRANGER
+    elif sender == "3":
+        assert found is None
+    else:
+        assert found == (PAIRING if kind in (InboundKind.MESSAGE, InboundKind.COMMAND) else STRANGER)
+    assert refusal(message, None, None, Known()) == STRANGER, "no account, no way in"
+
+
+GROUPS = {
+    "-5": {"users": [2], "roles": ["r"]},
+    "s": {"users": [4], "require_mention": False, "prompt": "Be brief."},
+    "-6": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("policy", "chats", "sender", "roles", "expected"),
+    [
+        ("allowlist", ("-5",), "2", (), None),
+        ("allowlist", ("-5",), "9", ("x", "r"), None),
+        ("allowlist", ("-5",), "9", ("x",), MEMBER),
+        ("allowlist", ("-5",), "3", (), MEMBER),  # a code lets in to direct messages alone
+        ("allowlist", ("-5",), "1", (), None),  # an owner, whatever the list says
+        ("allowlist", ("-7",), "1", (), GROUP),  # but nowhere else
+        ("allowlist", ("-7", "s"), "4", (), None),  # a channel of a server that is listed
+        ("allowlist", ("-5", "s"), "4", (), MEMBER),  # the nearer one decides about people
+        ("allowlist", ("-7", "-6"), "9", (), None),  # its id of before
+        ("open", ("-7",), "9", (), None),
+        ("open", ("-5",), "9", (), MEMBER),
+        ("disabled", ("-5",), "1", (), GROUP),
+    ],
+)
+def test_groups_are_let_in_by_id_and_their_people_by_id_and_role(
+    policy: str, chats: tuple[str, ...], sender: str, roles: tuple[str, ...], expected: str | None
+) -> None:
+    rules = account(groups={"policy": policy})
+    groups = rules.groups.model_copy(update={"allow": {name: Group.model_validate(of) for name, of in GROUPS.items()}})
+    message = said(sender=sender, roles=roles)
+    assert refusal(message, rules, groups.of(*chats), Known()) == expected
+
+
+def test_what_a_channel_does_not_say_is_as_in_its_server_and_else_as_in_all_groups() -> None:
+    found = account(groups={"require_mention": False, "allow": {"c": {"prompt": "a"}, "s": {"prompt": "b"}}}).groups
+    assert found.of("c", "s") == Group(prompt="a", require_mention=False)
+    closed = account(groups={"allow": {"c": {"require_mention": False}, "s": {"prompt": "b"}}}).groups
+    assert closed.of("c", "s") == Group(prompt="b", require_mention=False)
+    assert closed.of("s") == Group(prompt="b", require_mention=True)
+    assert closed.of("") is None
+
+
+OPEN, THREAD, SHUT = Gate.OPEN, Gate.THREAD, Gate.SHUT
+MINE, THEIRS = Quoted(author="Hark", text="x", by_me=True), Quoted(author="Bob", text="x")
+PATTERN: dict[str, Any] = {"groups": {"mention_patterns": [r"\bhark\b"]}}
+ALWAYS: dict[str, Any] = {"groups": {"require_mention": False}}
+ALONE: dict[str, Any] = {"threads": {"follow": "never"}}
+
+
+@pytest.mark.parametrize(
+    ("message", "settings", "expected"),
+    [
+        (said(), {}, SHUT),
+        (said(mentioned=True), {}, OPEN),
+        (said(mentioned=True, names_others=True), {}, OPEN),
+        (said(replied=MINE), {}, OPEN),
+        (said(replied=MINE, names_others=True), {}, OPEN),
+        (said(replied=THEIRS, reply_to="7"), {}, SHUT),
+        (said("Hey HARK, look"), PATTERN, OPEN),
+        (said("a shark"), PATTERN, SHUT),
+        (said("Hey hark, look", names_others=True), PATTERN, SHUT),
+        (said(thread="7"), {}, THREAD),
+        (said(thread="7", names_others=True), {}, SHUT),
+        (said(thread="7"), ALONE, SHUT),
+        (said(thread="7", mentioned=True), ALONE, OPEN),
+        (said(), ALWAYS, OPEN),
+        (said(names_others=True), ALWAYS, SHUT),
+        (said("/stop"), {}, SHUT),
+        (said("/stop", mentioned=True), {}, OPEN),
+        (said("!stop"), {}, OPEN),
+        (said("!dance"), {}, SHUT),
+        (said("/stop@other_bot"), ALWAYS, SHUT),
+        (said("/stop@other_bot", thread="7"), {}, SHUT),
+        (said("stop", kind=ChatKind.CHANNEL), {}, SHUT),
+        (said("/stop", kind=ChatKind.CHANNEL), ALWAYS, OPEN),
+    ],
+)
+def test_the_gate(message: InboundMessage, settings: dict[str, Any], expected: Gate) -> None:
+    rules = account(**settings)
+    group = Group(require_mention=rules.groups.require_mention)
+    assert gate(message, rules, group, message.text in ("/stop", "!stop")) is expected
+
+
+@pytest.mark.parametrize("kind", [InboundKind.COMMAND, InboundKind.BUTTON, InboundKind.EDIT, InboundKind.DELETE])
+def test_what_cannot_be_meant_for_others_passes(kind: InboundKind) -> None:
+    assert gate(replace(said("/stop"), kind=kind), account(), Group(require_mention=True), True) is OPEN
