@@ -257,7 +257,7 @@ def _routing(
         scope=DmScope(config.sessions.dm_scope),
         links=link_index(config.sessions.identity_links),
         several={name for name, section in config.channels.sections().items() if len(section.bots()) > 1},
+        debounce=config.queue.debounce_ms,
         new_code=partial(new_code, clock.random),
         notice=outbox.notice,
-        debounce=config.queue.debounce_ms,
     )

@@ -13,6 +13,7 @@ made no request that a strict provider would refuse.
 import asyncio
 import contextlib
 import itertools
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
@@ -191,10 +192,11 @@ class Hark:
     stored: Stored
     state: Path
     events: list[AgentEvent] = field(default_factory=list)
-    _messages: int = field(init=False)
+    _messages: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self._messages = len(self.stored.messages("seq"))  # keys are not given again after a restart
+        with contextlib.suppress(sqlite3.DatabaseError):  # a test may have damaged it
+            self._messages = len(self.stored.messages("seq"))  # keys are not given again after a restart
 
     async def say(self, text: str, sender: str = "1") -> Reply:
         """Write a message and wait until its turn has ended and everything is delivered; one at a time."""

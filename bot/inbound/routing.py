@@ -8,7 +8,7 @@ from bot.accounts import Accounts
 from bot.commands.registry import Registry
 from bot.inbound.access import GROUP, LOCAL, PAIRING, refusal
 from bot.inbound.acknowledge import acknowledge
-from bot.inbound.gate import Gate, gate
+from bot.inbound.gate import gate
 from bot.inbound.pairing import digest
 from bot.inbound.people import People, chat_of
 from bot.persistence.values import AcceptedMessage
@@ -27,8 +27,8 @@ STRANGER_LIMIT = 4096
 class Routing:
     """Decides by configuration and people. links, scope: of session keys. several: channels with more than one account.
 
+    debounce: milliseconds for which one waits for more of its sender.
     new_code: makes a code for a stranger. notice: makes deliveries of source, text and the name of the channel.
-    debounce: milliseconds for which plain words wait for more of their sender.
     """
 
     accounts: Accounts
@@ -37,9 +37,9 @@ class Routing:
     scope: DmScope
     links: Mapping[str, str]
     several: Collection[str]
+    debounce: int
     new_code: Callable[[], str]
     notice: Callable[[str, str, str], tuple[Planned, ...]]
-    debounce: int
 
     def decide(self, message: InboundMessage) -> AcceptedMessage:
         """What is stored of it, and in which state."""
@@ -53,36 +53,33 @@ class Routing:
         if reason == PAIRING and message.kind in (InboundKind.EDIT, InboundKind.DELETE):  # of what is held
             return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="held")
         is_command = self.registry.find(message.text, self.people.is_owner(message)) is not None
-        follows = None
-        if account is not None and group is not None:
-            verdict = gate(message, account, group, is_command)
-            if verdict is Gate.SHUT:
-                return AcceptedMessage(message=message, session_key=None, state="overheard")
-            if verdict is Gate.THREAD and account.threads.follow != "never":
-                follows = account.threads.follow
+        passes = gate(message, account, group, is_command) if account and group else True
+        if passes is False:
+            return AcceptedMessage(message=message, session_key=None, state="overheard")
         if message.kind is InboundKind.MESSAGE and is_command:
             message = replace(message, kind=InboundKind.COMMAND)
         elif message.kind is InboundKind.MESSAGE and account and not place.thread and account.opens_thread(message):
             lifted = replace(place, thread=message.origin.message_id)
             message = replace(message, origin=replace(message.origin, place=lifted))
-        delay = patience(message, self.debounce)
+        follows = None if passes is True else passes
+        delay = _patience(message, self.debounce)
         accepted = AcceptedMessage(
             message=message,
             session_key=self._session_key(message, account),
+            follows=follows,
             delay=delay,
             gathers=delay > 0,
-            follows=follows,
-            say=self._said_of(message, account),
+            say=self._said(message, account),
         )
         return self._held(accepted) if reason == PAIRING else accepted
 
-    def _said_of(self, message: InboundMessage, account: AccountSection | None) -> tuple[Planned, ...]:
-        """That a message was seen; of an edit, that it comes too late for the answer that is being made."""
-        if message.kind is not InboundKind.EDIT:
-            return acknowledge(message, account.ack) if account else ()
-        place = message.origin.place
-        source = f"edit:{place.channel}:{place.account}:{place.chat}:{message.origin.message_id}"
-        return self.notice(source, wording.EDITED_MEANWHILE, place.channel)
+    def _said(self, message: InboundMessage, account: AccountSection | None) -> tuple[Planned, ...]:
+        """What is planned with it: a sign that it was seen; to an edit, what becomes of it if it comes too late."""
+        origin = message.origin
+        if message.kind is InboundKind.EDIT:
+            source = f"edit:{origin.place.channel}:{origin.place.account}:{origin.place.chat}:{origin.message_id}"
+            return self.notice(source, wording.EDITED_MEANWHILE, origin.place.channel)
+        return acknowledge(message, account.ack) if account else ()
 
     def _session_key(self, message: InboundMessage, account: AccountSection | None) -> str:
         """A chat that has moved goes on with the session that it began with."""
@@ -99,10 +96,11 @@ class Routing:
         origin = message.origin
         first, *rest = self.notice(f"code:{digest(code)}", wording.pairing_code(code), origin.place.channel)
         say = (replace(first, respond=message.respond), *rest)
-        return replace(accepted, message=message, state="held", reason=PAIRING, code=digest(code), say=say)
+        held = replace(accepted, message=message, state="held", reason=PAIRING, delay=0, gathers=False)
+        return replace(held, code=digest(code), say=say)
 
 
-def patience(message: InboundMessage, debounce: int) -> int:
+def _patience(message: InboundMessage, debounce: int) -> int:
     """Milliseconds for which a message waits for more by its sender; 0 for what ends such a wait.
 
     debounce: for plain words. The parts of one message wait for each other in any case.

@@ -24,6 +24,8 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
+Follows = Literal["started", "joined"]
+"""How the bot takes part in a thread: its first message is its own, or it spoke there."""
 MessageState = Literal["waiting", "held", "overheard", "dropped"]
 """What becomes of a message as it is accepted. Held: until its sender is let in. Overheard: said where the bot is, and
 not to it."""
@@ -40,9 +42,8 @@ class AcceptedMessage:
     write there ends the wait. say: planned with it in its own conversation, unless it was there already; with an edit,
     only if its message is just being answered.
 
-    follows: it is for the bot only if that takes part in the thread, having spoken there (joined) or begun it
-    (started); else it is overheard. code: of a held one, digest of the code that its sender is given by `say`, who is
-    now pending, unless as many are as may be.
+    follows: it is for the bot only if that takes part in the thread so; else it is overheard. code: of a held one,
+    digest of the code that its sender is given by `say`, who is now pending, unless as many are as may be.
     """
 
     message: InboundMessage
@@ -54,7 +55,7 @@ class AcceptedMessage:
     delay: int = 0
     gathers: bool = False
     say: tuple[Planned, ...] = ()
-    follows: Literal["started", "joined"] | None = None
+    follows: Follows | None = None
     code: str = ""
 
 
@@ -66,8 +67,8 @@ Accepted = AcceptedMessage | UnreadEvent | ChatMoved
 class Fresh:
     """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once.
 
-    said: what was planned with it. state, reason: what became of it. wait: how long that is from now, in milliseconds.
-    wake: the session in which something else has become ready by it.
+    said: what was planned with it. state, reason: what became of it. wait: how long ready_at is from now, in
+    milliseconds. wake: the session in which something else has become ready by it.
     """
 
     seq: int

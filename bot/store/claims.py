@@ -28,11 +28,6 @@ Stale = Callable[[Place, int, int], bool]
 """Whether a message ends the session that it is for: by its place, when people last used that, and when it came."""
 
 
-def never(place: Place, used_at: int, at: int) -> bool:
-    """Sessions go on for ever."""
-    return False
-
-
 _Row = tuple[int, InboundMessage, int]
 """What was accepted: seq, message, and when."""
 
@@ -48,9 +43,7 @@ _TURN_OF = {"wake": "beat", "job": "job", "child": "child", "api": "api"}
 class Claims(Subject):
     """How a run gets its turn, and what people wrote while it works."""
 
-    def __init__(
-        self, database: Database, writer: Writer, clock: Clock, compose: Compose, stale: Stale = never
-    ) -> None:
+    def __init__(self, database: Database, writer: Writer, clock: Clock, compose: Compose, stale: Stale) -> None:
         super().__init__(database, writer, clock)
         self._compose = compose
         self._stale = stale
@@ -198,13 +191,13 @@ class Claims(Subject):
                 db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
             line = self._compose(_joined([message for _, message, _ in parts]), parts[0][2], before)
             lines.append(rows.append_entry(db, transcript_id, "user", line, turn_id, 0))
-            before = _NOTHING
-            if parts[0][1].kind not in BACKGROUND:
+            if any(message.kind not in BACKGROUND for _, message, _ in parts):
                 db.execute(
                     "UPDATE session SET used_at=max(used_at, ?) WHERE session_key="
                     "(SELECT session_key FROM turn WHERE turn_id=?)",
                     (parts[-1][2], turn_id),
                 )
+            before = _NOTHING
         return tuple(lines)
 
 

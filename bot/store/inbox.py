@@ -124,7 +124,7 @@ class Inbox(Subject):
         conv_id = rows.conversation(db, place)
         item = admitted(db, item, conv_id, now)
         message = item.message
-        if item.session_key is not None and item.state != "held":
+        if item.session_key is not None and item.state == "waiting":
             used_in = conv_id if message.by_person else None
             transcript, _ = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
             if item.turn_id is not None:

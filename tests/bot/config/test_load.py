@@ -227,8 +227,8 @@ agent: {}
             "id, which is a whole number (names can change hands)",
             "config.yaml:15: sessions.reset.daily_at: found `25:00`; allowed: a time of the day, such as 04:00 or "
             "23:30",
-            "config.yaml:15: sessions.reset.by_channel.irc: `irc` is no channel; allowed: telegram, discord, slack, "
-            "console, http",
+            "config.yaml:15: sessions.reset.by_channel.irc: `irc` is not known here; allowed: telegram, discord, "
+            "slack, console, http",
             "config.yaml:15: sessions.reset.by_channel.irc.idle: found `8`; allowed: a duration with its unit, such as "
             "45s, 30m, 1h30m or 24h",
             "config.yaml:16: gateway.host: `0.0.0.0` can be reached from other machines; set "
