@@ -6,7 +6,7 @@ from channels.settings import ChannelSection
 
 FOLDERS: dict[str, str | None] = {
     "telegram": "channels.telegram.settings",
-    "discord": None,
+    "discord": "channels.discord.settings",
     "slack": None,
     "console": "channels.console.settings",
 }

@@ -180,6 +180,7 @@ async def test_a_group_has_its_own_prompt_and_tools(tmp_path: Path) -> None:
         item = AcceptedMessage(message=said(hark, "before"), session_key=f"agent:main:telegram:group:{CHAT}")
         await hark.service.parts.pipeline.accept_one(item)
         await hark.until(lambda: hark.model.requests)
+        await hark.service.parts.lanes.wait_idle()
         assert hark.model.requests[0].tools == ()
     changed = {CHAT: {"prompt": "Be long.", "tools": {"allow": ["read"]}}}
     async with running(tmp_path, config=settings({"allow": changed})) as hark:
