@@ -10,11 +10,11 @@ from contextlib import suppress
 from weakref import WeakValueDictionary
 
 from channels.base import Capabilities, Health, NotDownloaded, Sink, Times
+from channels.limits import RateLimits
 from channels.message import Attachment, ChatKind, Place
 from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.telegram.api import Api, ApiError, Trouble
 from channels.telegram.calls import ACTIONS, FILE_BYTES, WITH_TEXT, addressed, call_of, done_before
-from channels.telegram.limits import RateLimits
 from channels.telegram.poll import Receiver
 from channels.telegram.render import MAX_UNITS, bodies, plain_body
 from channels.telegram.settings import TelegramSettings

@@ -10,21 +10,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from channels.base import Channel, Times
+from channels.limits import Rates
 from channels.section import Id, Secret, Url, conflict, refused
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Group, Groups, Listen, PlatformSection
 
 URL = "https://api.telegram.org/bot"
 FILE_URL = "https://api.telegram.org/file/bot"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
-    """What Telegram lets through before it answers 429: one message in `chat_interval` seconds per chat, so many per
-    group and minute, so many per second in all."""
-
-    chat_interval: float = 1.0
-    group_per_minute: int = 20
-    per_second: int = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +42,7 @@ class TelegramSettings:
     retry_first: float = 1.0
     retry_most: float = 30.0
     slow_retry: float = 30.0
-    limits: Rates = Rates()
+    limits: Rates = field(default_factory=Rates)
     rich: bool = False
 
 

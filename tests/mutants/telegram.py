@@ -56,10 +56,10 @@ FAULTS = (
     ),
     Fault(
         "telegram/no-limit-per-chat",
-        "channels/telegram/limits.py",
+        "channels/limits.py",
         "waits.append(sent[-1] + self._limits.chat_interval - now)",
         "pass",
-        ("tests/channels/telegram/test_limits.py::test_one_message_a_second_in_a_chat",),
+        ("tests/channels/test_limits.py::test_one_message_a_second_in_a_chat",),
     ),
     Fault(
         "telegram/a-failed-server-taken-for-not-sent",

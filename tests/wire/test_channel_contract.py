@@ -32,6 +32,8 @@ from channels.outgoing import (
     Sent,
     Unknown,
 )
+from channels.slack.adapter import SlackChannel
+from channels.slack.settings import SlackSettings
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.settings import TelegramSettings
 from tests.bot.store.opened import opened
@@ -40,6 +42,7 @@ from tests.service import RecordingChannel
 from tests.standins.discord_ledger import Rule
 from tests.standins.discord_objects import ALICE as DISCORD_ALICE
 from tests.standins.discord_server import DiscordServer
+from tests.standins.slack_server import SlackServer
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID
 from tests.watch import PATIENCE, Watch
@@ -157,10 +160,29 @@ async def discord() -> AsyncIterator[Side]:
         await channel.close()
 
 
+@asynccontextmanager
+async def slack() -> AsyncIterator[Side]:
+    """Over its own libraries, by Socket Mode."""
+    time = Time()
+    async with SlackServer(clock=lambda: time.seconds, wall=lambda: time.seconds) as server:
+        settings = SlackSettings(bot_token=server.bot_token, app_token=server.app_token, base_url=server.base_url)
+        channel = SlackChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
+        sink = Sink()
+        await channel.start(sink)
+        await asyncio.wait_for(sink.ready.wait(), PATIENCE)
+        room = server.channel("general")
+        place = Place(channel="slack", account=channel.account, chat=room.id, kind=ChatKind.CHANNEL)
+        sent = await channel.send(delivery(channel.render("first")[0], place))
+        assert isinstance(sent, Sent)
+        yield Side(channel, time, place, sent.platform_id, lambda: len(server.sent))
+        await channel.close()
+
+
 SIDES: dict[str, Callable[[], AbstractAsyncContextManager[Side]]] = {
     "recording": recording,
     "telegram": telegram,
     "discord": discord,
+    "slack": slack,
 }
 
 

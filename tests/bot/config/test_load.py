@@ -287,8 +287,8 @@ agent: {}
             ),
             ("state: workspace/state\n", "config.yaml:1: state: must be apart from workspace"),
             (
-                "channels: {slack: {}}\n",
-                "config.yaml:1: channels.slack: this part of Hark is not in this version",
+                "heartbeat: {}\n",
+                "config.yaml:1: heartbeat: this part of Hark is not in this version",
             ),
             (
                 "sessions: {identity_links: {ada: [telegram:1], bob: [telegram:1]}}\n",
