@@ -15,6 +15,7 @@ from channels.base import Capabilities, Health, Mark, Page, Sink, Times
 from channels.discord.api import THREAD_EXISTS, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api, ApiError, Trouble
 from channels.discord.calls import (
     ACTIONS,
+    FILE_BYTES,
     MESSAGES,
     answer,
     change,
@@ -50,7 +51,13 @@ class DiscordChannel:
 
     name = "discord"
     # Markdown grows little when it is rendered, and what does not fit becomes two messages.
-    capabilities = Capabilities(block_chars=MAX_CHARS - 96, typing_seconds=8.0, rules=_RULES, actions=ACTIONS)
+    capabilities = Capabilities(
+        block_chars=MAX_CHARS - 96,
+        typing_seconds=8.0,
+        rules=_RULES,
+        actions=ACTIONS,
+        file_bytes=FILE_BYTES,
+    )
 
     def __init__(self, settings: DiscordSettings, times: Times) -> None:
         self._settings = settings

@@ -17,7 +17,7 @@ from channels.message import Attachment, ChatKind, Incoming, Place
 from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Sent, Unknown
 from channels.slack import history
 from channels.slack.api import NEVER, Api, ApiError, Trouble, flood
-from channels.slack.calls import ACTIONS, call_of, done_before, form_refused, in_thread, shown
+from channels.slack.calls import ACTIONS, FILE_BYTES, call_of, done_before, form_refused, in_thread, shown
 from channels.slack.download import is_slack, pieces
 from channels.slack.events import read_message, unread
 from channels.slack.known import Known
@@ -40,7 +40,13 @@ class SlackChannel:
 
     name = "slack"
     # Slack takes the sign away after two minutes, and with each message.
-    capabilities = Capabilities(block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS)
+    capabilities = Capabilities(
+        block_chars=MAX_UNITS - 400,
+        typing_seconds=20.0,
+        rules=_RULES,
+        actions=ACTIONS,
+        file_bytes=FILE_BYTES,
+    )
 
     def __init__(self, settings: SlackSettings, times: Times) -> None:
         self._settings = settings
