@@ -15,8 +15,6 @@ from channels.outgoing import Action, Delivery
 
 ACTIONS = frozenset(Action) - {Action.PREVIEW}
 """What a Discord channel carries out."""
-FILE_BYTES = 10 * 1024 * 1024
-"""What a bot may send into a server that nobody has boosted: https://docs.discord.com/developers/reference"""
 MESSAGES = "/channels/{channel_id}/messages"
 ONE = f"{MESSAGES}/{{message_id}}"
 _REACTION = f"{ONE}/reactions/{{emoji}}/@me"

@@ -17,7 +17,7 @@ from channels.message import Attachment, ChatKind, Incoming, Place
 from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Sent, Unknown
 from channels.slack import history
 from channels.slack.api import NEVER, Api, ApiError, Trouble, flood
-from channels.slack.calls import ACTIONS, FILE_BYTES, call_of, done_before, form_refused, in_thread, shown
+from channels.slack.calls import ACTIONS, call_of, done_before, form_refused, in_thread, shown
 from channels.slack.download import is_slack, pieces
 from channels.slack.events import read_message, unread
 from channels.slack.known import Known
@@ -26,9 +26,10 @@ from channels.slack.render import MAX_UNITS, bodies, plain_body
 from channels.slack.settings import SlackSettings
 
 _RULES = """\
-The conversation is on Slack. Write Markdown: bold, italic, strikethrough, inline code, fenced code, links, quotes and
-lists are shown; tables become fixed-width text, so keep them narrow; HTML and images are not shown. People read on
-phones: be brief."""
+The conversation is on Slack. Write Markdown: bold, italic, strikethrough, inline code, fenced code, links, quotes,
+lists and task lists are shown, headings as bold lines. A table becomes fixed-width text where no line of it has more
+than 40 characters, else a list of "header: value". Formulas are shown as their LaTeX source, images as links, footnotes
+and most HTML as they are written; spoilers are not hidden. Mentions call nobody. Be brief."""
 _MOST_SENDS = 5
 """Of one message that was never found; more would be of no use."""
 _WORKING = "is thinking…"
@@ -41,11 +42,7 @@ class SlackChannel:
     name = "slack"
     # Slack takes the sign away after two minutes, and with each message.
     capabilities = Capabilities(
-        block_chars=MAX_UNITS - 400,
-        typing_seconds=20.0,
-        rules=_RULES,
-        actions=ACTIONS,
-        file_bytes=FILE_BYTES,
+        block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS, file_bytes=100 * 1024 * 1024
     )
 
     def __init__(self, settings: SlackSettings, times: Times) -> None:

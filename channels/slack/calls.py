@@ -25,7 +25,6 @@ _STYLE = "\ufe0f"
 
 ACTIONS = frozenset({*_METHODS, Action.FILE})
 """What a Slack channel carries out."""
-FILE_BYTES = 1024 * 1024 * 1024
 
 
 def call_of(delivery: Delivery) -> tuple[str, dict[str, Any]]:
