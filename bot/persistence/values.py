@@ -185,11 +185,11 @@ class Later:
 class Before:
     """What the model is told in front of the message that begins a turn.
 
-    changed: edits and deletions of messages that had been seen by then, each with when the message was sent
-    (milliseconds).
+    changed: edits and deletions of messages that had been seen by then, each with what that message said and when it
+    was sent (milliseconds).
     """
 
-    changed: tuple[tuple[InboundMessage, int], ...] = ()
+    changed: tuple[tuple[InboundMessage, str, int], ...] = ()
 
 
 class TurnKind(StrEnum):

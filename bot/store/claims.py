@@ -214,8 +214,13 @@ def _part(row: _Row) -> tuple[str, object]:
 
 def _joined(parts: Sequence[InboundMessage]) -> InboundMessage:
     """A message that came in several."""
+    first = parts[0]
     text = "\n".join(part.text for part in parts if part.text)
-    return replace(parts[0], text=text, attachments=tuple(file for part in parts for file in part.attachments))
+    files = tuple(file for part in parts for file in part.attachments)
+    if first.forwarded is not None:
+        passed_on = (part.forwarded.text for part in parts if part.forwarded is not None)
+        first = replace(first, forwarded=replace(first.forwarded, text="\n".join(filter(None, passed_on))))
+    return replace(first, text=text, attachments=files)
 
 
 def _together(found: Sequence[tuple[Any, ...]], most: int) -> list[tuple[Any, ...]]:

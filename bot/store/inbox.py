@@ -148,9 +148,11 @@ class Inbox(Subject):
         wait = max(0, min(ready_at - now, item.delay))
         return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake)
 
-    def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh:
-        """An edit or a deletion, kept as what it has become."""
+    def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
+        """An edit or a deletion, kept as what it has become; those of strangers leave nothing else behind."""
         made = edits.change(db, item)
+        if item.state == "held":
+            return Duplicate(0, None, None)
         conv_id = made.conv_id or rows.conversation(db, item.message.origin.place)
         kept = replace(item, reason=made.reason)
         seq = self._insert(db, made.message, made.session_key, conv_id, now, made.state, None, kept, kind=made.kind)
@@ -196,7 +198,9 @@ def _gathered(
     Those that are taken together have the same moment.
     """
     message, ready_at = item.message, now + item.delay if item.delay else 0
-    if item.session_key is None or message.kind not in _IN_ORDER:
+    if item.session_key is None or item.state != "waiting":
+        return replace(item, gathers=False), 0, None
+    if message.kind not in _IN_ORDER:
         return item, ready_at, None
     gathering = f"session_key=? AND {WAITING} AND gathers AND ready_at > ? AND conv_id=? AND sender=?"
     which = (item.session_key, now, conv_id, message.origin.sender)
