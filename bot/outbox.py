@@ -14,7 +14,7 @@ import structlog
 from bot import wording
 from bot.accounts import is_of
 from bot.clock import Clock
-from bot.inbound.people import People
+from bot.inbound.people import People, chat_of
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.protocols import Store
 from bot.persistence.values import REFUSED, OwnerNotice, PlanIn
@@ -290,10 +290,8 @@ class Outbox:
         told = self.to_owner(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
         await once_available(lambda: self._store.deliveries.settle(delivery, result, told), self._pause)
         if isinstance(result, Moved):
-            place = delivery.place
-            self._people.follow(
-                ChatMoved(channel=place.channel, account=place.account, old_chat=place.chat, new_chat=result.new_chat)
-            )
+            channel, account, old = chat_of(delivery.place)
+            self._people.follow(ChatMoved(channel=channel, account=account, old_chat=old, new_chat=result.new_chat))
 
     def to_owner(self, source: str, text: str) -> OwnerNotice:
         """Something for an owner to know, to be stored with what it is about."""

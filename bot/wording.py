@@ -128,7 +128,8 @@ NOBODY_WAITS = "Nobody waits to be let in."
 
 def stranger(person: Person) -> str:
     """Somebody who waits to be let in. Codes are not kept readable: they come from the people themselves."""
-    return " ".join((person.channel, person.sender, *person.name.split()))
+    name = "".join(letter for letter in person.name if letter.isprintable())  # it is shown in terminals
+    return " ".join((person.channel, person.sender, *name.split()))
 
 
 def settled(found: Settled | None) -> str:
@@ -137,7 +138,7 @@ def settled(found: Settled | None) -> str:
         return "There is no such code. A code is good for an hour."
     who = stranger(found.person)
     if found.used:
-        return f"The code of {who} was used before, or is too old; then they are given another one when they write."
+        return f"The code of {who} was used before, or an hour has passed; then they get another one when they write."
     word = {"allowed": "may write to me now", "owner": "is an owner now"}.get(found.person.standing, "stays outside")
     return f"{who}: {word}."
 

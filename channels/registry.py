@@ -6,8 +6,8 @@ from channels.settings import ChannelSection
 
 FOLDERS: dict[str, str | None] = {
     "telegram": "channels.telegram.settings",
-    "discord": None,
-    "slack": None,
+    "discord": "channels.discord.settings",
+    "slack": "channels.slack.settings",
     "console": "channels.console.settings",
 }
 """Each channel's module of settings, which is imported when the configuration is read; None: comes later."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from channels.base import Surface, Times
 from channels.message import InboundMessage
@@ -23,6 +23,7 @@ def _check_pattern(text: str) -> str:
 
 
 ReplyTo = Literal["off", "first", "all"]
+_PATH = re.compile(r"/[^?#{}\s]*")
 _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
 
 
@@ -99,12 +100,21 @@ class Acknowledgement(Section):
     )
 
 
+def _check_path(value: str) -> str:
+    if not _PATH.fullmatch(value):
+        raise refused("a path that begins with /")
+    return value
+
+
+HttpPath = Annotated[str, AfterValidator(_check_path)]
+
+
 class Listen(Section):
     """Where requests of a platform are taken; nothing else is served there."""
 
     host: str = Field(default="127.0.0.1", description="This machine only, as behind a proxy that speaks HTTPS.")
     port: Whole = Field(default=8421, ge=0, le=65535, description="0 takes any free port.")
-    path: str = Field(default="/", pattern="^/[^?#{}\\s]*$", description="The one path that is served.")
+    path: HttpPath = Field(default="/", description="The one path that is served.")
 
 
 class Streaming(Section):
@@ -241,6 +251,10 @@ class PlatformSection(AccountSection):
 
 
 def _unsaid(account: AccountSection, above: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the plain block for the keys that an account was not given."""
+    """Values of the plain block for the keys that an account was not given; secrets are of one bot alone."""
     own = {*account.model_fields_set, "enabled", account.identity}
-    return {key: above[key] for key in type(account).model_fields if key in above and key not in own}
+    return {
+        key: above[key]
+        for key in type(account).model_fields
+        if key in above and key not in own and not isinstance(above[key], SecretStr)
+    }

@@ -1,8 +1,8 @@
 """`hark pairing`: who asks to write to the bot, and whether they may."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from bot.clock import Clock
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.inbound.pairing import digest, welcome
+from bot.persistence.protocols import People
 from bot.persistence.values import Settled, Standing
 from bot.replies import notice
 from bot.store.store import Store
@@ -36,8 +37,8 @@ async def _show(config: Config) -> int:
         async with aclosing(Client(config.state / SOCKET)) as client:
             found = await client.pairing()
     except Unreachable:
-        async with aclosing(_Opened(config)) as store:
-            found = list(await (await store.open()).people.pending())
+        async with _stored(config) as people:
+            found = list(await people.pending())
     print("\n".join(map(wording.stranger, found)) or wording.NOBODY_WAITS)  # noqa: T201
     return 0
 
@@ -47,9 +48,9 @@ async def _settle(code: str, standing: Standing, config: Config) -> int:
         async with aclosing(Client(config.state / SOCKET)) as client:
             found: Settled | None = Settled(person=await client.pair(code, standing))
     except Unreachable:
-        async with aclosing(_Opened(config)) as store:
-            tell = partial(welcome, partial(_notice, config), code, standing)
-            found = await (await store.open()).people.settle(digest(code), standing, tell)
+        tell = partial(welcome, partial(_notice, config), code, standing)
+        async with _stored(config) as people:
+            found = await people.settle(digest(code), standing, tell)
     text = wording.settled(found)
     if found is None or found.used:
         complain(text)
@@ -58,20 +59,15 @@ async def _settle(code: str, standing: Standing, config: Config) -> int:
     return 0
 
 
-class _Opened:
-    """The store, while no service has it. Raises StateLocked when one begins or ends."""
-
-    def __init__(self, config: Config) -> None:
-        self._store = Store(config.state, Clock(), _composes_nothing, lambda kept: None)
-
-    async def open(self) -> Store:
-        """The store, open. Raises StoreError."""
-        await self._store.open()
-        return self._store
-
-    async def aclose(self) -> None:
-        """Let go of it."""
-        await self._store.close()
+@asynccontextmanager
+async def _stored(config: Config) -> AsyncIterator[People]:
+    """People in the store, while no service has it. Raises StoreError."""
+    store = Store(config.state, Clock(), _composes_nothing, lambda kept: None)
+    try:
+        await store.open()
+        yield store.people
+    finally:
+        await store.close()
 
 
 def _composes_nothing(message: object, at: int, before: object) -> Message:
@@ -82,8 +78,7 @@ def _notice(config: Config, source: str, text: str, channel: str) -> Sequence[Pl
     """Rendered as the channel does, which is not connected for that; nothing where it is not configured any more."""
     clock = Clock()
     section = config.channels.sections().get(channel)
-    bot = next(iter(section.bots().values()), None) if section else None
-    if bot is None:
-        return ()
-    adapter = bot.build(Times(now=clock.now, monotonic=clock.monotonic, sleep=asyncio.sleep))
-    return notice(source, text, adapter if isinstance(adapter, Channel) else None, clock.nonce)
+    for bot in section.bots().values() if section else ():
+        adapter = bot.build(Times(now=clock.now, monotonic=clock.monotonic, sleep=asyncio.sleep))
+        return notice(source, text, adapter if isinstance(adapter, Channel) else None, clock.nonce)
+    return ()

@@ -14,7 +14,18 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr, StringConstraints, field_validator, model_validator
 
 from bot.config.channels import Channels
-from bot.config.values import ModelName, Person, Platform, Seconds, Span, TimeOfDay, Token, ToolPattern, check_tools
+from bot.config.values import (
+    ChatSort,
+    ModelName,
+    Person,
+    Platform,
+    Seconds,
+    Span,
+    TimeOfDay,
+    Token,
+    ToolPattern,
+    check_tools,
+)
 from channels.section import Section, Url, Whole, conflict
 from channels.settings import AccountSection
 
@@ -88,9 +99,7 @@ class Expiry(Section):
 class Reset(Expiry):
     """The same for all sessions, or otherwise for some of them; what is written for those holds alone."""
 
-    by_type: dict[Literal["direct", "group", "channel", "thread"], Expiry] = Field(
-        default={}, description="By the sort of conversation."
-    )
+    by_type: dict[ChatSort, Expiry] = Field(default={}, description="By the sort of conversation.")
     by_channel: dict[Platform, Expiry] = Field(default={}, description="By its channel; before its sort.")
 
 

@@ -74,9 +74,9 @@ def _to_time(value: object) -> object:
     return time(int(found[1]), int(found[2]))
 
 
-def _check_platform(value: str) -> str:
-    if value not in PLATFORMS:
-        raise conflict(f"`{value}` is no channel; allowed: {', '.join(PLATFORMS)}")
+def _check_key(value: str, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise conflict(f"`{value}` is not known here; allowed: {', '.join(allowed)}")
     return value
 
 
@@ -142,8 +142,10 @@ TimeOfDay = Annotated[
 ]
 """A time of the day on the wall."""
 
-Platform = Annotated[str, AfterValidator(_check_platform)]
+Platform = Annotated[str, AfterValidator(lambda value: _check_key(value, PLATFORMS))]
 """The name of a channel, also of one that comes later, and `http`."""
+ChatSort = Annotated[str, AfterValidator(lambda value: _check_key(value, ("direct", "group", "channel", "thread")))]
+"""What sort of conversation a place is."""
 
 ModelName = Annotated[str, AfterValidator(_check_model_name)]
 """A model at a provider, `provider/model`, or `offline`."""

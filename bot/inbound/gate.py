@@ -12,32 +12,28 @@
 
 import functools
 import re
-from enum import Enum
 
+from bot.persistence.values import Follows
 from channels.message import InboundKind, InboundMessage
 from channels.settings import AccountSection, Group
 
 _OF_ANOTHER = re.compile(r"/\w+@\w")
 
 
-class Gate(Enum):
-    """What a message is to the bot; THREAD: as the store finds that it takes part in the thread."""
+def gate(message: InboundMessage, account: AccountSection, group: Group, is_command: bool) -> bool | Follows:
+    """Whether a message in a group, a channel or a thread is for the bot, or how that has to take part in the thread.
 
-    OPEN = "open"
-    THREAD = "thread"
-    SHUT = "shut"
-
-
-def gate(message: InboundMessage, account: AccountSection, group: Group, is_command: bool) -> Gate:
-    """Whether a message in a group, a channel or a thread is for the bot. is_command: it has a command of that name."""
+    is_command: it has a command of that name.
+    """
     addressed = message.mentioned or (message.replied is not None and message.replied.by_me)
     if message.kind is not InboundKind.MESSAGE or addressed or (is_command and message.text.lstrip().startswith("!")):
-        return Gate.OPEN
+        return True
     if message.names_others or _OF_ANOTHER.match(message.text):
-        return Gate.SHUT
+        return False
     if not group.require_mention or any(_pattern(one).search(message.text) for one in account.groups.mention_patterns):
-        return Gate.OPEN
-    return Gate.THREAD if message.origin.place.thread and account.threads.follow != "never" else Gate.SHUT
+        return True
+    follow = account.threads.follow
+    return follow if message.origin.place.thread and follow != "never" else False
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from bot.accounts import Accounts
 from bot.commands.registry import Registry
 from bot.inbound.access import GROUP, LOCAL, PAIRING, refusal
 from bot.inbound.acknowledge import acknowledge
-from bot.inbound.gate import Gate, gate
+from bot.inbound.gate import gate
 from bot.inbound.pairing import digest
 from bot.inbound.people import People, chat_of
 from bot.persistence.values import AcceptedMessage
@@ -51,18 +51,15 @@ class Routing:
         if reason is not None and reason != PAIRING:
             return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="dropped", reason=reason)
         is_command = self.registry.find(message.text, self.people.is_owner(message)) is not None
-        follows = None
-        if account is not None and group is not None:
-            verdict = gate(message, account, group, is_command)
-            if verdict is Gate.SHUT:
-                return AcceptedMessage(message=message, session_key=None, state="overheard")
-            if verdict is Gate.THREAD and account.threads.follow != "never":
-                follows = account.threads.follow
+        passes = gate(message, account, group, is_command) if account and group else True
+        if passes is False:
+            return AcceptedMessage(message=message, session_key=None, state="overheard")
         if message.kind is InboundKind.MESSAGE and is_command:
             message = replace(message, kind=InboundKind.COMMAND)
         elif message.kind is InboundKind.MESSAGE and account and not place.thread and account.opens_thread(message):
             lifted = replace(place, thread=message.origin.message_id)
             message = replace(message, origin=replace(message.origin, place=lifted))
+        follows = None if passes is True else passes
         delay = _patience(message, self.debounce)
         accepted = AcceptedMessage(
             message=message,

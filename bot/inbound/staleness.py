@@ -1,6 +1,5 @@
 """When a session begins anew by itself: `sessions.reset`. A pure decision about moments, daylight saving included."""
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta, tzinfo
 
 from bot.config.model import Expiry, Reset
@@ -24,8 +23,7 @@ def is_stale(reset: Reset, zone: tzinfo | None, place: Place, used_at: int, at: 
 def _rules(reset: Reset, place: Place) -> Expiry:
     """The nearest that is written holds, alone: that of the channel, of the sort of chat, of all."""
     kind = "thread" if place.thread else place.kind.value if place.kind not in LOCAL else "direct"
-    by_type: Mapping[str, Expiry] = {str(name): rules for name, rules in reset.by_type.items()}
-    return reset.by_channel.get(place.channel) or by_type.get(kind) or reset
+    return reset.by_channel.get(place.channel) or reset.by_type.get(kind) or reset
 
 
 def _last_end(rules: Expiry, zone: tzinfo | None, at: int) -> int:

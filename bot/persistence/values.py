@@ -24,6 +24,8 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
+Follows = Literal["started", "joined"]
+"""How the bot takes part in a thread: its first message is its own, or it spoke there."""
 MessageState = Literal["waiting", "held", "overheard", "dropped"]
 """What becomes of a message as it is accepted. Held: until its sender is let in, or what was said before it is read.
 Overheard: said where the bot is, and not to it."""
@@ -41,9 +43,8 @@ class AcceptedMessage:
     only if its message is just being answered. behind: what was said before it is not read yet, and no run takes it
     until it is released.
 
-    follows: it is for the bot only if that takes part in the thread, having spoken there (joined) or begun it
-    (started); else it is overheard. code: of a held one, digest of the code that its sender is given by `say`, who is
-    now pending, unless as many are as may be.
+    follows: it is for the bot only if that takes part in the thread so; else it is overheard. code: of a held one,
+    digest of the code that its sender is given by `say`, who is now pending, unless as many are as may be.
     """
 
     message: InboundMessage
@@ -55,7 +56,7 @@ class AcceptedMessage:
     delay: int = 0
     gathers: bool = False
     say: tuple[Planned, ...] = ()
-    follows: Literal["started", "joined"] | None = None
+    follows: Follows | None = None
     code: str = ""
     behind: bool = False
 

@@ -24,7 +24,8 @@ from bot.inbound.people import People
 from bot.inbound.routing import group_of
 from bot.persistence.protocols import Store
 from bot.persistence.values import Turn
-from channels.settings import AccountSection, Group, ReplyTo, Streaming
+from channels.message import ChatKind
+from channels.settings import AccountSection, Group, GroupTools, ReplyTo, Streaming
 
 # A program wants the answer in one piece, and nothing is said before it is whole.
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
@@ -89,11 +90,14 @@ class Specs:
             )
 
     def _group(self, turn: Turn) -> Group:
-        """What the configuration says of the group in which the turn answers; nothing elsewhere."""
+        """What the configuration says of the group in which the turn answers; nothing elsewhere.
+
+        In one that is not let in any more what was accepted before is answered without tools.
+        """
         account = self.accounts.like(turn.place)
-        section = account.section if account else None
-        found = group_of(section, self.people, turn.messages[0]) if isinstance(section, AccountSection) else None
-        return found or Group()
+        if account is None or not isinstance(account.section, AccountSection) or turn.place.kind is ChatKind.DIRECT:
+            return Group()
+        return group_of(account.section, self.people, turn.messages[0]) or Group(tools=GroupTools(allow=()))
 
     async def _tools(self, turn: Turn, group: Group, made: AsyncExitStack) -> list[Tool[Any]]:
         run = RunContext(

@@ -29,11 +29,6 @@ Stale = Callable[[Place, int, int], bool]
 """Whether a message ends the session that it is for: by its place, when people last used that, and when it came."""
 
 
-def never(place: Place, used_at: int, at: int) -> bool:
-    """Sessions go on for ever."""
-    return False
-
-
 _Row = tuple[int, InboundMessage, int]
 """What was accepted: seq, message, and when."""
 
@@ -49,9 +44,7 @@ _TURN_OF = {"wake": "beat", "job": "job", "child": "child", "api": "api"}
 class Claims(Subject):
     """How a run gets its turn, and what people wrote while it works."""
 
-    def __init__(
-        self, database: Database, writer: Writer, clock: Clock, compose: Compose, stale: Stale = never
-    ) -> None:
+    def __init__(self, database: Database, writer: Writer, clock: Clock, compose: Compose, stale: Stale) -> None:
         super().__init__(database, writer, clock)
         self._compose = compose
         self._stamp = clock.stamp

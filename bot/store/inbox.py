@@ -131,7 +131,7 @@ class Inbox(Subject):
         if item.state == "overheard":
             history.overhear(db, conv_id, message)
             return Fresh(0, state=item.state)
-        if item.session_key is not None and item.state != "held":
+        if item.session_key is not None and item.state == "waiting":
             used_in = conv_id if message.by_person else None
             transcript, _ = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
             if item.turn_id is not None:

@@ -38,11 +38,10 @@ class People(Subject):
             "SELECT old.channel, old.account, old.chat, new.chat FROM conversation AS old"
             " JOIN conversation AS new ON new.conv_id = old.moved_to ORDER BY old.conv_id"
         ).fetchall()
-        chats = [
-            ChatMoved(channel=channel, account=account, old_chat=old, new_chat=new)
-            for channel, account, old, new in moved
-        ]
-        return Known([_person(row) for row in people], chats)
+        names = ("channel", "account", "old_chat", "new_chat")
+        return Known(
+            [_person(row) for row in people], [ChatMoved(**dict(zip(names, row, strict=True))) for row in moved]
+        )
 
     @query
     def pending(self, db: sqlite3.Connection) -> Sequence[Person]:
@@ -110,7 +109,7 @@ def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMe
     found = db.execute(f"SELECT standing, coalesce(expires_at, 0) FROM person WHERE {_WHOSE}", whose).fetchone()
     standing, until = found or ("pending", 0)
     if standing in ("allowed", "owner"):  # let in since it was looked at
-        return replace(item, state="waiting", say=())
+        return replace(item, state="waiting", reason=None, say=())
     (pending,) = db.execute(
         "SELECT count(*) FROM person WHERE channel=? AND account=? AND standing='pending' AND expires_at > ?",
         (*account, now),

@@ -10,7 +10,7 @@ from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import Ring, Salvage
 from bot.store import rows
 from bot.store.approvals import Approvals
-from bot.store.claims import Compose, Stale, never
+from bot.store.claims import Compose, Stale
 from bot.store.commands import Commands
 from bot.store.database import Database, take_mark
 from bot.store.history import History
@@ -36,7 +36,7 @@ class Store:
         compose: Compose,
         ring: Ring,
         probe: CommitProbe | None = None,
-        stale: Stale = never,
+        stale: Stale = lambda place, used_at, at: False,
     ) -> None:
         """Take a state directory. compose: makes a transcript's user message of an accepted one. ring: see `Writer`.
         stale: when a session begins anew by itself.

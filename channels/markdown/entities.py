@@ -2,7 +2,8 @@
 
 Offsets and lengths are UTF-16 units. Entities here lie inside the text, never begin or end within a surrogate pair,
 either contain each other or have nothing in common, are not empty and neither begin nor end with white space (code
-keeps its indentation). `pre` and `code` share text with nothing but a quote around them, links and quotes do not nest.
+keeps its indentation, also where a quote begins with it). `pre` and `code` share text with nothing but a quote around
+them, links and quotes do not nest.
 """
 
 from dataclasses import dataclass
@@ -10,26 +11,38 @@ from enum import StrEnum
 
 
 class EntityType(StrEnum):
-    """How a part of a text looks; the names are Telegram's."""
+    """How a part of a text looks; the names are Telegram's, which has no headings.
+
+    A platform that shows URL wants to be told where bare addresses are; they come as TEXT_LINK.
+    """
 
     BOLD = "bold"
     ITALIC = "italic"
+    UNDERLINE = "underline"
     STRIKETHROUGH = "strikethrough"
+    SPOILER = "spoiler"
+    HEADING = "heading"
     CODE = "code"
     PRE = "pre"
     TEXT_LINK = "text_link"
+    URL = "url"
     BLOCKQUOTE = "blockquote"
+    EXPANDABLE_BLOCKQUOTE = "expandable_blockquote"
+
+
+QUOTES = frozenset({EntityType.BLOCKQUOTE, EntityType.EXPANDABLE_BLOCKQUOTE})
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A part of a text. url: of a text_link. language: of a pre, empty when not told."""
+    """A part of a text. url: of a text_link. language: of a pre, empty when not told. level: of a heading, 1 to 6."""
 
     type: EntityType
     offset: int
     length: int
     url: str = ""
     language: str = ""
+    level: int = 0
 
     @property
     def end(self) -> int:

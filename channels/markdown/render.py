@@ -1,101 +1,89 @@
-"""Markdown of a block to formatted text, for platforms that take entities. Parsed once; nothing can be rejected.
+"""Markdown of a block to formatted text, for every platform. Parsed once; nothing can be rejected.
 
-What has no form of its own there becomes text: headings are bold, lists get bullets and numbers, tables become
-aligned preformatted text, HTML stays as it is written. Channels' renderers call it.
+What has no form of its own becomes text: lists get bullets and numbers, a table becomes aligned preformatted text, or a
+list of "header: value" where it is too wide for a phone, a link definition that nothing in the block cites is shown,
+HTML without a counterpart stays as it is written. What a platform does not show is a parameter. Channels' renderers
+call it.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+import re
+from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import count
 
-from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline, image, link
 from markdown_it.token import Token
 
 from channels.markdown.entities import EntityType, Formatted
+from channels.markdown.parse import parse, parser
 from channels.markdown.table import Table
 from channels.markdown.writer import Style, TextWriter
-from channels.utf16 import whole
 
 RULE = "———"
-_SCHEMES = ("http://", "https://", "tg://", "mailto:")
 _MAIL = "mailto:"
 _LONGEST_LANGUAGE = 32
+_TAB = 4
 _NEST = "   "
 _BULLETS = "•◦▪"
 _TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
-_STYLES = {"strong": EntityType.BOLD, "em": EntityType.ITALIC, "s": EntityType.STRIKETHROUGH}
+_STYLES = {
+    "strong": EntityType.BOLD,
+    "em": EntityType.ITALIC,
+    "s": EntityType.STRIKETHROUGH,
+    "u": EntityType.UNDERLINE,
+    "spoiler": EntityType.SPOILER,
+}
+_ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\] *", re.IGNORECASE)
+_ALL = frozenset(EntityType) - {EntityType.HEADING, EntityType.URL}
 
 
-def render(markdown: str, is_link: Callable[[str], bool]) -> Formatted:
+def render(markdown: str, is_link: Callable[[str, str], bool], shows: Set[EntityType] = _ALL) -> Formatted:
     """Text and entities of some Markdown. The text is empty when there is nothing to see.
 
-    is_link: whether the platform takes an address as the target of words; one that it does not take stands behind them.
+    is_link: whether the platform takes an address as the target of these words; one that it does not take stands behind
+    them, and so does one whose words are another address. shows: the types of entities it has; headings become bold, a
+    spoiler keeps its bars, a collapsible section becomes a quote, and what is underlined looks as the rest.
     """
-    return _Renderer(is_link).render(markdown)
-
-
-@cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-    # What looks like a link definition or <an:address> and has no scheme of a link stays as it is written.
-    parser.validateLink = _is_address  # type: ignore[method-assign]
-    for name, rule in (("link", link), ("image", image)):
-        parser.inline.ruler.at(name, partial(_with_any_target, rule))
-    return parser
-
-
-def _is_address(url: str) -> bool:
-    return url.lower().startswith(_SCHEMES)
-
-
-def _with_any_target(rule: Callable[[StateInline, bool], bool], state: StateInline, silent: bool) -> bool:
-    """Words with a target are a link whatever the target is: its brackets are not for people."""
-    before = state.md.validateLink  # this may be a look ahead, inside of another such rule
-    state.md.validateLink = lambda url: True  # type: ignore[method-assign]
-    try:
-        return rule(state, silent)
-    finally:
-        state.md.validateLink = before  # type: ignore[method-assign]
+    return _Renderer(is_link, shows).render(markdown)
 
 
 class _Renderer:
     """One walk over the tokens of one text."""
 
-    def __init__(self, is_link: Callable[[str], bool]) -> None:
+    def __init__(self, is_link: Callable[[str, str], bool], shows: Set[EntityType]) -> None:
         self._is_link = is_link
+        self._shows = shows
         self._out = TextWriter()
-        self._styles: list[Style] = []
+        self._styles: list[Style | None] = []  # None: one that is not shown
         self._numbers: list[int | None] = []  # of the next item of each open list, None where it has bullets
         self._quotes = 0
         self._tight = False
         self._marks = count(1)
-        self._urls: list[str] = []
 
     def render(self, markdown: str) -> Formatted:
-        tokens = iter(_parser().parse(whole(markdown)))
+        found, cited = parse(markdown)
+        tokens, before = iter(found), ""
         for token in tokens:
-            if token.type == "table_open":
-                table = Table()
-                for inner in tokens:
-                    if inner.type == "table_close":
-                        break
-                    table.take(inner, _cell)
-                self._preformatted(table.text())
-            else:
-                self._block(token)
+            if token.type == "definition" and (token.meta["id"], token.meta["url"]) in cited:
+                continue
+            match token.type:
+                case "table_open":
+                    self._table(tokens)
+                case "inline":
+                    self._inline(token.children or [], begins_quote=before == "blockquote_open")
+                case "definition":
+                    self._definition(token, before == "definition")
+                case _:
+                    self._block(token)
+            before = before if token.type == "paragraph_open" else token.type
         return self._out.finish()
 
     def _block(self, token: Token) -> None:
         match token.type:
-            case "inline":
-                self._inline(token.children or [])
             case "paragraph_open":
                 self._tight = token.hidden
                 self._out.need(1 if token.hidden else 2)
             case "heading_open":
                 self._out.need(2)
-                self._open_style(EntityType.BOLD)
+                self._open_style(EntityType.HEADING, int(token.tag[1:]))
             case "heading_close":
                 self._styles.pop()
                 self._out.need(2)
@@ -109,7 +97,9 @@ class _Renderer:
                 self._out.need(2)
                 self._quotes += 1
                 if self._quotes == 1:
-                    self._out.quote = Style(EntityType.BLOCKQUOTE, mark=next(self._marks))
+                    folded = token.markup == "details" and EntityType.EXPANDABLE_BLOCKQUOTE in self._shows
+                    kind = EntityType.EXPANDABLE_BLOCKQUOTE if folded else EntityType.BLOCKQUOTE
+                    self._out.quote = Style(kind, mark=next(self._marks))
             case "blockquote_close":
                 self._quotes -= 1
                 if self._quotes == 0:
@@ -120,9 +110,7 @@ class _Renderer:
             case "ordered_list_open":
                 self._open_list(int(token.attrGet("start") or 0) if "start" in token.attrs else 1)
             case "bullet_list_close" | "ordered_list_close":
-                self._numbers.pop()
-                self._out.indent = self._out.indent[len(_NEST) :]
-                self._out.need(1 if self._numbers else 2)
+                self._close_list()
             case "list_item_open":
                 self._open_item()
             case "list_item_close":
@@ -133,6 +121,11 @@ class _Renderer:
         self._out.need(1 if self._numbers else 2)
         self._numbers.append(number)
         self._out.indent += _NEST
+
+    def _close_list(self) -> None:
+        self._numbers.pop()
+        self._out.indent = self._out.indent[len(_NEST) :]
+        self._out.need(1 if self._numbers else 2)
 
     def _open_item(self) -> None:
         self._out.need(1)
@@ -150,91 +143,147 @@ class _Renderer:
 
     def _preformatted(self, text: str, info: str = "") -> None:
         self._out.need(1 if self._numbers and self._tight else 2)
-        text = text.rstrip()
+        text = text.expandtabs(_TAB).rstrip()
         if text:
             language = info.split(maxsplit=1)[0][:_LONGEST_LANGUAGE] if info.strip() else ""
             self._out.write_block(text, Style(EntityType.PRE, language=language, mark=next(self._marks)))
         self._out.need(1 if self._numbers and self._tight else 2)
 
-    def _inline(self, tokens: Sequence[Token]) -> None:
-        task = self._task(tokens)
+    def _table(self, tokens: Iterable[Token]) -> None:
+        table = Table()
+        for inner in tokens:
+            if inner.type == "table_close":
+                break
+            table.take(inner)
+        text = table.text(_cell)
+        if text:
+            self._preformatted(text)
+            return
+        self._open_list(None)
+        for row in table.rows[1:] or table.rows:
+            self._open_item()
+            for header, cell in zip(table.rows[0], row, strict=True):
+                name = _words(header) if row is not table.rows[0] else ""
+                if _words(cell):
+                    self._out.need(1)
+                    if name:
+                        self._open_style(EntityType.BOLD)
+                        self._out.write(f"{name}:", self._active())
+                        self._styles.pop()
+                        self._out.write(" ")
+                    self._inline(cell)
+            self._block(Token("list_item_close", "li", -1))
+        self._close_list()
+
+    def _definition(self, token: Token, follows: bool) -> None:
+        """A link definition that no link in this text uses, as it is written: they may be a list of sources."""
+        self._out.need(1 if follows else 2)
+        self._out.write(f"[{token.meta['label']}]: ")
+        self._link(token.meta["url"], token.meta["url"], bare=True)
+        if token.meta["title"]:
+            self._out.write(f' "{token.meta["title"]}"')
+
+    def _inline(self, tokens: Sequence[Token], begins_quote: bool = False) -> None:
+        skip = self._task(tokens) or (self._alert(tokens) if begins_quote else 0)
         for number, token in enumerate(tokens):
             match token.type:
                 case "text":
-                    text = token.content[len(task) :] if number == 0 else token.content
-                    if text or task:  # before emphasis the parser puts an empty one, which begins no line
+                    text = token.content[skip:] if number == 0 else token.content
+                    if text:  # before emphasis the parser puts an empty one, which begins no line
                         self._out.write(text, self._active())
                 case "code_inline":
-                    self._out.write(token.content, self._code())
+                    self._out.write(token.content.expandtabs(_TAB), self._code())
                 case "softbreak" | "hardbreak":
                     self._out.line(self._active())
                 case "link_open":
-                    begins = number + 1
-                    self._open_link(str(token.attrs["href"]))
+                    words = _words(_until_close(tokens[number + 1 :]))
+                    behind = self._open_link(str(token.attrs["href"]), words, token.markup == "linkify")
                 case "link_close":
-                    self._close_link(_words(tokens[begins:number]))
+                    self._styles.pop()
+                    self._out.write(behind, self._active())
                 case "image":
                     self._image(token)
                 case other:
                     self._switch(other)
 
-    def _task(self, tokens: Sequence[Token]) -> str:
-        """The box that an item begins with, as written; it takes the place of the bullet."""
+    def _task(self, tokens: Sequence[Token]) -> int:
+        """The length of the box that an item begins with; it takes the place of the bullet."""
         if not self._out.marker or not tokens or tokens[0].type != "text":
-            return ""
+            return 0
         box = tokens[0].content[:4]
         if box not in _TASKS:
-            return ""
+            return 0
         marker = self._out.marker
         self._out.marker = (marker if self._numbers[-1] is not None else marker[:-2]) + _TASKS[box]
-        return box
+        return len(box)
+
+    def _alert(self, tokens: Sequence[Token]) -> int:
+        """The length of a mark such as [!NOTE], which becomes a bold word in a line of its own."""
+        found = _ALERT.fullmatch(tokens[0].content) if tokens and tokens[0].type == "text" else None
+        if found is None:
+            return 0
+        self._out.write(found[1].capitalize(), (Style(EntityType.BOLD, mark=next(self._marks)),))
+        return found.end()
 
     def _switch(self, kind: str) -> None:
         name, _, turn = kind.rpartition("_")
-        if name in _STYLES:
-            if turn == "open":
-                self._open_style(_STYLES[name])
-            else:
-                self._styles.pop()
-
-    def _open_style(self, kind: EntityType) -> None:
-        """Each use is an entity of its own, else two that touch would overlap with what lies around them."""
-        active = next((style for style in self._styles if style.type is kind), None)
-        self._styles.append(active or Style(kind, mark=next(self._marks)))
-
-    def _open_link(self, url: str) -> None:
-        self._urls.append(url)
-        if self._is_link(url):
-            self._styles.append(Style(EntityType.TEXT_LINK, url=url, mark=next(self._marks)))
-
-    def _close_link(self, words: str) -> None:
-        url = self._urls.pop()
-        if self._is_link(url):
+        if name not in _STYLES:
+            return
+        if turn == "close":
             self._styles.pop()
-        else:
-            self._out.write(_behind(words, url), self._active())
+        if _STYLES[name] is EntityType.SPOILER and EntityType.SPOILER not in self._shows:
+            self._out.write("||", self._active())
+        if turn == "open":
+            self._open_style(_STYLES[name])
+
+    def _open_style(self, kind: EntityType, level: int = 0) -> None:
+        """Each use is an entity of its own, else two that touch would overlap with what lies around them."""
+        if kind is EntityType.HEADING and kind not in self._shows:
+            kind, level = EntityType.BOLD, 0
+        active = next((style for style in self._styles if style and style.type is kind), None)
+        style = active or Style(kind, level=level, mark=next(self._marks))
+        self._styles.append(style if kind in self._shows else None)
+
+    def _open_link(self, url: str, words: str, bare: bool = False) -> str:
+        """Begin a link; what is to be written behind its words when it cannot be one."""
+        behind = "" if bare else _behind(words, url)
+        honest = EntityType.URL in self._shows if bare else not behind or "://" not in words
+        taken = honest and self._is_link(url, words)
+        self._styles.append(Style(EntityType.TEXT_LINK, url=url, mark=next(self._marks)) if taken else None)
+        return "" if taken else behind
+
+    def _link(self, url: str, words: str, bare: bool = False) -> None:
+        behind = self._open_link(url, words, bare)
+        self._out.write(words, self._active())
+        self._styles.pop()
+        self._out.write(behind, self._active())
 
     def _image(self, token: Token) -> None:
         words = _words(token.children or []) or "image"
-        if any(style.type is EntityType.TEXT_LINK for style in self._styles):
+        if self._within(EntityType.TEXT_LINK):
             self._out.write(words, self._active())
-            return
-        self._open_link(str(token.attrs["src"]))
-        self._out.write(words, self._active())
-        self._close_link(words)
+        else:
+            self._link(str(token.attrs["src"]), words)
+
+    def _within(self, *kinds: EntityType) -> bool:
+        return any(style is not None and style.type in kinds for style in self._styles)
 
     def _active(self) -> Sequence[Style]:
-        return tuple(dict.fromkeys(self._styles))
+        return tuple(dict.fromkeys(style for style in self._styles if style))
 
     def _code(self) -> Sequence[Style]:
-        """Code shares its text with nothing; within a link the link is worth more."""
-        inside_link = any(style.type is EntityType.TEXT_LINK for style in self._styles)
-        return self._active() if inside_link else (Style(EntityType.CODE, mark=next(self._marks)),)
+        """Code shares its text with nothing; a link or a spoiler around it is worth more."""
+        inside = self._within(EntityType.TEXT_LINK, EntityType.SPOILER)
+        return self._active() if inside else (Style(EntityType.CODE, mark=next(self._marks)),)
+
+
+def _until_close(tokens: Sequence[Token]) -> Sequence[Token]:
+    return tokens[: next(number for number, token in enumerate(tokens) if token.type == "link_close")]
 
 
 def _behind(words: str, url: str) -> str:
     """What stands behind the words of a link that is shown as text: its target, unless the words are that."""
-    shown = _parser().normalizeLinkText(url).removeprefix(_MAIL)
+    shown = parser().normalizeLinkText(url).removeprefix(_MAIL)
     return "" if words in (url, shown) or not shown else f" ({shown})"
 
 

@@ -1,35 +1,48 @@
-"""Tables as aligned lines of text, for a fixed-width font. Widths are those of a terminal: East Asian text counts
-double. The renderer feeds it the tokens between a table's beginning and end."""
+"""Tables as aligned lines of text, for a fixed-width font on a phone.
+
+Widths are those of a terminal: East Asian text counts double. The renderer feeds it the tokens between a table's
+beginning and end, and writes what is too wide as a list.
+"""
 
 from collections.abc import Callable, Sequence
 
 from markdown_it.token import Token
 from wcwidth import wcswidth
 
+_PHONE = 40
+"""Columns of a fixed-width font that a phone shows in one line."""
+
 
 class Table:
-    """Collects the cells of one table."""
+    """Collects the cells of one table. rows: their inline tokens, the header first."""
 
     def __init__(self) -> None:
-        self._rows: list[list[str]] = []
+        self.rows: list[list[Sequence[Token]]] = []
         self._aligned: list[str] = []
 
-    def take(self, token: Token, words: Callable[[Sequence[Token]], str]) -> None:
-        """The next token. words: turns the inline tokens of a cell into text."""
+    def take(self, token: Token) -> None:
+        """The next token."""
         if token.type == "tr_open":
-            self._rows.append([])
+            self.rows.append([])
         elif token.type == "th_open":
             self._aligned.append(str(token.attrs.get("style", "")).removeprefix("text-align:"))
         elif token.type == "inline":
-            self._rows[-1].append(words(token.children or []))
+            self.rows[-1].append(token.children or [])
 
-    def text(self) -> str:
-        """The table: header, a line, rows."""
+    def text(self, words: Callable[[Sequence[Token]], str]) -> str:
+        """Header, a line, rows; empty when it is too wide, or more than half of it would be padding.
+
+        words: turns the inline tokens of a cell into text.
+        """
+        rows = [[words(cell) for cell in row] for row in self.rows]
         columns = range(len(self._aligned))
-        widths = [max(_width(row[column]) for row in self._rows) for column in columns]
+        widths = [max(_width(row[column]) for row in rows) for column in columns]
+        inked = sum(_width(cell) for row in rows for cell in row)
+        if sum(widths) + 3 * len(widths) - 3 > _PHONE or len(rows) * (sum(widths) - _PHONE // 4) > 2 * inked:
+            return ""
         lines = [
             " │ ".join(_pad(row[column], widths[column], self._aligned[column]) for column in columns).rstrip()
-            for row in self._rows
+            for row in rows
         ]
         return "\n".join([lines[0], "─┼─".join("─" * width for width in widths), *lines[1:]])
 

@@ -18,6 +18,7 @@ class Style:
     type: EntityType
     url: str = ""
     language: str = ""
+    level: int = 0
     mark: int = 0
 
 
@@ -60,7 +61,9 @@ class TextWriter:
         self._add(text, (style,))
 
     def line(self, styles: Iterable[Style]) -> None:
-        """A line break within a paragraph."""
+        """A line break within a paragraph; none where its first line is still empty."""
+        if self.marker or self._breaks or not self._at:
+            return
         self._add("\n" + self.indent, styles)
 
     def finish(self) -> Formatted:
@@ -92,7 +95,8 @@ class TextWriter:
 
 def formatted(text: str, runs: Mapping[Style, Iterable[tuple[int, int]]]) -> Formatted:
     """Text and the runs of its styles in code points, to text and entities; white space at their edges cut off."""
-    pieces = [(*_trim(text, start, end, style), style) for style, found in runs.items() for start, end in found]
+    code = {start for style, found in runs.items() if style.type is EntityType.PRE for start, _ in found}
+    pieces = [(*_trim(text, start, end, start in code), style) for style, found in runs.items() for start, end in found]
     pieces = sorted((piece for piece in pieces if piece[0] < piece[1]), key=lambda piece: (piece[0], -piece[1]))
     offsets: dict[int, int] = {}
     at = offset = 0
@@ -102,15 +106,15 @@ def formatted(text: str, runs: Mapping[Style, Iterable[tuple[int, int]]]) -> For
     return Formatted(
         text,
         tuple(
-            Entity(style.type, offsets[start], offsets[end] - offsets[start], style.url, style.language)
+            Entity(style.type, offsets[start], offsets[end] - offsets[start], style.url, style.language, style.level)
             for start, end, style in pieces
         ),
     )
 
 
-def _trim(text: str, start: int, end: int, style: Style) -> tuple[int, int]:
+def _trim(text: str, start: int, end: int, begins_with_code: bool) -> tuple[int, int]:
     part = text[start:end]
     end = start + len(part.rstrip())
-    if style.type is not EntityType.PRE:
+    if not begins_with_code:
         start += len(part) - len(part.lstrip())
     return start, end

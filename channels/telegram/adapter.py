@@ -10,19 +10,20 @@ from contextlib import suppress
 from weakref import WeakValueDictionary
 
 from channels.base import Capabilities, Health, NotDownloaded, Sink, Times
+from channels.limits import RateLimits
 from channels.message import Attachment, ChatKind, Place
 from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.telegram.api import Api, ApiError, Trouble
-from channels.telegram.calls import ACTIONS, WITH_TEXT, addressed, call_of, done_before
-from channels.telegram.limits import RateLimits
+from channels.telegram.calls import ACTIONS, FILE_BYTES, WITH_TEXT, addressed, call_of, done_before
 from channels.telegram.poll import Receiver
 from channels.telegram.render import MAX_UNITS, bodies, plain_body
 from channels.telegram.settings import TelegramSettings
 
 _RULES = """\
-The conversation is on Telegram. Write Markdown: bold, italic, strikethrough, inline code, fenced code with its
-language, links, quotes, headings and lists are shown; tables become fixed-width text, so keep them narrow; HTML and
-images are not shown. People read on phones: be brief."""
+The conversation is on Telegram. Write Markdown: bold, italic, strikethrough, ||spoilers||, inline code, fenced code
+with its language, links, quotes, headings, lists, task lists and <details> are shown. A table becomes fixed-width text
+where a line of it has at most 40 characters, else a list of "header: value". Formulas are shown as their LaTeX source,
+images as links, footnotes and other HTML as they are written. People read on phones: be brief."""
 
 
 _LARGEST = 20 * 1024 * 1024
@@ -40,6 +41,7 @@ class TelegramChannel:
         typing_seconds=4.0,
         rules=_RULES,
         actions=ACTIONS,
+        file_bytes=FILE_BYTES,
     )
 
     def __init__(self, settings: TelegramSettings, times: Times) -> None:
@@ -81,7 +83,7 @@ class TelegramChannel:
 
     def render(self, text: str) -> Sequence[str]:
         """Markdown to the bodies of messages."""
-        return bodies(text)
+        return bodies(text, self._settings.rich)
 
     def pass_limit(self, place: Place) -> float:
         """Take a place in the limits: 0.0 when granted, else seconds to wait."""
@@ -90,9 +92,11 @@ class TelegramChannel:
     async def send(self, delivery: Delivery) -> SendResult:
         """Make the call; what became of it is told by where it failed."""
         try:
-            method, arguments = call_of(delivery)
+            method, arguments = await asyncio.to_thread(call_of, delivery) if delivery.file else call_of(delivery)
         except ValueError as error:
             return Refused(f"the stored message cannot be read: {error}")
+        except OSError as error:
+            return Refused(f"the file cannot be read: {error.strerror}")
         chat = delivery.place.chat
         async with self._call_into(chat):
             try:
@@ -171,6 +175,8 @@ class TelegramChannel:
                 return Moved(error.new_chat)
             case Trouble.REFUSED if done_before(delivery.action, error.reason):
                 return Sent(delivery.target)
+            case Trouble.TOKEN if "method not found" in error.reason:  # a server of one's own that is older
+                return NotSent(0.0, error.reason, plain_body(delivery.body))
             case Trouble.REFUSED:
                 formatted = error.status == 400 and delivery.action in WITH_TEXT
                 plain = plain_body(delivery.body) if formatted else None

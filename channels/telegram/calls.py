@@ -2,17 +2,26 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
+
+from telegram import InputFile
 
 from channels.message import Place
 from channels.outgoing import Action, Delivery
+from channels.telegram.render import RICH
 
 _METHODS = {
     Action.SEND: "sendMessage",
+    Action.FILE: "sendDocument",
     Action.EDIT: "editMessageText",
     Action.DELETE: "deleteMessage",
     Action.REACT: "setMessageReaction",
 }
 _DONE_BEFORE = {Action.EDIT: "message is not modified", Action.DELETE: "message to delete not found"}
+
+_SHOWN = ("image/jpeg", "image/png", "image/webp")
+_LARGEST_SHOWN = 10 * 1024 * 1024
+FILE_BYTES = 50 * 1024 * 1024
 
 ACTIONS = frozenset(_METHODS)
 """What a Telegram channel carries out."""
@@ -21,10 +30,17 @@ WITH_TEXT = (Action.SEND, Action.EDIT)
 
 
 def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
-    """Method and arguments. Raises ValueError where body or ids of messages cannot be read."""
+    """Method and arguments.
+
+    Raises ValueError where body or ids of messages cannot be read, OSError where a file cannot be. Blocking.
+    """
+    method = _METHODS[delivery.action]
     arguments: dict[str, object] = json.loads(delivery.body) if delivery.action in WITH_TEXT else {}
     if delivery.action is Action.SEND:
         arguments = addressed(delivery.place, arguments)
+        method = "sendRichMessage" if RICH in arguments else method
+    elif delivery.action is Action.FILE:
+        method, arguments = _file(delivery)
     else:
         arguments |= {"chat_id": delivery.place.chat, "message_id": int(delivery.target)}
     if delivery.action is Action.REACT:
@@ -37,7 +53,22 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
     if delivery.buttons:  # below each other: beside each other their labels are cut on a phone
         rows = [[{"text": button.label, "callback_data": button.sends}] for button in delivery.buttons]
         arguments["reply_markup"] = {"inline_keyboard": rows}
-    return _METHODS[delivery.action], arguments
+    if delivery.action is Action.SEND and RICH in arguments:
+        method = "sendRichMessage"
+    return method, arguments
+
+
+def _file(delivery: Delivery) -> tuple[str, dict[str, object]]:
+    """Images are shown, where they are not too large for that; everything else is to be saved. Blocking."""
+    if delivery.file is None:
+        raise ValueError("there is no file")
+    path = Path(delivery.file.path)
+    shown = delivery.file.mime in _SHOWN and path.stat().st_size <= _LARGEST_SHOWN
+    method, field = ("sendPhoto", "photo") if shown else ("sendDocument", "document")
+    body = json.loads(delivery.body) if delivery.body else {}
+    caption = {"caption": body.get("text", ""), "caption_entities": body.get("entities", [])}
+    content = InputFile(path.read_bytes(), filename=delivery.file.name)
+    return method, addressed(delivery.place, {field: content} | {name: what for name, what in caption.items() if what})
 
 
 def addressed(place: Place, arguments: Mapping[str, object]) -> dict[str, object]:

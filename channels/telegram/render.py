@@ -2,28 +2,45 @@
 
 A body is JSON with the arguments of the call but the chat. Link previews are off: Telegram would fetch any address
 that the model was made to write.
+
+Where rich messages are wanted (Bot API 10.1: sendRichMessage, InputRichMessage), a block with a table, a task list or
+mathematics is one, with its Markdown as it is, unless something in it would be fetched, call somebody or read
+differently there. One that is refused goes out as entities.
 """
 
 import json
-import unicodedata
+import re
 
 from channels.markdown.entities import Entity, Formatted
+from channels.markdown.parse import parse
 from channels.markdown.render import render
-from channels.markdown.split import split
+from channels.markdown.split import shows, split
 from channels.telegram.links import is_link
 
 MAX_UNITS = 4096
 MAX_ENTITIES = 100
+RICH = "rich_message"
+"""The argument by which a body is known as one of sendRichMessage."""
+
+_TASK = re.compile(r"^\s*(?:[-*+]|\d+[.)]) \[[ xX]\] ", re.MULTILINE)
+_OTHERWISE = re.compile(r"!\[|<|==|\[[\^!]|\\[(\[]|tg:", re.IGNORECASE)
 
 
-def bodies(markdown: str) -> list[str]:
-    """The messages of a block, in order; none when it shows nothing."""
-    return [_body(piece) for piece in split(render(markdown, is_link), MAX_UNITS, MAX_ENTITIES) if _shows(piece.text)]
+def bodies(markdown: str, rich: bool = False) -> list[str]:
+    """The messages of a block, in order; none when it shows nothing. rich: whether one may be a rich message."""
+    whole = render(markdown, lambda url, words: is_link(url))
+    found = [_body(piece) for piece in split(whole, MAX_UNITS, MAX_ENTITIES) if shows(piece.text)]
+    if rich and len(found) == 1 and _gains(markdown):
+        return [_json({RICH: {"markdown": markdown, "skip_entity_detection": True}})]
+    return found
 
 
 def plain_body(body: str) -> str | None:
-    """A message without its entities, the targets of links behind their words; None when it has no entities."""
+    """A message in its next simpler form: a rich one with entities, one with entities as text alone, the targets of
+    links behind their words; None when it is that already."""
     arguments = json.loads(body)
+    if RICH in arguments:
+        return bodies(arguments[RICH]["markdown"])[0]
     entities = arguments.pop("entities", None)
     if not entities:
         return None
@@ -44,6 +61,14 @@ def _body(piece: Formatted) -> str:
     return _json(arguments)
 
 
+def _gains(markdown: str) -> bool:
+    """Whether a rich message would show more of it, and nothing else than meant."""
+    tokens = [inner for token in parse(markdown)[0] for inner in (token, *(token.children or ()))]
+    formula = any(token.type in ("code_inline", "fence") and not token.markup for token in tokens)
+    table = any(token.type == "table_open" for token in tokens)
+    return (table or formula or _TASK.search(markdown) is not None) and not _OTHERWISE.search(markdown)
+
+
 def _json(arguments: dict[str, object]) -> str:
     return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
@@ -55,8 +80,3 @@ def _entity(entity: Entity) -> dict[str, str | int]:
     if entity.language:
         fields["language"] = entity.language
     return fields
-
-
-def _shows(text: str) -> bool:
-    """Whether there is a character to see: Telegram refuses a message of spaces, marks and format characters."""
-    return any(unicodedata.category(char)[0] not in "ZCM" for char in text)

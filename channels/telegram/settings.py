@@ -10,21 +10,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from channels.base import Channel, Times
+from channels.limits import Rates
 from channels.section import Id, Secret, Url, conflict, refused
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Group, Groups, Listen, PlatformSection
 
 URL = "https://api.telegram.org/bot"
 FILE_URL = "https://api.telegram.org/file/bot"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
-    """What Telegram lets through before it answers 429: one message in `chat_interval` seconds per chat, so many per
-    group and minute, so many per second in all."""
-
-    chat_interval: float = 1.0
-    group_per_minute: int = 20
-    per_second: int = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +26,8 @@ class TelegramSettings:
     poll_timeout: how long Telegram may hold a poll that has nothing to tell. request_timeout: how long an answer to a
     send may take before its outcome counts as unknown. typing_timeout: the same for the sign of work, which a send to
     that chat waits for. retry_first, retry_most: pauses after failures, doubled from the first to the most.
-    slow_retry: pause while another program polls, or the token is refused.
+    slow_retry: pause while another program polls, or the token is refused. rich: whether blocks with tables, task lists
+    or mathematics go out as rich messages.
     """
 
     token: str = field(repr=False)
@@ -50,7 +42,8 @@ class TelegramSettings:
     retry_first: float = 1.0
     retry_most: float = 30.0
     slow_retry: float = 30.0
-    limits: Rates = Rates()
+    limits: Rates = field(default_factory=Rates)
+    rich: bool = False
 
 
 def _check_person(value: str) -> str:
@@ -99,6 +92,10 @@ class TelegramAccount(AccountSection):
     webhook_url: Url | None = Field(
         default=None, description="The public HTTPS address that leads to listen; without it that of listen itself."
     )
+    rich: Literal["off", "auto"] = Field(
+        default="off",
+        description="auto: tables, task lists and formulas as rich messages, which some apps do not show.",
+    )
     dm: TelegramMessages = Field(default=TelegramMessages(), description="Direct messages.")
     groups: TelegramGroups = Field(default=TelegramGroups(), description="Groups and channels.")
 
@@ -112,6 +109,7 @@ class TelegramAccount(AccountSection):
             webhook_url=self.webhook_url or "",
             base_url=self.base_url,
             base_file_url=self.base_file_url,
+            rich=self.rich == "auto",
         )
         return TelegramChannel(settings, times)
 

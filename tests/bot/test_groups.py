@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from bot.persistence.values import AcceptedMessage
 from bot.store.people import MOST_BOTS
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Origin, Place, Quoted
 from channels.outgoing import Delivery, Moved, SendResult, Sent
@@ -175,6 +176,12 @@ async def test_a_group_has_its_own_prompt_and_tools(tmp_path: Path) -> None:
         assert "Be brief." in group.system
         assert "Sing." in space.system
         assert "Be brief." not in direct.system + space.system
+    async with running(tmp_path, config=settings({"policy": "disabled"})) as hark:
+        item = AcceptedMessage(message=said(hark, "before"), session_key=f"agent:main:telegram:group:{CHAT}")
+        await hark.service.parts.pipeline.accept_one(item)
+        await hark.until(lambda: hark.model.requests)
+        await hark.service.parts.lanes.wait_idle()
+        assert hark.model.requests[0].tools == ()
     changed = {CHAT: {"prompt": "Be long.", "tools": {"allow": ["read"]}}}
     async with running(tmp_path, config=settings({"allow": changed})) as hark:
         await hear(hark, said(hark, "three", mentioned=True))

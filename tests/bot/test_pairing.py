@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot import wording
+from bot.persistence.values import Person
 from channels.message import Attachment, ChatKind, InboundKind, Origin, Place
 from tests.scripted_model import texts
 from tests.service import Hark, Json, running, session_of
@@ -173,3 +174,8 @@ async def test_a_code_lets_in_to_one_account_and_to_no_group(tmp_path: Path) -> 
         assert hark.stored.messages("state", sender="6", reason="member") == [("dropped",)]
         assert hark.channel.texts("-5") == []
         assert len(hark.stored.sessions(session_key=session_of("6"))) == 1
+
+
+def test_a_name_that_a_stranger_chose_cannot_write_in_a_terminal() -> None:
+    person = Person(channel="telegram", account="b", sender="6", standing="pending", name="\x1b[2J Ada\u202e\n  L")
+    assert wording.stranger(person) == "telegram 6 [2J Ada L"

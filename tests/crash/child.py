@@ -14,9 +14,10 @@ import structlog
 
 from bot.clock import Clock
 from bot.config.model import Config
+from channels.limits import Rates
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
-from channels.telegram.settings import Rates, TelegramSettings
+from channels.telegram.settings import TelegramSettings
 from tests.serving import serving
 
 for _module in (

@@ -56,10 +56,10 @@ FAULTS = (
     ),
     Fault(
         "telegram/no-limit-per-chat",
-        "channels/telegram/limits.py",
+        "channels/limits.py",
         "waits.append(sent[-1] + self._limits.chat_interval - now)",
         "pass",
-        ("tests/channels/telegram/test_limits.py::test_one_message_a_second_in_a_chat",),
+        ("tests/channels/test_limits.py::test_one_message_a_second_in_a_chat",),
     ),
     Fault(
         "telegram/a-failed-server-taken-for-not-sent",
@@ -101,7 +101,7 @@ FAULTS = (
     ),
     Fault(
         "telegram/rules-of-an-outer-link-lost-by-a-look-ahead",
-        "channels/markdown/render.py",
+        "channels/markdown/parse.py",
         "state.md.validateLink = before  #",
         "state.md.validateLink = _is_address  #",
         ("tests/channels/markdown/test_render.py::test_what_it_becomes",),

@@ -72,6 +72,18 @@ TEXT: Mapping[str, Spec] = {
     "reply_markup": ANY,
 }
 
+UPLOAD: Mapping[str, Spec] = {
+    "chat_id": CHAT,
+    "message_thread_id": INT,
+    "caption": STR,
+    "parse_mode": STR,
+    "caption_entities": [ENTITY],
+    "disable_notification": BOOL,
+    "protect_content": BOOL,
+    "reply_parameters": REPLY,
+    "reply_markup": ANY,
+}
+
 PARAMETERS: Mapping[str, Mapping[str, Spec]] = {
     "getMe": {},
     "logOut": {},
@@ -99,7 +111,23 @@ PARAMETERS: Mapping[str, Mapping[str, Spec]] = {
         "suggested_post_parameters": ANY,
         "reply_parameters": REPLY,
     },
+    "sendRichMessage": {
+        "business_connection_id": STR,
+        "chat_id": CHAT,
+        "message_thread_id": INT,
+        "direct_messages_topic_id": INT,
+        "rich_message": {"html": STR, "markdown": STR, "is_rtl": BOOL, "skip_entity_detection": BOOL},
+        "disable_notification": BOOL,
+        "protect_content": BOOL,
+        "allow_paid_broadcast": BOOL,
+        "message_effect_id": STR,
+        "suggested_post_parameters": ANY,
+        "reply_parameters": REPLY,
+        "reply_markup": ANY,
+    },
     "editMessageText": {**TEXT, "message_id": INT, "inline_message_id": STR},
+    "sendDocument": {**UPLOAD, "document": ANY, "thumbnail": ANY, "disable_content_type_detection": BOOL},
+    "sendPhoto": {**UPLOAD, "photo": ANY, "show_caption_above_media": BOOL, "has_spoiler": BOOL},
     "deleteMessage": {"chat_id": CHAT, "message_id": INT},
     "sendChatAction": {
         "business_connection_id": STR,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from tests.standins import telegram_links as links
 from tests.standins import telegram_updates as payloads
+from tests.standins.telegram_files import check_upload
 from tests.standins.telegram_ledger import Json, Refusal, Rule, Sent
 from tests.standins.telegram_text import check_text
 from tests.standins.telegram_updates import Room
@@ -150,6 +151,29 @@ def send_message(world: World, params: Json) -> Json:
     world.messages[room.id, built["message_id"]] = built
     world.ledger.timeline.append((room.id, "out"))
     _record(world, "sendMessage", room, built["message_id"], params, reply_to)
+    return built
+
+
+def send_upload(world: World, params: Json, method: str, field: str) -> Json:
+    room = _writable(world, params)
+    name, content = check_upload(params, field, world.ledger.complain)
+    _check_thread(room, params)
+    reply_to = _reply_to(world, room, params)
+    message_id = world.next_message_id(room)
+    sent = {"file_id": f"BQAC{message_id}", "file_unique_id": f"AQ{message_id}", "file_size": len(content)}
+    shown: Json = {"photo": [sent]} if field == "photo" else {"document": sent | {"file_name": name}}
+    built = {
+        "message_id": message_id,
+        "from": payloads.bot_user(),
+        "chat": room.chat(),
+        "date": int(world.wall()),
+        **shown,
+        **({"caption": params["caption"]} if params.get("caption") else {}),
+    }
+    world.messages[room.id, message_id] = built
+    world.uploads.append((name, content))
+    world.ledger.timeline.append((room.id, "out"))
+    _record(world, method, room, message_id, params | {"text": params.get("caption", "")}, reply_to)
     return built
 
 
@@ -366,6 +390,8 @@ METHODS: dict[str, Callable[[World, Json], object]] = {
     "deleteWebhook": delete_webhook,
     "getWebhookInfo": get_webhook_info,
     "sendMessage": send_message,
+    "sendDocument": lambda world, params: send_upload(world, params, "sendDocument", "document"),
+    "sendPhoto": lambda world, params: send_upload(world, params, "sendPhoto", "photo"),
     "editMessageText": edit_message_text,
     "deleteMessage": delete_message,
     "sendChatAction": send_chat_action,

@@ -52,6 +52,7 @@ class World:
         self.closed_chats: dict[int, str] = {}
         self.upgraded: dict[int, int] = {}
         self.files: dict[str, tuple[str, bytes]] = {}
+        self.uploads: list[tuple[str, bytes]] = []
         self.clicks: dict[str, bool] = {}
         self.commands: dict[str, list[Json]] = {}
         self.webhook: Json = {}

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -12,7 +13,18 @@ import pytest
 
 from channels.base import CommandInfo, HealthState, Mark, NotAccepted, NotDownloaded, Reached
 from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
-from channels.outgoing import Action, Button, Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import (
+    Action,
+    Button,
+    Delivery,
+    Moved,
+    NotSent,
+    OutgoingFile,
+    Refused,
+    SendResult,
+    Sent,
+    Unknown,
+)
 from channels.settings import Listen
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
@@ -501,7 +513,7 @@ async def test_no_link_that_a_model_writes_is_refused(telegram: TelegramServer, 
 
 async def test_an_empty_block_is_no_message(channel: TelegramChannel) -> None:
     assert list(channel.render("")) == []
-    assert list(channel.render("[a]: https://example.org")) == []
+    assert list(channel.render("<!-- note -->")) == []
     assert list(channel.render("&nbsp; \u200b")) == []
 
 
@@ -868,6 +880,26 @@ async def test_files_are_read_piece_by_piece_and_asked_for_anew(
     for lost in (Attachment(kind="file", ref="unknown"), Attachment(kind="file", ref=file.ref, size=21 * 1024 * 1024)):
         with pytest.raises(NotDownloaded):
             _ = [piece async for piece in channel.download(lost)]
+
+
+async def test_files_are_sent_as_what_they_are(
+    telegram: TelegramServer, channel: TelegramChannel, tmp_path: Path
+) -> None:
+    telegram.write("hello")
+    (caption,) = channel.render("**look**")
+    for name, mime, body, method in (
+        ("a.png", "image/png", caption, "sendPhoto"),
+        ("a.pdf", "application/pdf", "", "sendDocument"),
+    ):
+        (tmp_path / name).write_bytes(name.encode())
+        file = OutgoingFile(str(tmp_path / name), name, mime)
+        sent = await channel.send(outgoing(body, action=Action.FILE, file=file))
+        assert isinstance(sent, Sent)
+        assert telegram.sent[-1].method == method
+        assert telegram.uploads[-1] == (name, name.encode())
+    assert telegram.sent[0].text == "look"
+    (tmp_path / "a.pdf").unlink()
+    assert isinstance(await channel.send(outgoing("", action=Action.FILE, file=file)), Refused)
 
 
 async def test_a_silent_message_makes_no_sound(telegram: TelegramServer, channel: TelegramChannel) -> None:

@@ -227,8 +227,8 @@ agent: {}
             "id, which is a whole number (names can change hands)",
             "config.yaml:15: sessions.reset.daily_at: found `25:00`; allowed: a time of the day, such as 04:00 or "
             "23:30",
-            "config.yaml:15: sessions.reset.by_channel.irc: `irc` is no channel; allowed: telegram, discord, slack, "
-            "console, http",
+            "config.yaml:15: sessions.reset.by_channel.irc: `irc` is not known here; allowed: telegram, discord, "
+            "slack, console, http",
             "config.yaml:15: sessions.reset.by_channel.irc.idle: found `8`; allowed: a duration with its unit, such as "
             "45s, 30m, 1h30m or 24h",
             "config.yaml:16: gateway.host: `0.0.0.0` can be reached from other machines; set "
@@ -287,8 +287,8 @@ agent: {}
             ),
             ("state: workspace/state\n", "config.yaml:1: state: must be apart from workspace"),
             (
-                "channels: {slack: {}}\n",
-                "config.yaml:1: channels.slack: this part of Hark is not in this version",
+                "heartbeat: {}\n",
+                "config.yaml:1: heartbeat: this part of Hark is not in this version",
             ),
             (
                 "sessions: {identity_links: {ada: [telegram:1], bob: [telegram:1]}}\n",

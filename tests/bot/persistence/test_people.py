@@ -62,7 +62,7 @@ async def test_a_code_is_given_once_and_lets_in_once(opens: Opens) -> None:
             Person(channel="telegram", account="bot", sender="6", standing="allowed", name="name 6")
         ]
         late = await ask(store, "6", "c")  # looked at before, accepted after
-        assert (late.state, late.said) == ("waiting", ())
+        assert (late.state, late.reason, late.said) == ("waiting", None, ())
 
 
 async def test_it_is_good_for_an_hour(opens: Opens) -> None:

@@ -6,10 +6,12 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from bot.persistence.values import AcceptedMessage
 from bot.store.database import READERS
 from channels.message import ChatMoved
 from tests.asking import AskingTool, SendingTool, approval
-from tests.service import Hark, running
+from tests.bot.persistence.test_people import stranger
+from tests.service import Hark, running, session_of
 from tests.standins.script import Call
 
 _GROWING = {f"SCAN {table}" for table in ("inbox", "turn", "delivery", "entry", "tool_call", "event", "approval")}
@@ -58,6 +60,13 @@ async def test_no_statement_of_a_service_reads_through_a_table(tmp_path: Path) -
                 await hark.until_texts(sent + 1)
             moved = ChatMoved(channel="telegram", account="bot", old_chat="1", new_chat="-100")
             await parts.store.inbox.accept([moved])
+            said = hark.message("in a thread")
+            follows = AcceptedMessage(message=said, session_key=session_of("1"), follows="joined")
+            await parts.store.inbox.accept([follows, stranger("6", "a"), stranger("7", "b"), stranger("6", "c")])
+            await parts.store.people.settle("a", "allowed", lambda channel: ())
+            await parts.store.people.settle("b", "blocked", lambda channel: ())
+            await parts.store.people.pending()
+            await parts.store.people.known()
             await parts.store.prune()
             # what a start asks
             await parts.store.recovery.cut_turns("next")

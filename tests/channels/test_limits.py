@@ -1,10 +1,9 @@
-"""The limits: never more than Telegram lets through, never longer to wait than it takes, bounded memory."""
+"""The limits: never more than a platform lets through, never longer to wait than it takes, bounded memory."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.telegram.limits import RateLimits
-from channels.telegram.settings import Rates
+from channels.limits import RateLimits, Rates
 from tests.memory import held_by
 
 

@@ -2,10 +2,19 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-
-from channels.telegram.settings import Rates
+from dataclasses import dataclass
 
 _MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """What a platform lets through before it answers 429: one message in `chat_interval` seconds per chat, so many per
+    group and minute, so many per second in all."""
+
+    chat_interval: float = 1.0
+    group_per_minute: int = 20
+    per_second: int = 30
 
 
 class RateLimits:
@@ -40,13 +49,13 @@ class RateLimits:
         return 0.0
 
     def ended(self, chat: str) -> None:
-        """The call that was granted last has ended: Telegram cannot have counted it later than this."""
+        """The call that was granted last has ended: the platform cannot have counted it later than this."""
         if chat in self._chats:
             self._chats[chat][-1] = self._now()
             self._chats.move_to_end(chat)
 
     def hold(self, chat: str, seconds: float) -> None:
-        """Telegram answered 429: no call to that chat before these seconds have passed."""
+        """The platform answered 429: no call to that chat before these seconds have passed."""
         self._held[chat] = self._now() + seconds
 
     def held(self, chat: str) -> float:

@@ -1,0 +1,63 @@
+"""Files that came with messages, from Slack's own hosts alone: the token goes nowhere else."""
+
+from collections.abc import AsyncIterator
+from urllib.parse import urljoin, urlsplit
+
+from channels.base import NotDownloaded
+from channels.message import Attachment
+from channels.slack.api import Api, ApiError, Trouble
+from channels.slack.settings import SlackSettings
+
+_REDIRECTS = 3
+_PIECE = 65_536
+
+
+async def pieces(api: Api, settings: SlackSettings, attachment: Attachment) -> AsyncIterator[bytes]:
+    """The content, piece by piece; an address that is not good any more is asked for once. Raises ApiError,
+    NotDownloaded."""
+    file_id, _, url = attachment.ref.partition(" ")
+    for renewed in (False, True):
+        if renewed or not url:
+            file = (await api.call("files.info", {"file": file_id}))["file"]
+            url = file.get("url_private_download") or file.get("url_private") or ""
+        try:
+            async for piece in _content(api, settings, url):
+                yield piece
+        except _Expired:
+            continue
+        return
+    raise NotDownloaded("Slack does not hand out the file: the app needs the scope files:read and access to it")
+
+
+class _Expired(Exception):
+    """There is no file at this address, or none for this token."""
+
+
+async def _content(api: Api, settings: SlackSettings, url: str) -> AsyncIterator[bytes]:
+    headers = {"Authorization": f"Bearer {settings.bot_token}"}
+    for _ in range(_REDIRECTS):
+        if not is_slack(url, settings.hosts):
+            raise NotDownloaded(f"the file is not on Slack's own hosts but on {urlsplit(url).hostname or 'none'}")
+        async with api.request("GET", url, headers=headers, allow_redirects=False) as response:
+            if response.status in (301, 302, 303, 307, 308):
+                url = urljoin(url, response.headers.get("Location", ""))
+                continue
+            # Who may not read it gets a page to sign in, as a success; files come as attachments.
+            shown = "attachment" not in response.headers.get("Content-Disposition", "")
+            if response.status in (401, 403, 404, 410) or (response.content_type == "text/html" and shown):
+                raise _Expired
+            if response.status != 200:
+                raise ApiError(Trouble.FAILED, f"status {response.status}")
+            async for piece in response.content.iter_chunked(_PIECE):
+                yield piece
+            return
+    raise NotDownloaded("Slack sends from one address to the next")
+
+
+def is_slack(url: str, hosts: tuple[str, ...]) -> bool:
+    """Whether it is an address on one of these hosts or below, see `SlackSettings.hosts`."""
+    parts = urlsplit(url)
+    if parts.netloc in hosts and ":" in parts.netloc:
+        return parts.scheme == "http"
+    host = parts.hostname or ""
+    return parts.scheme == "https" and any(host == one or host.endswith(f".{one}") for one in hosts)

@@ -1,0 +1,88 @@
+"""One connection of Socket Mode, over the library's client, which ends where that would replace it.
+
+The library tries the same address for ever and knows no pauses that grow; what comes after a connection is decided by
+`receive`. An envelope is acknowledged on the connection that it came by, and only when the app has answered 200.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import ClientWSTimeout
+from slack_bolt.adapter.socket_mode.async_internals import send_async_response
+from slack_bolt.response import BoltResponse
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.web.async_client import AsyncWebClient
+
+Answer = Callable[[SocketModeRequest], Awaitable[BoltResponse]]
+
+_GRACE = 3.0
+"""Seconds that envelopes under way may take when it closes; Slack waits no longer."""
+
+_CLOSING = ClientWSTimeout(ws_close=2.0)
+
+
+class Connection(SocketModeClient):
+    """over: it has ended or is about to. planned: Slack has said so before, and keeps it for a while.
+
+    url: as apps.connections.open gave it; good for one connection. answer: what is said to an envelope; nothing is when
+    it raises or is not 200. greeted: called when Slack says hello.
+    """
+
+    def __init__(
+        self, url: str, web: AsyncWebClient, answer: Answer, greeted: Callable[[], None], ping_interval: float
+    ) -> None:
+        super().__init__("", logging.getLogger("slack_sdk"), web, ping_interval=ping_interval)
+        self.wss_uri = url
+        self.over = asyncio.Event()
+        self.planned = False
+        self._answer = answer
+        self._greeted = greeted
+        self._answering: set[asyncio.Task[Any]] = set()
+        self.message_listeners.append(self._hear)
+        self.socket_mode_request_listeners.append(self._take)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether events may still come by it."""
+        return self.current_session is not None and not self.current_session.closed
+
+    async def connect(self) -> None:
+        """Connect once. Raises aiohttp's ClientError, OSError or TimeoutError."""
+        assert self.wss_uri is not None
+        # The library's own pings are answered here; the heartbeat ends a connection on which nothing is.
+        self.current_session = await self.aiohttp_client_session.ws_connect(
+            self.wss_uri, autoping=False, heartbeat=self.ping_interval, proxy=self.proxy, timeout=_CLOSING
+        )
+        self.current_session_monitor = asyncio.ensure_future(self.monitor_current_session())
+        self.message_receiver = asyncio.ensure_future(self.receive_messages())
+
+    async def connect_to_new_endpoint(self, force: bool = False) -> None:
+        """What the library does when the connection has ended or, by force, when Slack says that it soon will."""
+        self.planned = self.planned or (force and not self.over.is_set())
+        self.over.set()
+
+    async def close(self) -> None:
+        """Answer what is being stored, then end."""
+        if self._answering:
+            await asyncio.wait(self._answering, timeout=_GRACE)
+        await super().close()  # type: ignore[no-untyped-call]
+
+    async def _hear(self, _client: object, message: dict[str, Any], _raw: str | None) -> None:
+        if message.get("type") == "hello":
+            self._greeted()
+
+    async def _take(self, _client: object, request: SocketModeRequest) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._answering.add(task)
+        try:
+            response = await self._answer(request)
+            with contextlib.suppress(ConnectionError):  # it comes again by another one, and has the same key
+                await send_async_response(self, request, response, time.time())
+        finally:
+            self._answering.discard(task)

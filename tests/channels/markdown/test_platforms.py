@@ -1,0 +1,107 @@
+"""What a reader sees on each platform is what the Markdown says, within the platform's rules, and nobody is called."""
+
+import json
+from collections import Counter
+from itertools import zip_longest
+
+from hypothesis import assume, given, settings
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from channels.discord import render as discord
+from channels.markdown.render import render
+from channels.slack import render as slack
+from channels.telegram import render as telegram
+from channels.telegram.links import is_link
+from tests.channels.markdown import discord_reader, slack_reader
+from tests.channels.markdown.documents import DOCUMENTS, EXAMPLES, REAL, TABLES
+from tests.channels.markdown.reading import Seen, as_meant, seen, text_of
+from tests.standins import discord_content, discord_fields, slack_blocks, telegram_fields, telegram_text
+from tests.standins.telegram_ledger import Rule
+
+ALL = [*REAL, *TABLES, *(str(example["markdown"]) for example in EXAMPLES)]
+
+
+def on_discord(markdown: str) -> Seen:
+    found: Seen = []
+    for body in map(json.loads, discord.bodies(markdown)):
+        discord_fields.check(body, discord_fields.MESSAGE)
+        discord_content.check_message(None, {}, body, {})
+        assert discord_content.allowed_of(body, discord_content.Allowed()).parse == frozenset()
+        assert body["flags"] == discord.SUPPRESS_EMBEDS
+        assert body["content"].count("\n") < 17
+        found += discord_reader.read(body["content"])
+    return found
+
+
+def on_slack(markdown: str) -> Seen:
+    found: Seen = []
+    for body in map(json.loads, slack.bodies(markdown)):
+        slack_blocks.check_text(body["text"], slack_blocks.MAX_UPDATE_TEXT)
+        blocks = slack_blocks.check_blocks(body.get("blocks", []))
+        assert body["text"].strip()
+        assert not slack_blocks.pings(body["text"], blocks, body)
+        assert not slack_blocks.fetched(body["text"], blocks, body)
+        assert "blocks" not in json.loads(slack.plain_body(json.dumps(body)) or "{}")
+        found += slack_reader.read(body)
+    return found
+
+
+def on_telegram(markdown: str) -> str:
+    def complain(rule: Rule, detail: str) -> None:
+        raise AssertionError(f"{rule}: {detail}, from {markdown!r}")
+
+    text = ""
+    for body in map(json.loads, telegram.bodies(markdown)):
+        params = {name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items()}
+        telegram_text.check_text(telegram_fields.read_parameters("sendMessage", params, complain), complain)
+        text += body["text"]
+    return text_of(seen(text))
+
+
+def same(found: Seen, meant: Seen, markdown: str) -> None:
+    for at, (left, right) in enumerate(zip_longest(found, meant)):
+        assert left == right, f"at {at} of {text_of(meant)!r}, from {markdown!r}"
+
+
+def check(markdown: str) -> None:
+    same(on_discord(markdown), as_meant(render(markdown, discord.is_link, discord.SHOWS)), markdown)
+    meant = as_meant(render(markdown, slack.is_link, slack.SHOWS))
+    # Code within a quote has no form of its own on Slack.
+    meant = [(char, frozenset({"pre"}) if "pre" in looks else looks) for char, looks in meant]
+    same(on_slack(markdown), meant, markdown)
+    assert on_telegram(markdown) == text_of(as_meant(render(markdown, lambda url, words: is_link(url))))
+
+
+def test_each_document_says_the_same_on_each_platform() -> None:
+    for markdown in ALL:
+        check(markdown)
+
+
+@settings(max_examples=40)
+@given(DOCUMENTS)
+def test_any_text_says_the_same_on_each_platform(markdown: str) -> None:
+    check(markdown)
+
+
+def test_a_long_answer_says_the_same_in_several_messages() -> None:
+    check("\n\n".join(markdown for markdown in REAL if "<details>" not in markdown) * 3)
+
+
+def letters(text: str) -> Counter[str]:
+    return Counter(char for char in text if char.isascii() and char.isalnum())
+
+
+def texts(tokens: list[Token]) -> str:
+    """What CommonMark shows, according to the parser as it comes."""
+    own = ("text", "text_special", "code_inline", "fence", "code_block")
+    return "".join((token.content if token.type in own else "") + texts(token.children or []) for token in tokens)
+
+
+@given(DOCUMENTS)
+def test_no_letter_of_any_text_is_lost(markdown: str) -> None:
+    # HTML, boxes, notes and whole lines of mathematics are translated; the tables of tests say how.
+    assume(not any(sign in markdown for sign in ("<", "[x]", "[X]", "[!", "$$", "\\[")))
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    kept = letters(render(markdown, lambda url, words: False).text)
+    assert not letters(texts(parser.parse(markdown))) - kept

