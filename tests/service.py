@@ -196,9 +196,8 @@ class Hark:
 
     def __post_init__(self) -> None:
         with contextlib.suppress(sqlite3.DatabaseError):  # a test may have damaged it
-            ids = (message_id for (message_id,) in self.stored.messages("message_id") if message_id.isdigit())
-            # ids are not given again after a restart; what was overheard is no message that is kept
-            self._messages = max(map(int, ids), default=0) + 10 * bool(self.stored.messages("seq"))
+            ids = (int(number) for (number,) in self.stored.messages("message_id") if number.isdigit())
+            self._messages = max(ids, default=0)  # keys are not given again after a restart
 
     async def say(self, text: str, sender: str = "1") -> Reply:
         """Write a message and wait until its turn has ended and everything is delivered; one at a time."""

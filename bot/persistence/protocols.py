@@ -11,9 +11,9 @@ from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, EntryKind, Message, Usage
 from agent.tools.base import Ask, Delivered, Verdict
+from bot.persistence.histories import AccountHistory
 from bot.persistence.values import (
     Accepted,
-    AccountHistory,
     CommandKept,
     CutTurn,
     Duplicate,

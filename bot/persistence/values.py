@@ -77,28 +77,6 @@ OVERHEARD = 50
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationHistory:
-    """A conversation as far as it was heard. cursor: see `Heard`, empty where there is none. held: messages wait there.
-
-    listed: something may have been said to the bot there while it did not listen.
-    """
-
-    place: Place
-    cursor: str
-    held: bool
-    listed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AccountHistory:
-    """first: when the account was heard of for the first time, in milliseconds; fresh: that is now."""
-
-    first: int
-    fresh: bool
-    conversations: Sequence[ConversationHistory]
-
-
-@dataclass(frozen=True, slots=True)
 class Fresh:
     """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once.
 

@@ -7,7 +7,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import OVERHEARD, AccountHistory, ConversationHistory, Heard
+from bot.persistence.histories import AccountHistory, ConversationHistory
+from bot.persistence.values import OVERHEARD, Heard
 from bot.store import codec, rows
 from bot.store.indexes import SAID
 from bot.store.subject import Subject, transaction
