@@ -29,6 +29,7 @@ _RULES = """\
 The conversation is on Slack. Write Markdown: bold, italic, strikethrough, inline code, fenced code, links, quotes and
 lists are shown; tables become fixed-width text, so keep them narrow; HTML and images are not shown. People read on
 phones: be brief."""
+_FILE_BYTES = 10**9
 _MOST_SENDS = 5
 """Of one message that was never found; more would be of no use."""
 _WORKING = "is thinking…"
@@ -40,7 +41,9 @@ class SlackChannel:
 
     name = "slack"
     # Slack takes the sign away after two minutes, and with each message.
-    capabilities = Capabilities(block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS)
+    capabilities = Capabilities(
+        block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS, file_bytes=_FILE_BYTES
+    )
 
     def __init__(self, settings: SlackSettings, times: Times) -> None:
         self._settings = settings
@@ -96,7 +99,7 @@ class SlackChannel:
                 sent = await self._carry_out(delivery)
             except ApiError as error:
                 return self._result(error, delivery)
-            except (ValueError, KeyError, OSError) as error:
+            except (ValueError, TypeError, KeyError, OSError) as error:
                 return Refused(f"it cannot be sent: {error}")
             finally:
                 self._limits.ended(delivery.place.chat)
@@ -197,7 +200,7 @@ class SlackChannel:
         return lock
 
     async def _carry_out(self, delivery: Delivery) -> str:
-        """The id of what is there now. Raises ApiError, and ValueError, KeyError or OSError for what cannot be sent."""
+        """The id of what is there now. Raises ApiError, and others for what cannot be sent."""
         if delivery.action is Action.FILE:
             await self._upload(delivery)
             return ""

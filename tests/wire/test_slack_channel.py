@@ -671,6 +671,7 @@ async def test_what_is_about_a_message_that_is_gone_or_cannot_be_read_is_given_u
         delivery("no emoji at all", room, action=Action.REACT, target="1700000000.000001"),
         delivery("☃🗿x", room, action=Action.REACT, target="1700000000.000001"),
         delivery("no json", room),
+        delivery("[]", room),
         outgoing(channel, "words", replace(room, chat="C0NOWHERE0")),
         delivery("", room, action=Action.FILE),
     ):
