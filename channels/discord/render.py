@@ -10,7 +10,7 @@ pushes everything else off the screen, so one has at most 17.
 import json
 import re
 
-from channels.markdown.entities import EntityType
+from channels.markdown.entities import EntityType, Formatted
 from channels.markdown.markup import NOTHING, Marks, written
 from channels.markdown.render import render
 from channels.markdown.split import shows, split
@@ -31,7 +31,7 @@ SHOWS = frozenset(EntityType) - {EntityType.EXPANDABLE_BLOCKQUOTE}
 # Marks and mentions, targets of links, the `#` at the end of a heading, addresses outside of links, names of emoji.
 _SPECIAL = re.compile(r"[\\*_~`|<\[]|(?:\A|(?<=\]))\(|#(?=#*\Z)|(?<=:)/(?=/)|:(?=[\w+-]+:)")
 _FIRST = re.compile(r"(\d*)([#>+-]|(?<=\d)\.)")
-_ODD = re.compile(r"[\\()<>*_~`|]")  # in the target of a link
+_ODD = re.compile(r"[\\()<>]")  # in the target of a link
 _WORDS = re.compile(r"[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*")
 _LANGUAGE = re.compile(r"[\w+.#-]+", re.ASCII)
 
@@ -39,11 +39,12 @@ _LANGUAGE = re.compile(r"[\w+.#-]+", re.ASCII)
 def bodies(markdown: str) -> list[str]:
     """The messages of a block, in order; none when it shows nothing."""
     whole = render(markdown, is_link, SHOWS)
-    pieces = split(whole, 2 * MAX_CHARS, MAX_CHARS, MAX_LINES, lambda piece: _fits(written(piece, _MARKS)))
+    pieces = split(whole, 2 * MAX_CHARS, MAX_CHARS, MAX_LINES, _fits)
     return [_body(written(piece, _MARKS)) for piece in pieces if shows(piece.text)]
 
 
-def _fits(content: str) -> bool:
+def _fits(piece: Formatted) -> bool:
+    content = written(piece, _MARKS) if len(piece.text) <= MAX_CHARS else piece.text
     return len(content) <= MAX_CHARS and content.count("\n") < MAX_LINES
 
 

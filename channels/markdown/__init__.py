@@ -1,1 +1,1 @@
-"""Markdown, parsed once per block and rendered for platforms that take text with entities, or plain."""
+"""Markdown, parsed and walked once per block: formatted text, which each platform writes in its own way."""

@@ -2,7 +2,8 @@
 
 Offsets and lengths are UTF-16 units. Entities here lie inside the text, never begin or end within a surrogate pair,
 either contain each other or have nothing in common, are not empty and neither begin nor end with white space (code
-keeps its indentation). `pre` and `code` share text with nothing but a quote around them, links and quotes do not nest.
+keeps its indentation, also where a quote begins with it). `pre` and `code` share text with nothing but a quote around
+them, links and quotes do not nest.
 """
 
 from dataclasses import dataclass

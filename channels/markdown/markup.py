@@ -1,12 +1,13 @@
 """Formatted text to text with marks in it, for platforms that take no entities: one walk, the marks are a parameter."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from channels.markdown.entities import QUOTES, EntityType, Formatted
-from channels.markdown.split import spans
+from channels.markdown.split import Span, spans
 from channels.markdown.writer import Style
 
 NOTHING = "\u200b"
@@ -42,7 +43,9 @@ def written(whole: Formatted, marks: Marks) -> str:
     """The text with its marks."""
     parts = []
     for quote, inside in groupby(parts_of(whole), key=lambda part: part[0]):
-        text = "".join(_pre(runs, pre, marks) if pre else _Line(marks).write(runs) for _, pre, runs in inside)
+        text = ""
+        for _, pre, runs in inside:
+            text += marks.pre("".join(run[0] for run in runs), pre.language) if pre else _Line(marks).write(runs)
         parts.append(_FIRST_OF_LINE.sub("> ", text) if quote else text)
     return "".join(parts)
 
@@ -57,10 +60,14 @@ def parts_of(whole: Formatted) -> Iterator[tuple[Style | None, Style | None, lis
         for first, last, style in spans(whole)
     ]
     cuts = sorted({0, len(whole.text), *(place for span in found for place in span[:2])})
-    runs = [
-        (whole.text[start:end], [style for first, last, style in found if first <= start and end <= last])
-        for start, end in pairwise(cuts)
-    ]
+    waiting = deque(sorted(found, key=lambda span: (span[0], -span[1])))
+    active: list[Span] = []
+    runs: list[Run] = []
+    for start, end in pairwise(cuts):
+        active = [span for span in active if span[1] > start]
+        while waiting and waiting[0][0] <= start:
+            active.append(waiting.popleft())
+        runs.append((whole.text[start:end], [style for _, _, style in active]))
 
     def part(run: Run) -> tuple[Style | None, Style | None]:
         quote = next((style for style in run[1] if style.type in QUOTES), None)
@@ -68,10 +75,6 @@ def parts_of(whole: Formatted) -> Iterator[tuple[Style | None, Style | None, lis
 
     for (quote, pre), inside in groupby(runs, key=part):
         yield quote, pre, list(inside)
-
-
-def _pre(runs: Sequence[Run], style: Style, marks: Marks) -> str:
-    return marks.pre("".join(text for text, _ in runs), style.language)
 
 
 class _Line:
@@ -104,8 +107,8 @@ class _Line:
         if heading and not self._is_heading:
             kinds.insert(0, EntityType.BOLD)
         url = next((style.url for style in styles if style.url), "")
-        if url and "://" in text:  # an address shows as it is, and marks in it would end those around it
-            kinds = [kind for kind in kinds if self._marks.around[kind][0] not in text]
+        if url:  # nothing in an address can be escaped, so marks in it would end those around it
+            kinds = [kind for kind in kinds if self._marks.around[kind][0] not in url]
         wanted = tuple(dict.fromkeys(kinds))
         same = 0
         while not begins and self._open[same : same + 1] == wanted[same : same + 1] != ():

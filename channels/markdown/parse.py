@@ -7,9 +7,8 @@ says which tokens it makes; those of markdown-it-py are used wherever one fits.
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cache, partial
-from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.parser_inline import ParserInline
@@ -26,29 +25,27 @@ _SCHEMES = ("http://", "https://", "tg://", "mailto:")
 _BARE = re.compile(
     r"""https?://(?:(?!\*\*|~~)[^\s<>\[\]`|\\"“”„«»，。、；：！？（）「」『』【】《》〈〉])+""", re.IGNORECASE
 )
+_OPENED = re.compile(r"(?<!\w)_+(?=\S|\Z)")
 _WORDS_END = re.compile(r"[\n!#$%&*+\-:<=>@\[\\\]^_`{}~|]|(?<![a-z0-9_])https?://", re.IGNORECASE)
-_MATH = re.compile(r"\$\$(?=\S)(.+?)\$\$|\\\((.*?[^\W_].*?)\\\)|\\\[(.*?[^\W_].*?)\\\]", re.DOTALL)
 # One dollar is mathematics only where it cannot be money: tight, no word behind, and a sign or one letter in it.
-_DOLLAR = re.compile(r"(?<![\w$\\])\$(?=\S)([A-Za-z]|[^$`\n]*?[\\^_=+<>{}][^$`\n]*?)(?<=[^\s\\])\$(?!\w)")
+_MATH = re.compile(
+    r"\$\$(?=\S)(.+?)\$\$|\\\(((?:(?!\\[()]).)+)\\\)|\\\[((?:(?!\\[\[\]]).)+)\\\]"
+    r"|(?<![\w$\\])\$(?=\S)([A-Za-z]|[^$`\n]*?[\\^_=+<>{}][^$`\n]*?)(?<=[^\s\\])\$(?!\w)",
+    re.DOTALL,
+)
+_FORMULA = re.compile(r"\s*\w\s*\Z|(?=.*\w).*[\\^_=+<>{}*/]", re.DOTALL)  # else they are brackets that were escaped
 _LINES = {"<!--": "-->", "$$": "$$", "\\[": "\\]"}
 _TAG = re.compile(r"<!--.*?-->|<(br) */?>|</?(?:details|summary)(?: [^<>]*)?>|<(su[bp])>([^<\n]*)</\2>", re.I | re.S)
 _OPENS = re.compile(r"<details(?: [^<>]*)?>", re.IGNORECASE)
+_CLOSES = re.compile("</details", re.IGNORECASE)
 _DETAILS = re.compile(rf"{_OPENS.pattern}\s*(?:<summary>(.*?)</summary>)?(.*?)(?:</details>([^\n]*))?", re.I | re.S)
 _MOST_DETAILS = 8
-_NORMAL = "0123456789+-=()aehijklmnoprstuvxβγφχ"
-_LOWERED = dict(zip(_NORMAL, "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵩᵪ", strict=True))
+_LOWERED = dict(zip("0123456789+-=()aehijklmnoprstuvxβγφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵩᵪ", strict=True))
 _RAISED = dict(zip("0123456789+-=()abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 
 
-class Parsed(NamedTuple):
-    """The tokens of a text. cited: label and address of the link definitions that a link in it uses."""
-
-    tokens: list[Token]
-    cited: frozenset[tuple[str, str]]
-
-
-def parse(markdown: str) -> Parsed:
-    """The tokens of some Markdown. Never fails.
+def parse(markdown: str) -> tuple[list[Token], Set[tuple[str, str]]]:
+    """The tokens of some Markdown, and label and address of the link definitions that its links use. Never fails.
 
     Beyond those of markdown-it-py: `definition` (a link definition; meta as its parser makes it), `u_open`,
     `spoiler_open` and their ends, links with the markup "linkify" for bare addresses, block quotes with the markup
@@ -57,7 +54,7 @@ def parse(markdown: str) -> Parsed:
     tokens = parser().parse(whole(markdown), {})
     inline = [child for token in tokens for child in token.children or [] if "label" in child.meta]
     cited = ((child.meta["label"], str(child.attrs.get("href") or child.attrs.get("src"))) for child in inline)
-    return Parsed(tokens, frozenset(cited))
+    return tokens, set(cited)
 
 
 @cache
@@ -153,7 +150,7 @@ def _bare(state: StateInline, silent: bool) -> bool:
     found = _BARE.match(state.src, state.pos, state.posMax)
     if not found:
         return False
-    url = _trimmed(found[0], state.src[state.pos - 1 : state.pos])
+    url = _trimmed(found[0], state.src[: state.pos])
     if not silent and state.linkLevel:
         state.append_pending(url)
     elif not silent:
@@ -166,8 +163,8 @@ def _bare(state: StateInline, silent: bool) -> bool:
 
 
 def _trimmed(url: str, before: str) -> str:
-    """Without the punctuation of the sentence around it; `_` is that where the address also begins with one."""
-    ends = "?!.,:;*~'" + ("_" if before == "_" else "")
+    """Without the punctuation of the sentence around it; `_` is that where emphasis may be open."""
+    ends = "?!.,:;*~'" + ("_" if url[-1] == "_" and _OPENED.search(before) else "")
     while url[-1] in ends or (url[-1] == ")" and url.count(")") > url.count("(")):
         url = url[:-1]
     return url
@@ -175,12 +172,11 @@ def _trimmed(url: str, before: str) -> str:
 
 def _math(state: StateInline, silent: bool) -> bool:
     """Mathematics as code, so that nothing in it is taken for emphasis."""
-    found = _MATH.match(state.src, state.pos, state.posMax) or _DOLLAR.match(state.src, state.pos, state.posMax)
-    if not found:
+    found = _MATH.match(state.src, state.pos, state.posMax)
+    if not found or not _FORMULA.match(found[found.lastindex or 0]):
         return False
     if not silent:
-        content = next(group for group in found.groups() if group)
-        state.push("code_inline", "code", 0).content = " ".join(content.split())
+        state.push("code_inline", "code", 0).content = " ".join(found[found.lastindex or 0].split())
     state.pos = found.end()
     return True
 
@@ -245,14 +241,14 @@ def _lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A comment of whole lines, which is dropped, or lines of mathematics, which become code."""
     at = state.bMarks[start] + state.tShift[start]
     opening = next((sign for sign in _LINES if state.src.startswith(sign, at)), "")
-    if not opening:
+    closing = _LINES.get(opening, "")
+    if not opening or state.src.find(closing, at + len(opening)) < 0:
         return False
-    closing = _LINES[opening]
     text, behind = _section(
         state, start, end, lambda lines: lines[-1].endswith(closing) and (len(lines) > 1 or lines[0].strip() != opening)
     )
     content = text[len(opening) : -len(closing)]
-    if not text or closing in content or (opening != "<!--" and not any(map(str.isalnum, content))):
+    if not text or closing in content or (opening != "<!--" and not _FORMULA.match(content)):
         return False
     if not silent:
         if opening != "<!--":
@@ -268,11 +264,11 @@ def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
     def is_whole(lines: Sequence[str]) -> bool:
         nonlocal depth
-        depth += len(_OPENS.findall(lines[-1])) - lines[-1].lower().count("</details")
+        depth += len(_OPENS.findall(lines[-1])) - len(_CLOSES.findall(lines[-1]))
         return depth <= 0
 
     at = state.bMarks[start] + state.tShift[start]
-    if not _OPENS.match(state.src, at) or state.env.get("details", 0) == _MOST_DETAILS:
+    if not (_OPENS.match(state.src, at) and _CLOSES.search(state.src, at)) or state.env.get("details") == _MOST_DETAILS:
         return False
     text, behind = _section(state, start, end, is_whole)
     found = _DETAILS.fullmatch(text)

@@ -95,7 +95,8 @@ class TextWriter:
 
 def formatted(text: str, runs: Mapping[Style, Iterable[tuple[int, int]]]) -> Formatted:
     """Text and the runs of its styles in code points, to text and entities; white space at their edges cut off."""
-    pieces = [(*_trim(text, start, end, style), style) for style, found in runs.items() for start, end in found]
+    code = {start for style, found in runs.items() if style.type is EntityType.PRE for start, _ in found}
+    pieces = [(*_trim(text, start, end, start in code), style) for style, found in runs.items() for start, end in found]
     pieces = sorted((piece for piece in pieces if piece[0] < piece[1]), key=lambda piece: (piece[0], -piece[1]))
     offsets: dict[int, int] = {}
     at = offset = 0
@@ -111,9 +112,9 @@ def formatted(text: str, runs: Mapping[Style, Iterable[tuple[int, int]]]) -> For
     )
 
 
-def _trim(text: str, start: int, end: int, style: Style) -> tuple[int, int]:
+def _trim(text: str, start: int, end: int, begins_with_code: bool) -> tuple[int, int]:
     part = text[start:end]
     end = start + len(part.rstrip())
-    if style.type is not EntityType.PRE:
+    if not begins_with_code:
         start += len(part) - len(part.lstrip())
     return start, end

@@ -28,8 +28,7 @@ _LONGEST_LINK = 2000
 _MOST_RUNS = 300
 _AROUND = {EntityType.BOLD: "*", EntityType.ITALIC: "_", EntityType.STRIKETHROUGH: "~"}
 _STYLES = {"bold": "bold", "heading": "bold", "italic": "italic", "strikethrough": "strike", "code": "code"}
-_OTHERS = {EntityType.CODE, EntityType.PRE, EntityType.TEXT_LINK, EntityType.URL, EntityType.BLOCKQUOTE}
-SHOWS = frozenset(_AROUND) | _OTHERS
+SHOWS = frozenset({*_AROUND, *map(EntityType, ("code", "pre", "text_link", "url", "blockquote"))})
 # Marks, names of emoji, and what begins a line like a quote.
 _MISREAD = re.compile(r"[*_~`]|:[\w+-]+:|^\s*>", re.MULTILINE)
 
@@ -77,13 +76,11 @@ def _is_misread(piece: Formatted) -> bool:
 def _elements(piece: Formatted) -> Iterator[dict[str, object]]:
     """The elements of a rich_text block; each stands in lines of its own, so the breaks between them go."""
     for quote, pre, runs in parts_of(piece):
-        whole = "".join(text for text, _ in runs)
-        first, last = len(whole) - len(whole.lstrip("\n")), len(whole.rstrip("\n"))
+        texts = [text for text, _ in runs]
+        texts[0] = texts[0].lstrip("\n")
+        texts[-1] = texts[-1].rstrip("\n")
         found: list[dict[str, object]] = []
-        at = 0
-        for text, styles in runs:
-            shown = whole[max(at, first) : min(at + len(text), last)]
-            at += len(text)
+        for shown, (_, styles) in zip(texts, runs, strict=True):
             style = {_STYLES[style.type]: True for style in styles if style.type in _STYLES}
             url = next((style.url for style in styles if style.url), "")
             if shown:

@@ -32,13 +32,12 @@ WITH_TEXT = (Action.SEND, Action.EDIT)
 def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
     """Method and arguments.
 
-    Raises ValueError where body or ids of messages cannot be read, OSError where a file cannot be. With a file it blocks.
+    Raises ValueError where body or ids of messages cannot be read, OSError where a file cannot be. Blocking.
     """
     method = _METHODS[delivery.action]
     arguments: dict[str, object] = json.loads(delivery.body) if delivery.action in WITH_TEXT else {}
     if delivery.action is Action.SEND:
         arguments = addressed(delivery.place, arguments)
-        method = "sendRichMessage" if RICH in arguments else method
     elif delivery.action is Action.FILE:
         method, arguments = _file(delivery)
     else:
@@ -53,6 +52,8 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
     if delivery.buttons:  # below each other: beside each other their labels are cut on a phone
         rows = [[{"text": button.label, "callback_data": button.sends}] for button in delivery.buttons]
         arguments["reply_markup"] = {"inline_keyboard": rows}
+    if delivery.action is Action.SEND and RICH in arguments:
+        method = "sendRichMessage"
     return method, arguments
 
 

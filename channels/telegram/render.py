@@ -23,7 +23,7 @@ RICH = "rich_message"
 """The argument by which a body is known as one of sendRichMessage."""
 
 _TASK = re.compile(r"^\s*(?:[-*+]|\d+[.)]) \[[ xX]\] ", re.MULTILINE)
-_OTHERWISE = re.compile(r"!\[|[<>]|==|\[[\^!]|\\[(\[]|tg:", re.IGNORECASE)
+_OTHERWISE = re.compile(r"!\[|<|==|\[[\^!]|\\[(\[]|tg:", re.IGNORECASE)
 
 
 def bodies(markdown: str, rich: bool = False) -> list[str]:
@@ -63,7 +63,7 @@ def _body(piece: Formatted) -> str:
 
 def _gains(markdown: str) -> bool:
     """Whether a rich message would show more of it, and nothing else than meant."""
-    tokens = [inner for token in parse(markdown).tokens for inner in (token, *(token.children or ()))]
+    tokens = [inner for token in parse(markdown)[0] for inner in (token, *(token.children or ()))]
     formula = any(token.type in ("code_inline", "fence") and not token.markup for token in tokens)
     table = any(token.type == "table_open" for token in tokens)
     return (table or formula or _TASK.search(markdown) is not None) and not _OTHERWISE.search(markdown)

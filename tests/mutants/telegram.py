@@ -101,7 +101,7 @@ FAULTS = (
     ),
     Fault(
         "telegram/rules-of-an-outer-link-lost-by-a-look-ahead",
-        "channels/markdown/render.py",
+        "channels/markdown/parse.py",
         "state.md.validateLink = before  #",
         "state.md.validateLink = _is_address  #",
         ("tests/channels/markdown/test_render.py::test_what_it_becomes",),

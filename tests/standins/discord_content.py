@@ -23,7 +23,7 @@ def may_speak(server: Any, channel: Json, body: Json) -> None:
         raise Refusal(400, 40058, "Cannot message this channel until you've created a thread")
     if kind == objects.DM:
         person = int(channel["recipients"][0]["id"])
-        if person in server.blocked or (not server.shared_guild(person) and not server.messages[channel["id"]]):
+        if person in server.blocked or (not server.shared_guild(person) and not server.stored[channel["id"]]):
             raise Refusal(403, 50007, "Cannot send messages to this user")
         return
     threads = (Permission.SEND_MESSAGES_IN_THREADS,) if is_thread(channel) else (Permission.SEND_MESSAGES,)

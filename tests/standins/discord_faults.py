@@ -9,6 +9,7 @@ from tests.standins.discord_limits import too_many
 from tests.standins.discord_routes import ROUTES
 
 PROXY_PAGES = {500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout"}
+DOWNLOAD = "GET /attachments/{channel}/{attachment}/{filename}"
 PROXY_PAGES |= {520: "Web server is returning an unknown error", 524: "A timeout occurred", 429: "Too Many Requests"}
 
 
@@ -68,13 +69,13 @@ class Faults:
             answer = too_many(retry_after, scope=scope)
         elif status == 401:
             answer = Refusal(401, 0, "401: Unauthorized")
-        fault = Fault(_pattern(route), route, answer, drop=drop, times=times, after_apply=after_apply)
+        fault = Fault(pattern_of(route), route, answer, drop=drop, times=times, after_apply=after_apply)
         self._ordered.append(fault)
         return fault
 
     def hold_next(self, route: str, *, after_apply: bool = False) -> Fault:
         """Keep the next call of `route` waiting, before or after it is carried out, until `release()`."""
-        fault = Fault(_pattern(route), route, after_apply=after_apply, gate=asyncio.Event())
+        fault = Fault(pattern_of(route), route, after_apply=after_apply, gate=asyncio.Event())
         self._ordered.append(fault)
         return fault
 
@@ -95,13 +96,13 @@ class Faults:
             if fault.fired < fault.times
         ]
 
-    def take(self, name: str) -> Fault | None:
-        """The fault that meets a call, a silence after all others."""
+    def take(self, name: str, *, silence: bool = True) -> Fault | None:
+        """The fault that meets a call, a silence of the API after all others."""
         for fault in self._ordered:
             if fault.route is not None and fault.route.fullmatch(name) and fault.fired < fault.times:
                 fault.fired += 1
                 return fault
-        return self.silence()
+        return self.silence() if silence else None
 
     def silence(self) -> Fault | None:
         for fault in self._ordered:
@@ -111,12 +112,13 @@ class Faults:
         return None
 
 
-def _pattern(route: str) -> re.Pattern[str]:
-    """A route as a test names it; ValueError when no documented one can be meant."""
+def pattern_of(route: str) -> re.Pattern[str]:
+    """A route as a test names it, downloads included; ValueError when no documented one can be meant."""
     parts = re.split(r"\*|\{\w+\}", route)
     pattern = re.compile("[^/]+".join(re.escape(part) for part in parts))
     method, _, path = route.partition(" ")
     filled = re.compile("[^/]+".join(re.escape(part) for part in re.split(r"\*|\{\w+\}|(?<=/)\d{15,}", path)))
-    if not any(known.http_method == method and filled.fullmatch(known.name.partition(" ")[2]) for known in ROUTES):
+    names = [name.partition(" ") for name in (DOWNLOAD, *(known.name for known in ROUTES))]
+    if not any(known == method and filled.fullmatch(where) for known, _, where in names):
         raise ValueError(f"no route of this server is {route!r}")
     return pattern

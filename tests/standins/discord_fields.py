@@ -1,7 +1,7 @@
 """The documented form of every body and query that the Discord stand-in takes, as JSON schemas.
 
 `check()` reads a value against one and refuses it as Discord does: 400, code 50035, a tree of errors. Lengths count
-Unicode code points, as the API, which is Python, does (discord/discord-api-docs issue 1315).
+Unicode code points, as the API, which is Python, does by the word of Discord's staff.
 """
 
 from collections.abc import Iterable, Iterator
@@ -91,8 +91,8 @@ POLL = record(
     allow_multiselect=BOOLEAN,
     layout_type={"enum": [1, None]},
 )
-_BASE = {"type": {"type": "integer"}, "id": {"type": ["integer", "null"], "minimum": 0}}
-_SELECT = _BASE | {
+_BASE: Json = {"type": {"type": "integer"}, "id": {"type": ["integer", "null"], "minimum": 0}}
+_SELECT: Json = _BASE | {
     "custom_id": text(100, 1),
     "placeholder": text(150),
     "min_values": {"type": ["integer", "null"], "minimum": 0, "maximum": 25},

@@ -6,6 +6,7 @@ What each session is told depends on its intents.
 
 import asyncio
 import contextlib
+import copy
 import json
 import secrets
 import zlib
@@ -39,7 +40,7 @@ class Session:
     link: "Link | None" = None
 
     def tell(self, event: str, data: Json) -> None:
-        payload = {"op": 0, "t": event, "s": len(self.events) + 1, "d": data}
+        payload = {"op": 0, "t": event, "s": len(self.events) + 1, "d": copy.deepcopy(data)}
         self.events.append(payload)
         if self.link is not None:
             self.link.send(payload)
@@ -47,7 +48,7 @@ class Session:
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """One WebSocket; what is to be sent waits in `outgoing`, where a close code ends it."""
+    """One WebSocket; what is to be sent waits in `outgoing`, where a close code ends it. A mute one obeys no longer."""
 
     socket: web.WebSocketResponse
     resuming: bool
@@ -56,7 +57,8 @@ class Link:
     session: Session | None = None
     sends: list[float] = field(default_factory=list)
     beats: int = 0
-    closing: bool = False
+    mute: bool = False
+    zombie: bool = False
 
     def send(self, payload: Json) -> None:
         self.outgoing.put_nowait(payload)
@@ -65,7 +67,7 @@ class Link:
         """Say the last words and close; the session stays unless somebody ends it."""
         if self.session is not None:
             self.session.link = None
-        self.closing = True
+        self.mute = True
         self.outgoing.put_nowait(code)
 
 
@@ -105,7 +107,12 @@ class Close(Exception):
 
 
 class Gateway(Events):
-    """Serves `gateway_url` and `resume_url`."""
+    """Serves `gateway_url` and `resume_url`.
+
+    While `gateway_silent` connections are accepted and nothing is said on any (nor ever again on one that missed
+    something: its client must notice), while not `acknowledges` heartbeats are
+    taken without an answer, and while `gateway_down` new connections are refused with that status.
+    """
 
     def __init__(self, **world: Any) -> None:
         super().__init__(**world)
@@ -113,11 +120,11 @@ class Gateway(Events):
         self.heartbeat_interval = 41.25
         self.acknowledges = True
         self.gateway_silent = False
+        self.gateway_down: int | None = None
         self.sessions: dict[str, Session] = {}
         self.links: list[Link] = []
         self.identified: list[Json] = []
         self.resumed: list[Json] = []
-        self.told_nobody: list[str] = []
 
     @property
     def gateway_url(self) -> str:
@@ -178,8 +185,10 @@ class Gateway(Events):
 
     # Connections
 
-    async def serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
+    async def serve_gateway(self, request: web.Request) -> web.StreamResponse:
         """One WebSocket from HELLO to its end."""
+        if self.gateway_down is not None:
+            return web.Response(status=self.gateway_down, text="gateway unavailable")
         socket = web.WebSocketResponse(max_msg_size=4096, autoclose=False)
         await socket.prepare(request)
         stream = request.query.get("compress")
@@ -207,13 +216,14 @@ class Gateway(Events):
     async def _write(self, link: Link, request: web.Request) -> None:
         while True:
             payload = await link.outgoing.get()
-            if self.gateway_silent:
+            if payload == 1006 and request.transport is not None:
+                request.transport.abort()
+                return
+            if self.gateway_silent or link.zombie:
+                link.zombie = True
                 continue
             if isinstance(payload, int):
-                if payload == 1006 and request.transport is not None:
-                    request.transport.abort()
-                else:
-                    await link.socket.close(code=payload)
+                await link.socket.close(code=payload)
                 return
             packed = link.transport.pack(payload)
             with contextlib.suppress(ConnectionError):
@@ -232,7 +242,7 @@ class Gateway(Events):
                 if frame.type == WSMsgType.CLOSE and frame.data in (WSCloseCode.OK, WSCloseCode.GOING_AWAY):
                     self._goodbye(link)
                 return
-            if self.gateway_silent or link.closing:
+            if self.gateway_silent or link.mute or link.zombie:
                 continue
             try:
                 self._obey(link, frame.data)

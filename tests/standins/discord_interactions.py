@@ -62,19 +62,25 @@ class Interactions(Gateway):
         self.interactions: dict[str, Interaction] = {}
 
     def slash(self, person: Person, channel: Place, name: str, options: Json | None = None, **more: Any) -> Interaction:
-        """Somebody uses a command; ValueError when none of this name is registered or an option does not fit."""
+        """Somebody uses a command, or a subcommand ("model set").
+
+        ValueError when none of this name is registered or an option does not fit.
+        """
         data = self._command_data(channel, name, options or {})
         return self._interact(SLASH, person, channel, data | more)
 
     def autocomplete(self, person: Person, channel: Place, name: str, option: str, typed: str) -> Interaction:
         """Somebody has typed the beginning of an option's value."""
         data = self._command_data(channel, name, {option: typed}, partial=True)
-        data["options"][0]["focused"] = True
+        inner = data["options"]
+        while inner[0].get("options"):
+            inner = inner[0]["options"]
+        inner[0]["focused"] = True
         return self._interact(TYPED, person, channel, data)
 
     def click(self, person: Person, message: Json, custom_id: str, *, values: list[str] | None = None) -> Interaction:
         """Somebody presses a button below a message, or chooses values; ValueError when it is not there or disabled."""
-        message = self.messages[message["channel_id"]].get(message["id"], message)
+        message = self.stored[message["channel_id"]].get(message["id"], message)
         parts = [inner for row in message["components"] for inner in row["components"]]
         found = next((one for one in parts if one.get("custom_id") == custom_id), None)
         if found is None or found.get("disabled"):
@@ -96,16 +102,28 @@ class Interactions(Gateway):
 
     def _command_data(self, channel: Place, name: str, options: Json, *, partial: bool = False) -> Json:
         guild_id = self.channels[id_of(channel)].get("guild_id", "-")
-        scopes = (self.commands.get(guild_id, {}), self.commands.get("", {}))
-        found = next((one for scope in scopes for one in scope.values() if one["name"] == name), None)
-        if found is None:
-            raise ValueError(f"no command /{name} is registered")
-        known = {one["name"]: one for one in found.get("options") or ()}
+        registered = [*self.commands.get(guild_id, {}).values(), *self.commands.get("", {}).values()]
+        whole = [one for one in registered if one["name"] == name]
+        words = [name] if whole else name.split()
+        path: list[Json] = []
+        for word in words:
+            among = path[-1].get("options") or () if path else registered
+            found = [one for one in among if one["name"] == word and (not path or one["type"] in (1, 2))]
+            if not found:
+                raise ValueError(f"no command /{name} is registered")
+            path.append(found[0])
+        known = {one["name"]: one for one in path[-1].get("options") or ()}
         needed = [one for one, about in known.items() if about.get("required") and not partial]
-        if options.keys() - known.keys() or set(needed) - options.keys():
+        if (
+            options.keys() - known.keys()
+            or set(needed) - options.keys()
+            or any(one["type"] < 3 for one in known.values())
+        ):
             raise ValueError(f"/{name} takes {sorted(known)}, of which it needs {needed}")
         given = [{"name": one, "type": known[one]["type"], "value": value} for one, value in options.items()]
-        data: Json = {"id": found["id"], "name": name, "type": found["type"]}
+        for one in reversed(path[1:]):
+            given = [{"name": one["name"], "type": one["type"]} | ({"options": given} if given else {})]
+        data: Json = {"id": path[0]["id"], "name": path[0]["name"], "type": path[0]["type"]}
         return data | ({"options": given} if given else {})
 
     def _interact(
@@ -259,7 +277,7 @@ def _say(server: Any, one: Interaction, body: Json, asked: Asked, method: str) -
         }
         one.hidden.append(built)
         if method:
-            note(server, method, built, body)
+            note(server, method, built, body, new=True)
         return built
     if not method:
         deferred: Json = server.post(channel, Draft(objects.user(server.bot), more=more | {"flags": LOADING}))
@@ -286,7 +304,7 @@ def _open(server: Any, asked: Asked) -> Interaction:
 def _message(server: Any, asked: Asked) -> tuple[Interaction, Json]:
     one = _open(server, asked)
     wanted = asked["message"]
-    known = [*one.hidden, *server.messages.get(one.channel_id, {}).values()]
+    known = [*one.hidden, *server.stored.get(one.channel_id, {}).values()]
     mine = [message for message in known if message["author"]["id"] == str(server.bot.id)]
     number = (one.original or {"id": ""})["id"] if wanted == "@original" else wanted
     found = next((message for message in mine if message["id"] == number), None)

@@ -116,7 +116,7 @@ class Sent:
     """One accepted call that a person can see.
 
     `method` is "send", "edit", "delete", "react", "unreact", "respond" (to an interaction) or "follow_up"; `params` is
-    the body as it came, `at` the server's clock in seconds.
+    the body as it came, `at` the server's clock in seconds, `previews` the links that Discord would show a preview of.
     """
 
     method: str
@@ -128,6 +128,7 @@ class Sent:
     pings: Pings = NOBODY
     flags: int = 0
     reply_to: str | None = None
+    previews: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ def history(server: Any, asked: Asked) -> list[Json]:
     if not server.permissions(server.bot, channel) & Permission.READ_MESSAGE_HISTORY:
         return []
     limit = asked.query.get("limit") or 50
-    known = sorted(server.messages[channel["id"]].values(), key=lambda one: int(one["id"]))
+    known = sorted(server.stored[channel["id"]].values(), key=lambda one: int(one["id"]))
     if "after" in given:
         known = [one for one in known if int(one["id"]) > given["after"]][:limit]
     elif "around" in given:
@@ -112,7 +112,7 @@ def _earlier(server: Any, channel: Json, body: Json) -> Json | None:
     known, at = server.nonces.get(key, ("", 0.0))
     if not body.get("enforce_nonce") or server.wall() - at > NONCE_SECONDS:
         return None
-    found: Json | None = server.messages[channel["id"]].get(known)
+    found: Json | None = server.stored[channel["id"]].get(known)
     return found
 
 
@@ -142,17 +142,19 @@ def write(
         body.get("nonce"),
     )
     built: Json = server.post(channel, draft, by=server.bot)
-    note(server, method, built, body, reply_to=replied and replied["id"])
+    note(server, method, built, body, new=True, reply_to=replied["id"] if replied else None)
     return built
 
 
-def note(server: Any, method: str, message: Json, body: Json, *, reply_to: str | None = None) -> None:
-    """Remember a visible call; only a new message pings."""
-    new = method in ("send", "respond", "follow_up")
+def note(
+    server: Any, method: str, message: Json, body: Json, *, new: bool = False, reply_to: str | None = None
+) -> None:
+    """Remember a visible call. An edit pings nobody, not even the one that fills a deferred answer."""
     pings = server.pings_of(message) if new else NOBODY
-    words = body.get("content") or ""
-    at, flags = server.clock(), message["flags"]
-    one = Sent(method, message["channel_id"], message["id"], words, at, body, pings, flags, reply_to)
+    words, flags = body.get("content") or "", message["flags"]
+    links = [] if flags & objects.SUPPRESS_EMBEDS else objects.LINK.findall(objects.CODE.sub("", words))
+    where = (message["channel_id"], message["id"])
+    one = Sent(method, *where, words, server.clock(), body, pings, flags, reply_to, tuple(links))
     server.ledger.sent.append(one)
 
 
@@ -177,7 +179,7 @@ def _reference(server: Any, channel: Json, body: Json, more: Json) -> tuple[Json
     if not reference:
         return None, more
     place = server.channels.get(str(reference.get("channel_id") or channel["id"]), {"id": ""})
-    known = server.messages.get(place["id"], {}).get(str(reference["message_id"]))
+    known = server.stored.get(place["id"], {}).get(str(reference["message_id"]))
     if reference.get("type") == 1:
         if known is None:
             raise form("message_reference", "MESSAGE_REFERENCE_UNKNOWN_MESSAGE", "Unknown message")
@@ -226,7 +228,7 @@ def edit(server: Any, asked: Asked) -> Json:
 def rewrite(
     server: Any, message: Json, body: Json, files: dict[str, File], default: Allowed = PING_ALL, *, method: str = "edit"
 ) -> Json:
-    """Change a message of the bot: fields that are not named stay. Only what fills a deferred answer pings anybody."""
+    """Change a message of the bot: fields that are not named stay."""
     channel = server.channels[message["channel_id"]]
     for name, value in (("content", (body.get("content") or "").strip()), ("embeds", _embeds(body))):
         if name in body:
@@ -273,7 +275,7 @@ def delete(server: Any, asked: Asked) -> None:
 def bulk_delete(server: Any, asked: Asked) -> None:
     channel = server.channel(asked["channel"])
     server.demand(channel, Permission.MANAGE_MESSAGES)
-    known = server.messages[channel["id"]]
+    known = server.stored[channel["id"]]
     found = [known[str(one)] for one in asked.body["messages"] if str(one) in known]
     for one in found:
         note(server, "delete", one, {})

@@ -14,6 +14,7 @@ EPOCH = 1_420_070_400_000  # the first millisecond of 2015
 CODE = re.compile(r"```.*?```|``.*?``|`[^`\n]*`", re.DOTALL)
 USER_MENTION, ROLE_MENTION = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>")
 EVERYONE = re.compile(r"@(everyone|here)\b")
+LINK = re.compile(r"(?<!<)https?://[^\s<>)]+")  # one in angle brackets has no preview
 
 # Types of channels and messages
 TEXT, DM, VOICE, CATEGORY, ANNOUNCEMENT, PUBLIC_THREAD, PRIVATE_THREAD, FORUM = 0, 1, 2, 4, 5, 11, 12, 15
@@ -288,8 +289,8 @@ def message(message_id: str, channel_id: str, author: Json, content: str, **more
 
 def without_content(shown: Json) -> Json:
     """A message as an application without the message content intent sees it."""
-    emptied = {name: value for name, value in shown.items() if name not in ("poll", "message_snapshots")}
-    emptied |= {"content": "", "attachments": [], "embeds": [], "components": []}
-    if emptied.get("referenced_message"):
-        emptied["referenced_message"] = dict(emptied["referenced_message"])
+    empty: Json = {"content": "", "attachments": [], "embeds": [], "components": []}
+    emptied = {name: value for name, value in shown.items() if name != "poll"} | empty
+    if "message_snapshots" in emptied:
+        emptied["message_snapshots"] = [{"message": one["message"] | empty} for one in emptied["message_snapshots"]]
     return emptied

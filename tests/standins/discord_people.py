@@ -76,7 +76,7 @@ class People(World):
             raise ValueError(f"{person.username} may not write in {place.get('name', 'these direct messages')}")
         if len(text) > 4000:
             raise ValueError("a person's client allows 2000 characters, with Nitro 4000")
-        replied = self.messages[place["id"]][id_of(reply_to)] if reply_to is not None else None
+        replied = self.stored[place["id"]][id_of(reply_to)] if reply_to is not None else None
         draft = Draft(objects.user(person), text, replied, Allowed(replied_user=ping), files, more)
         return self.post(place, draft, by=person)
 
@@ -93,9 +93,10 @@ class People(World):
 
     def forward(self, channel: Place, person: Person, original: Json, **more: Any) -> Json:
         """Somebody forwards a message that stands anywhere."""
-        kept = ("type", "content", "timestamp", "edited_timestamp", "flags", "mentions", "mention_roles")
-        kept += ("attachments", "embeds", "components", "sticker_items")
-        snapshot = {name: original[name] for name in kept if name in original}
+        kept = ("type", "content", "timestamp", "edited_timestamp", "flags", "mentions", "mention_roles", "attachments")
+        snapshot = {
+            name: original[name] for name in (*kept, "embeds", "components", "sticker_items") if name in original
+        }
         reference = {"type": 1, "channel_id": original["channel_id"], "message_id": original["id"]}
         if "guild_id" in self.channels[original["channel_id"]]:
             reference["guild_id"] = self.channels[original["channel_id"]]["guild_id"]
@@ -113,7 +114,7 @@ class People(World):
         for one in draft.files:
             built["attachments"].append(self.files.keep(one, place["id"], self.snowflakes.next()))
         built |= draft.more
-        self.messages[place["id"]][built["id"]] = built
+        self.stored[place["id"]][built["id"]] = built
         place["last_message_id"] = built["id"]
         if is_thread(place):
             self._into_thread(place, built, by)
@@ -155,7 +156,7 @@ class People(World):
     def read_mentions(self, built: Json, place: Json, allowed: Allowed, by: Person | None) -> None:
         """Set the fields of a message that its text and the message it replies to bring about."""
         reference = built.get("message_reference")
-        replied = self.messages[place["id"]].get(reference["message_id"]) if reference else None
+        replied = self.stored[place["id"]].get(reference["message_id"]) if reference else None
         found = self.pings(place, built["content"], allowed, by, replied)
         built["mentions"] = [objects.user(self.people[one]) for one in sorted(found.users)]
         built["mention_roles"] = [str(one) for one in sorted(found.roles)]
@@ -171,7 +172,7 @@ class People(World):
 
     def edit(self, message: Json, text: str, **more: Any) -> Json:
         """The author edits a message."""
-        known = self.messages[message["channel_id"]][message["id"]]
+        known = self.stored[message["channel_id"]][message["id"]]
         known.update({"content": text, "edited_timestamp": objects.iso(self.wall())} | more)
         place = self.channels[known["channel_id"]]
         self.read_mentions(known, place, PING_ALL, self.people.get(int(known["author"]["id"])))
@@ -180,7 +181,7 @@ class People(World):
 
     def preview(self, message: Json, url: str = "https://example.org/", title: str = "Example") -> Json:
         """Discord adds the preview of a link: an update in which nobody has edited anything."""
-        known = self.messages[message["channel_id"]][message["id"]]
+        known = self.stored[message["channel_id"]][message["id"]]
         known["embeds"] = [{"type": "link", "url": url, "title": title, "description": "A page."}]
         self.emit("MESSAGE_UPDATE", known, channel_id=known["channel_id"])
         return known
@@ -190,8 +191,8 @@ class People(World):
         place = self.channels[messages[0]["channel_id"]]
         ids = [one["id"] for one in messages]
         for one in ids:
-            del self.messages[place["id"]][one]
-        self.pins.get(place["id"], {}).pop(ids[0], None)
+            del self.stored[place["id"]][one]
+            self.pins.get(place["id"], {}).pop(one, None)
         where = {"channel_id": place["id"]} | ({"guild_id": place["guild_id"]} if "guild_id" in place else {})
         if len(ids) == 1:
             self.emit("MESSAGE_DELETE", {"id": ids[0], **where}, channel_id=place["id"])
@@ -224,7 +225,7 @@ class People(World):
     def set_pinned(self, message: Json, person: Person = ALICE, *, pinned: bool = True) -> None:
         """Somebody pins a message, of which a system message tells, or takes it down."""
         place = self.channels[message["channel_id"]]
-        message = self.messages[place["id"]][message["id"]]
+        message = self.stored[place["id"]][message["id"]]
         now = objects.iso(self.wall())
         message["pinned"] = pinned
         self.pins.setdefault(place["id"], {}).pop(message["id"], None)
@@ -258,9 +259,9 @@ class People(World):
     ) -> Json:
         """Somebody opens a thread, from a message or with a first text; in a forum that is a post."""
         parent = self.channels[id_of(channel)]
-        message = message and self.messages[parent["id"]][message["id"]]
+        message = message and self.stored[parent["id"]][message["id"]]
         kind = objects.PRIVATE_THREAD if private else objects.PUBLIC_THREAD
-        thread = self.make_thread(parent, name, kind, self.meet(person), thread_id=message and message["id"])
+        thread = self.make_thread(parent, name, kind, self.meet(person), thread_id=message["id"] if message else None)
         self.announce_thread(thread, parent, person, message)
         if text:
             more = {"id": thread["id"]} if parent["type"] == objects.FORUM else {}
@@ -293,7 +294,7 @@ class People(World):
             shown["reactions"] = reactions
         if message["type"] in (objects.REPLY, objects.THREAD_STARTER) and not nested:
             reference = message["message_reference"]
-            original = self.messages.get(reference["channel_id"], {}).get(reference["message_id"])
+            original = self.stored.get(reference["channel_id"], {}).get(reference["message_id"])
             shown["referenced_message"] = None if original is None else self.show(original, nested=True)
         return shown
 
@@ -307,6 +308,6 @@ class People(World):
                 found.append({"emoji": {"id": number or None, "name": name}} | counts | mine)
         return found
 
-    def standing(self, channel: Place) -> list[Json]:
+    def messages(self, channel: Place) -> list[Json]:
         """What stands in a channel, oldest first, as everybody sees it."""
-        return [self.show(one) for one in self.messages[id_of(channel)].values()]
+        return [self.show(one) for one in self.stored[id_of(channel)].values()]

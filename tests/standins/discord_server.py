@@ -9,11 +9,16 @@ When the test ends the server checks, unasked, that its client broke no rule and
 Stricter than Discord: undocumented fields are refused (Discord passes them over), and so are bodies where none belongs.
 
 Not modelled: voice, stages, several shards, webhooks that bots own, components v2, user-installed applications, group
-DMs, automatic moderation, slow mode, read states, crossposting, polls' votes and results, stickers' files, thread
-auto-archiving by time, audit log, the limit of identifies in five seconds, zombie sessions (a session ends only by
-`forget_sessions`, op 9 or the client's 1000/1001). Limits of requests are off until `discord.limiter.limits` is set.
-What the documentation leaves open was decided so: mentions in code ping nobody; a deferred answer pings when it is
-filled; the nonce of a deleted message counts no longer.
+DMs, automatic moderation, slow mode, read states, crossposting, votes and results of polls, files of stickers,
+archiving of threads by time, THREAD_LIST_SYNC and THREAD_MEMBERS_UPDATE, the audit log, the limits of IDENTIFY (one
+in five seconds, 1000 a day), sessions that time out by themselves (they end by `forget_sessions`, op 9 or the
+client's 1000 or 1001), permissions of people to use commands. Limits of requests are off until
+`discord.limiter.limits` is set.
+
+What the documentation leaves open was decided so, where marked * as Discord's staff or several libraries report:
+lengths are code points*; mentions in code ping nobody*; nor does an answer that was deferred, when it is filled*; who
+is not pinged is not in `mentions`*; the nonce of a deleted message counts no longer; forwarded content needs the
+message content intent as well.
 """
 
 import json
@@ -24,7 +29,7 @@ from typing import Any, Self
 from aiohttp import BodyPartReader, web
 
 from tests.standins import discord_channels, discord_commands
-from tests.standins.discord_faults import PROXY_PAGES, Fault, Faults
+from tests.standins.discord_faults import PROXY_PAGES, Fault, Faults, pattern_of
 from tests.standins.discord_fields import check
 from tests.standins.discord_files import File
 from tests.standins.discord_interactions import Interactions
@@ -71,7 +76,7 @@ class DiscordServer(Interactions):
         app.router.add_route("*", "/{path:.*}", self._handle)
         self.port = await self._listen(app, self.port)
         files = web.Application()
-        files.router.add_get("/{path:.*}", self.files.serve)
+        files.router.add_get("/{path:.*}", self._download)
         self.files_port = await self._listen(files, self.files_port)
         self.files.base = f"http://127.0.0.1:{self.files_port}"
 
@@ -98,6 +103,11 @@ class DiscordServer(Interactions):
         """The REST root as discord.py's `Route.BASE` takes it."""
         return f"http://127.0.0.1:{self.port}{ROOT}"
 
+    @property
+    def cdn_url(self) -> str:
+        """Where the links of attachments begin."""
+        return self.files.base
+
     # What tests read
 
     @property
@@ -110,6 +120,11 @@ class DiscordServer(Interactions):
         wanted = None if channel is None else id_of(channel)
         said = ("send", "respond", "follow_up")
         return [one.text for one in self.sent if one.method in said and wanted in (None, one.channel_id)]
+
+    def calls(self, route: str) -> list[Call]:
+        """Requests of a route, named as for `fail_next`, refused ones included."""
+        wanted = pattern_of(route)
+        return [call for call in self.ledger.calls if wanted.fullmatch(call.route)]
 
     def pinged(self) -> list[Pings]:
         """Whom the bot's messages have notified, a `Pings` for each message that notified anybody."""
@@ -177,6 +192,20 @@ class DiscordServer(Interactions):
             return _json(refusal.status, refusal.body, refusal.headers)
         finally:
             self.ledger.changed()
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        """An attachment, from a host that must not get the bot's token."""
+        if "Authorization" in request.headers:
+            self.ledger.complain(Rule.TOKEN_LEAK, f"GET {request.path} with an Authorization header")
+        fault = self.faults.take(f"GET {request.path}", silence=False)
+        if fault is not None and fault.gate is not None:
+            fault.reached.set()
+            await fault.gate.wait()
+        if fault is not None and fault.drop:
+            return _drop(request)
+        if fault is not None and fault.answer is not None:
+            return _page(fault.answer if isinstance(fault.answer, int) else fault.answer.status)
+        return await self.files.serve(request)
 
     async def _honestly(self, work: Awaitable[web.StreamResponse]) -> web.StreamResponse:
         """A fault of the stand-in itself is no answer that a client has to bear in silence."""

@@ -49,7 +49,7 @@ class World:
         self.members: dict[str, dict[int, Json]] = {}
         self.channels: dict[str, Json] = {}
         self.thread_members: dict[str, dict[int, Json]] = {}
-        self.messages: dict[str, dict[str, Json]] = {}
+        self.stored: dict[str, dict[str, Json]] = {}
         self.reactions: dict[tuple[str, str], list[int]] = {}
         self.pins: dict[str, dict[str, str]] = {}
         self.blocked: set[int] = set()
@@ -80,6 +80,13 @@ class World:
         """The bot is removed from a guild."""
         self.members[id_of(guild)].pop(self.bot.id, None)
         self.emit("GUILD_DELETE", {"id": id_of(guild)})
+
+    def outage(self, guild: Place, *, over: bool = False) -> None:
+        """A guild is away for a while, or there again; what stands in it stays."""
+        if over:
+            self.emit("GUILD_CREATE", {"id": id_of(guild)})
+        else:
+            self.emit("GUILD_DELETE", {"id": id_of(guild), "unavailable": True})
 
     def add_member(self, guild: Place, person: Person, *, roles: Iterable[Json] = ()) -> Json:
         """Somebody joins (or gets other roles); returns the member. With the bot as the person it joins itself."""
@@ -121,7 +128,7 @@ class World:
     def delete_channel(self, channel: Place) -> None:
         """A channel or a thread is gone, with all that stood there."""
         known = self.channels.pop(id_of(channel))
-        self.messages.pop(known["id"])
+        self.stored.pop(known["id"])
         if known["type"] in THREADS:
             gone = {name: known[name] for name in ("id", "guild_id", "parent_id", "type")}
             self.emit("THREAD_DELETE", gone)
@@ -168,7 +175,7 @@ class World:
 
     def _place(self, channel: Json) -> None:
         self.channels[channel["id"]] = channel
-        self.messages[channel["id"]] = {}
+        self.stored[channel["id"]] = {}
 
     def block(self, person: Person, *, blocked: bool = True) -> None:
         """A person blocks the bot, or no longer does."""
@@ -275,7 +282,7 @@ class World:
 
     def message(self, channel_id: str, message_id: str) -> Json:
         """A message in a channel that the bot sees."""
-        known = self.messages[self.channel(channel_id)["id"]].get(message_id)
+        known = self.stored[self.channel(channel_id)["id"]].get(message_id)
         if known is None:
             raise unknown("Message")
         return known

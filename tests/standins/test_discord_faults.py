@@ -13,6 +13,7 @@ from tests.standins.discord_limits import RateLimits
 from tests.standins.discord_objects import ALICE
 from tests.standins.discord_raw import Answer, Clock, Raw, broken_rules, clock, discord, raw
 from tests.standins.discord_server import DiscordServer
+from tests.standins.inspection import inspected
 
 __all__ = ["clock", "discord", "raw"]  # fixtures
 SEND = "POST /channels/*/messages"
@@ -42,6 +43,7 @@ async def test_errors_and_pages(discord: DiscordServer, raw: Raw) -> None:
     assert answers[3].body == {"message": "500: error", "code": 0}
     assert (answers[4].status, answers[4].body, "Via" in answers[4].headers) == (429, "error code: 1015", False)
     assert (discord.texts(), (await raw.send(room)).status) == ([], 200)
+    assert [one.body["content"] for one in discord.calls(SEND)] == ["hello"] * 6
 
 
 async def test_a_connection_is_dropped_before_or_after_the_call(discord: DiscordServer, raw: Raw) -> None:
@@ -91,6 +93,11 @@ async def test_orders_that_are_wrong_are_noticed(discord: DiscordServer) -> None
 
 
 # What is held against a client
+
+
+def test_a_server_answers_for_its_client_at_the_end_of_a_test() -> None:
+    with pytest.raises(AssertionError, match="DiscordServer: the client broke rules"), inspected():
+        DiscordServer().fail_next(SEND)
 
 
 async def test_repeated_text_late_typing_and_a_leaked_token(discord: DiscordServer, raw: Raw) -> None:
@@ -201,6 +208,18 @@ async def test_uploads_and_links_that_end(discord: DiscordServer, raw: Raw, cloc
     assert await get(shown) == (200, "png")
     said = discord.say(room, ALICE, files=[File("a.txt", b"words", "text/plain")])
     assert await get(discord.show(said)["attachments"][0]["url"]) == (200, "words")
+
+
+async def test_downloads_fail_like_calls_and_take_no_token(discord: DiscordServer, raw: Raw) -> None:
+    said = discord.dm(ALICE, files=[File("a.txt", b"words")])
+    url = discord.show(said)["attachments"][0]["url"]
+    assert url.startswith(discord.cdn_url)
+    discord.fail_next("GET /attachments/*/*/*", status=503)
+    discord.fail_next(f"GET /attachments/*/{said['attachments'][0]['id']}/*", status=403)
+    silence = discord.fall_silent()
+    assert [(await raw(f"GET {url}", token=None)).status for _ in range(3)] == [503, 403, 200]
+    silence.release()
+    assert ((await raw(f"GET {url}")).status, broken_rules(discord)) == (200, [Rule.TOKEN_LEAK])
 
 
 async def test_uploads_keep_their_form(discord: DiscordServer, raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:

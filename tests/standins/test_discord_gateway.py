@@ -258,6 +258,21 @@ async def test_sessions_end(discord: DiscordServer, connect: Connect) -> None:
     assert discord.sessions == {}
 
 
+async def test_a_gateway_that_is_down_or_silent(discord: DiscordServer) -> None:
+    async with aiohttp.ClientSession() as http:
+        discord.gateway_down = 503
+        with pytest.raises(aiohttp.WSServerHandshakeError, match="503"):
+            await http.ws_connect(discord.gateway_url + QUERY)
+        discord.gateway_down, discord.gateway_silent = None, True
+        async with http.ws_connect(discord.gateway_url + QUERY) as socket:
+            with pytest.raises(TimeoutError):
+                await socket.receive(timeout=0.01)
+            discord.gateway_silent = False
+            discord.ask_heartbeat()
+            with pytest.raises(TimeoutError):  # it has missed something: it is a zombie for good
+                await socket.receive(timeout=0.01)
+
+
 async def test_reconnect_and_invalid_session_are_told(discord: DiscordServer, connect: Connect) -> None:
     socket = await connect()
     await socket.identify()
@@ -311,6 +326,7 @@ async def test_intents_select_events(discord: DiscordServer, connect: Connect) -
     discord.add_member(guild, BOB)
     for session, (intents, names) in zip(discord.sessions.values(), expected.items(), strict=True):
         assert {one["t"] for one in session.events} - {"READY"} == names, intents
+        assert all(one["d"].get("channel_id") != hidden["id"] for one in session.events)
         assert [one["s"] for one in session.events] == list(range(1, len(session.events) + 1))
 
 
@@ -356,7 +372,9 @@ async def test_forum_posts_and_threads_are_told_in_order(discord: DiscordServer,
     created, first = await socket.event("THREAD_CREATE"), await socket.event("MESSAGE_CREATE")
     assert (created["newly_created"], created["id"], created["parent_id"]) == (True, post["id"], forum["id"])
     assert (first["id"], first["channel_id"], first["channel_type"]) == (post["id"], post["id"], 11)
+    later = discord.sessions[next(iter(discord.sessions))].events[2]["d"]
     discord.archive(post, locked=True)
+    assert later["thread_metadata"]["archived"] is False  # told as it was then, also when it is replayed
     assert (await socket.event("THREAD_UPDATE"))["thread_metadata"]["locked"]
     with pytest.raises(ValueError, match="may not write"):
         discord.say(discord.add_channel(discord.add_guild(bot=False)), BOB, "not a member")

@@ -7,7 +7,7 @@ import pytest
 from tests.standins import discord_objects as objects
 from tests.standins.discord_gateway import Session
 from tests.standins.discord_interactions import Interaction
-from tests.standins.discord_ledger import Json, Rule
+from tests.standins.discord_ledger import Json, Pings, Rule
 from tests.standins.discord_objects import ALICE, BOB, EPHEMERAL, LOADING, Intent
 from tests.standins.discord_raw import Answer, Clock, Raw, broken_rules, clock, discord, raw
 from tests.standins.discord_rows import button, command, option, text
@@ -78,7 +78,7 @@ async def test_which_answer_fits(discord: DiscordServer, raw: Raw, room: Json) -
     assert (await answer(raw, pressed, 9, modal)).status == 204
     filled_in = discord.submit(ALICE, pressed, w="two")
     assert (await answer(raw, filled_in, 7, text("changed", components=[]))).status == 204
-    (standing,) = discord.standing(room)
+    (standing,) = discord.messages(room)
     assert (standing["content"], standing["components"]) == ("changed", [])
     with pytest.raises(ValueError, match="no component"):
         discord.click(ALICE, sent, "yes")
@@ -96,18 +96,19 @@ async def test_a_deferred_answer_is_filled_and_ends_with_its_token(
     used = discord.slash(ALICE, room, "note", {"text": "milk"})
     told = (await answer(raw, used, 5, query="?with_response=true")).body
     assert told["interaction"]["response_message_loading"] is True
-    (waiting,) = discord.standing(room)
+    (waiting,) = discord.messages(room)
     assert (waiting["flags"], waiting["content"], waiting["type"]) == (LOADING, "", 20)
     filled_in = (await later(raw, used, "PATCH /messages/@original", text(f"{BOB.mention} @everyone kept"))).body
     assert (filled_in["id"], filled_in["flags"], filled_in["edited_timestamp"]) == (waiting["id"], 0, None)
-    assert [one.pings.users for one in discord.sent] == [{BOB.id}]  # and not everyone: only users, unless asked for
-    assert not discord.sent[0].pings.everyone
+    assert (discord.pinged(), filled_in["mentions"][0]["id"]) == ([], str(BOB.id))  # it counts as an edit
     changed = (await later(raw, used, "PATCH /messages/@original", text("kept!"))).body
     assert (changed["content"], changed["edited_timestamp"] is None) == ("kept!", False)
     more = (await later(raw, used, "POST", text("anything else?"))).body
     assert (await later(raw, used, f"GET /messages/{more['id']}")).body["content"] == "anything else?"
     assert (await later(raw, used, f"DELETE /messages/{more['id']}")).status == 204
-    assert [one.method for one in discord.sent] == ["respond", "edit", "follow_up", "delete"]
+    await later(raw, used, "POST", text(f"{BOB.mention} @everyone"))
+    assert discord.pinged() == [Pings(frozenset({BOB.id}))]  # only users, unless asked for
+    assert [one.method for one in discord.sent] == ["respond", "edit", "follow_up", "delete", "follow_up"]
     clock.now += 901
     for call, body in (("PATCH /messages/@original", text()), ("POST", text()), ("GET /messages/@original", None)):
         ended = await later(raw, used, call, body)
@@ -119,18 +120,31 @@ async def test_a_follow_up_takes_the_place_of_a_deferred_answer(discord: Discord
     await answer(raw, used, 5)
     assert used.original is not None
     assert (await later(raw, used, "POST", text("kept"))).body["id"] == used.original["id"]
-    assert [one["content"] for one in discord.standing(room)] == ["kept"]
+    assert [one["content"] for one in discord.messages(room)] == ["kept"]
 
 
 async def test_only_the_person_sees_an_ephemeral_answer(discord: DiscordServer, raw: Raw, room: Json) -> None:
     used = discord.slash(ALICE, room, "note", {"text": "milk"})
     await answer(raw, used, 4, text("secret", flags=EPHEMERAL))
-    assert (discord.standing(room), [one["content"] for one in used.hidden]) == ([], ["secret"])
+    assert (discord.messages(room), [one["content"] for one in used.hidden]) == ([], ["secret"])
     assert (await later(raw, used, "PATCH /messages/@original", text("changed"))).body["flags"] == EPHEMERAL
     history = (await raw(f"GET /channels/{room['id']}/messages")).body
     assert (history, discord.texts(room)) == ([], ["secret"])
     assert (await later(raw, used, "DELETE /messages/@original")).status == 204
     assert used.hidden == []
+
+
+async def test_subcommands_are_nested(discord: DiscordServer, raw: Raw, room: Json) -> None:
+    model = command("model", options=[option("set", type=1, options=[option("name", autocomplete=True)])])
+    await raw(f"POST /applications/{discord.bot.id}/commands", model)
+    used = discord.slash(ALICE, room, "model set", {"name": "large"})
+    inner = [{"name": "name", "type": 3, "value": "large"}]
+    assert used.data["options"] == [{"name": "set", "type": 1, "options": inner}]
+    typed = discord.autocomplete(ALICE, room, "model set", "name", "la")
+    assert typed.data["options"][0]["options"][0]["focused"] is True
+    for name, options in (("model get", {}), ("model", {}), ("model", {"set": "x"}), ("set", {})):
+        with pytest.raises(ValueError, match=r"model|set"):
+            discord.slash(ALICE, room, name, options)
 
 
 async def test_an_interaction_in_direct_messages_has_a_user_and_no_member(discord: DiscordServer, room: Json) -> None:

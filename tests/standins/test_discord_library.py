@@ -15,7 +15,7 @@ from discord.http import Route
 from tests.standins import discord_objects as objects
 from tests.standins.discord_files import File
 from tests.standins.discord_ledger import Rule
-from tests.standins.discord_objects import ALICE, BOB, Intent
+from tests.standins.discord_objects import ALICE, BOB, OTHER_BOT, Intent
 from tests.standins.discord_server import DiscordServer
 
 
@@ -170,13 +170,13 @@ async def test_commands_buttons_and_modals(server: DiscordServer) -> None:
         assert used.original is not None
         assert used.original["content"] == "kept milk"
         assert [one["content"] for one in used.hidden] == ["anything else?"]
-        (standing,) = server.standing(room)
+        (standing,) = server.messages(room)
 
         pressed = server.click(ALICE, standing, "ask")
         await server.wait_for(lambda: pressed.modal is not None, "a modal")
         server.submit(ALICE, pressed, words="two litres")
         await server.wait_text("two litres")
-        assert server.standing(room)[0]["content"] == "kept milk: two litres"
+        assert server.messages(room)[0]["content"] == "kept milk: two litres"
         direct = server.slash(BOB, server.open_dm(BOB), "note", {"text": "tea"})
         await server.wait_sent(4)
         assert direct.answer == 5
@@ -212,7 +212,7 @@ async def test_threads_and_forum_posts(server: DiscordServer) -> None:
         assert (await bot.next("thread_create")).id == thread.id
         created = await bot.next("thread_create")
         assert (created.id, created.parent) == (int(post["id"]), ideas)
-        assert (created.message_count, server.messages[post["id"]].keys()) == (0, {post["id"]})
+        assert (created.message_count, server.stored[post["id"]].keys()) == (0, {post["id"]})
         made = await ideas.create_thread(name="Mine", content="Let us swim")
         assert made.thread.id == made.message.id
         await thread.edit(archived=True)
@@ -252,6 +252,18 @@ async def test_what_people_do_is_told(server: DiscordServer) -> None:
         await bot.next("raw_typing")
         server.delete(first, second)
         assert (await bot.next("raw_bulk_message_delete")).message_ids == {int(first["id"]), int(second["id"])}
+        server.webhook_says(room, "build passed")
+        hooked = await bot.next("message")
+        assert (hooked.webhook_id, hooked.author.bot) == (hooked.author.id, True)
+        server.add_member(guild, OTHER_BOT)
+        server.say(room, OTHER_BOT, "I am a bot")
+        assert (await bot.next("message")).author.bot
+        server.say(room, BOB, type=objects.BOOSTED)
+        assert (await bot.next("message")).is_system()
+        server.outage(guild)
+        await bot.next("guild_unavailable")
+        server.outage(guild, over=True)
+        await bot.next("guild_available")
         server.change_channel(room, name="lounge")
         await bot.next("guild_channel_update")
         server.delete_channel(room)

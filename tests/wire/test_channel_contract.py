@@ -1,4 +1,4 @@
-"""What every channel owes the outbox, asked of the one that tests use and of the others over their stand-ins.
+"""What every channel owes the outbox, asked of the one that tests use and of platforms over their stand-ins.
 
 A further channel adds itself to `SIDES`: how it is started on a server of its own, and what that server has seen.
 """
@@ -17,6 +17,8 @@ from bot.inbound.people import People
 from bot.outbox import Outbox
 from bot.persistence.values import AcceptedMessage, Duplicate
 from channels.base import Channel, CommandInfo, Mark, Reached, Times
+from channels.discord.adapter import DiscordChannel
+from channels.discord.settings import DiscordSettings
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import (
     IDEMPOTENT,
@@ -37,6 +39,9 @@ from channels.telegram.settings import TelegramSettings
 from tests.bot.store.opened import opened
 from tests.deliveries import delivery
 from tests.service import RecordingChannel
+from tests.standins.discord_ledger import Rule
+from tests.standins.discord_objects import ALICE as DISCORD_ALICE
+from tests.standins.discord_server import DiscordServer
 from tests.standins.slack_server import SlackServer
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID
@@ -135,6 +140,27 @@ async def telegram() -> AsyncIterator[Side]:
 
 
 @asynccontextmanager
+async def discord() -> AsyncIterator[Side]:
+    """Over its own library, in direct messages."""
+    time = Time()
+    async with DiscordServer(clock=lambda: time.seconds, wall=lambda: time.seconds + 1_790_000_000) as server:
+        server.tolerate(Rule.REPEATED_TEXT)
+        settings = DiscordSettings(
+            token=server.token, base_url=server.base_url, gateway_url=server.gateway_url, close_timeout=0.1
+        )
+        channel = DiscordChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
+        sink = Sink()
+        await channel.start(sink)
+        await asyncio.wait_for(sink.ready.wait(), PATIENCE)
+        written = server.dm(DISCORD_ALICE, "hello")
+        place = Place(channel="discord", account=channel.account, chat=written["channel_id"], kind=ChatKind.DIRECT)
+        sent = await channel.send(delivery(channel.render("first")[0], place, nonce=4711))
+        assert isinstance(sent, Sent)
+        yield Side(channel, time, place, sent.platform_id, lambda: len(server.sent))
+        await channel.close()
+
+
+@asynccontextmanager
 async def slack() -> AsyncIterator[Side]:
     """Over its own libraries, by Socket Mode."""
     time = Time()
@@ -155,6 +181,7 @@ async def slack() -> AsyncIterator[Side]:
 SIDES: dict[str, Callable[[], AbstractAsyncContextManager[Side]]] = {
     "recording": recording,
     "telegram": telegram,
+    "discord": discord,
     "slack": slack,
 }
 

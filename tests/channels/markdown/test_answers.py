@@ -21,6 +21,7 @@ def parts(formatted: Formatted) -> list[tuple[str, str]]:
         # Emphasis beside other scripts and behind punctuation
         ("**注意：**请", "注意：请", [("bold", "注意：")]),
         ("这是**「復元」**を", "这是「復元」を", [("bold", "「復元」")]),
+        ("API**「復元」**OK *「b」*c", "API「復元」OK 「b」c", [("bold", "「復元」"), ("italic", "「b」")]),
         ("~~废弃。~~新", "废弃。新", [("strikethrough", "废弃。")]),
         ("이 용어**(term)**를", "이 용어(term)를", [("bold", "(term)")]),
         ("**Note:**text **(a)**b", "Note:text (a)b", [("bold", "Note:"), ("bold", "(a)")]),
@@ -75,7 +76,7 @@ def parts(formatted: Formatted) -> list[tuple[str, str]]:
         ("so $x^2_1$ and \\(a*b*c\\)", "so x^2_1 and a*b*c", [("code", "x^2_1"), ("code", "a*b*c")]),
         ("costs $5 and $10, $HOME=$x", "costs $5 and $10, $HOME=$x", []),
         ("$$\n- x\n= *y*\n$$\n\\[\n\\alpha\n\\]", "- x\n= *y*\n\n\\alpha", [("pre", "- x\n= *y*"), ("pre", "\\alpha")]),
-        ("\\(\\) \\[\\]", "() []", []),
+        ("\\(\\) \\[\\] \\(word\\)\n\n\\[see\\]", "() [] (word)\n\n[see]", []),
         (
             "> [!WARNING]\n> Hot *x*",
             "Warning\nHot x",
@@ -123,3 +124,8 @@ def test_padding_does_not_double_a_table() -> None:
     rows = [f"|{'long header ' * 3}|b|", *["|1|2|"] * 8]
     assert render(table(*rows)).text.startswith("• long header long header long header:")
     assert render(table("|" + "w" * 60 + "|")).text == "• " + "w" * 60
+
+
+def test_a_quote_that_begins_with_indented_code_contains_it() -> None:
+    formatted = render(">\t\tfoo\n>\n> bar")
+    assert parts(formatted) == [("blockquote", "  foo\n\nbar"), ("pre", "  foo")]

@@ -68,7 +68,8 @@ def check(formatted: Formatted) -> None:
     for entity in formatted.entities:
         assert 0 <= entity.offset < entity.end <= size
         text = part(formatted, entity)
-        assert text == (text.rstrip() if entity.type is EntityType.PRE else text.strip()) != ""
+        code = any(entity.offset == other.offset for other in formatted.entities if other.type is EntityType.PRE)
+        assert text == (text.rstrip() if code else text.strip()) != ""
     for one, other in combinations(formatted.entities, 2):
         first, second = sorted((one, other), key=lambda entity: (entity.offset, -entity.end))
         if second.offset >= first.end:
@@ -251,6 +252,21 @@ def test_a_long_text_is_cut_between_paragraphs_then_lines_then_words() -> None:
     assert texts("aaaaaa bb cc dd") == ["aaaaaa bb", "cc dd"]
     assert texts("aaaaaaaaaaaaaa") == ["aaaaaaaaaa", "aaaa"]
     assert texts("aaaaaaaaa👍🏽") == ["aaaaaaaaa", "👍🏽"]
+
+
+def test_a_text_of_many_lines_is_cut_between_them() -> None:
+    pieces = split(Formatted("a\nb\n\nc\nd\ne"), 4096, 100, lines=3)
+    assert [piece.text for piece in pieces] == ["a\nb", "c\nd\ne"]
+    assert [piece.text for piece in split(Formatted("a\nb\nc"), 4096, 100, lines=3)] == ["a\nb\nc"]
+
+
+def test_a_piece_that_cannot_be_sent_is_made_shorter() -> None:
+    def fits(piece: Formatted) -> bool:
+        return len(piece.text.replace("&", "&amp;")) <= 11
+
+    pieces = split(Formatted("aaa &&& bbb ccc"), 4096, 100, fits=fits)
+    assert [piece.text for piece in pieces] == ["aaa", "&&", "& bbb", "ccc"]
+    assert [piece.text for piece in split(Formatted("ab"), 4096, 100, fits=lambda piece: False)] == ["a", "b"]
 
 
 def test_code_that_is_cut_stays_code_and_keeps_its_indentation() -> None:

@@ -1,0 +1,189 @@
+"""REST calls through discord.py's own client, with its exceptions turned into one closed set.
+
+What matters of a failed call is whether it may have been carried out; `Trouble` says so. The library waits out the
+limits of each route, for the channel that is asked only, so a flooded channel holds up nobody else.
+"""
+
+import asyncio
+import logging
+import re
+from enum import StrEnum
+from typing import Any
+
+import aiohttp
+import discord
+from discord.http import HTTPClient, Ratelimit, Route
+
+from channels.discord.settings import DiscordSettings
+
+LONGEST_WAIT = 30.0
+"""Seconds that a call waits for its route's limit; the least that the library takes."""
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, TOO_LARGE, THREAD_EXISTS = 10003, 10008, 40005, 160004
+_TOKEN = re.compile(r"(/(?:webhooks|interactions)/\d+/)[^/\s]+")
+_PERMISSIONS = "in Discord: the channel's settings, Permissions, the role of the bot"
+_HINTS = {
+    UNKNOWN_CHANNEL: "the channel is gone",
+    UNKNOWN_MESSAGE: "the message is gone",
+    TOO_LARGE: "the file is too large for Discord",
+    50001: f"the bot does not see this channel; allow it View Channel {_PERMISSIONS}",
+    50007: "the person takes no direct messages from the bot, has blocked it, or shares no server with it",
+    50013: f"the bot lacks a permission; allow it what docs/channels/discord.md lists {_PERMISSIONS}",
+    160002: f"the bot cannot read what it replies to; allow it Read Message History {_PERMISSIONS}",
+}
+
+
+def _hide_tokens(record: logging.LogRecord) -> bool:
+    """The address of an answer to an interaction holds its token, and the library logs addresses."""
+    record.msg, record.args = _TOKEN.sub(r"\1<token>", record.getMessage()), ()
+    return True
+
+
+class Trouble(StrEnum):
+    """Why a call failed.
+
+    network: it never reached Discord. unknown: it was written, and no answer came that says what became of it. flood:
+    too many calls; this one was not carried out. refused: this call will never do. token: the token is not accepted.
+    """
+
+    NETWORK = "network"
+    UNKNOWN = "unknown"
+    FLOOD = "flood"
+    REFUSED = "refused"
+    TOKEN = "token"
+
+
+class ApiError(Exception):
+    """A call failed. status, code: of the answer, 0 without one. retry_after: seconds, of a flood."""
+
+    def __init__(
+        self, trouble: Trouble, reason: str, *, status: int = 0, code: int = 0, retry_after: float = 0.0
+    ) -> None:
+        super().__init__(reason)
+        self.trouble = trouble
+        self.reason = reason
+        self.status = status
+        self.code = code
+        self.retry_after = retry_after
+
+
+class _Bucket(Ratelimit):
+    """The limit of a route. The library's own lets the answer of the last call wait until the next may be made."""
+
+    def __init__(self, longest: float | None, leaving: set[asyncio.Task[None]]) -> None:
+        super().__init__(longest)
+        self._leaving = leaving
+
+    async def __aexit__(self, *exception: Any) -> None:
+        task = asyncio.create_task(super().__aexit__(*exception))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    @property
+    def waits(self) -> float:
+        """Seconds until a call may be made."""
+        left = 0.0 if self.expires is None else self.expires - self._loop.time()
+        return max(left, 0.0) if self.remaining <= 0 else 0.0
+
+
+class Api(HTTPClient):
+    """One bot at one server. `request` and the library's methods that are made of it raise ApiError alone."""
+
+    def __init__(self, settings: DiscordSettings) -> None:
+        super().__init__(discord.utils.MISSING, max_ratelimit_timeout=LONGEST_WAIT)
+        self._settings = settings
+        self._opened = self._closed = False
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._timeout = aiohttp.ClientTimeout(sock_connect=settings.connect_timeout, sock_read=settings.request_timeout)
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        # A class attribute of the library; with the official address it is what it was.
+        Route.BASE = settings.base_url
+        logging.getLogger("discord.http").addFilter(_hide_tokens)
+
+    async def me(self) -> dict[str, Any]:
+        """The bot's own user. Raises ApiError."""
+        if self._opened:
+            return await self.call("GET", "/users/@me")  # type: ignore[no-any-return]
+        self._opened = True  # a second login would leave the connections of the first one open
+        try:
+            return dict(await self.static_login(self._settings.token))
+        finally:
+            self.token = self._settings.token
+
+    async def call(self, method: str, path: str, **parameters: Any) -> Any:
+        """The answer of an endpoint. json, params: of the request; the others fill the {names} of the path."""
+        options = {name: parameters.pop(name) for name in ("json", "params", "files", "form") if name in parameters}
+        return await self.request(Route(method, path, **parameters), **options)
+
+    async def request(self, route: Route, **options: Any) -> Any:
+        """See the library; nothing is repeated but after a 429, because who asks knows whether that does harm."""
+        if self._closed or not self._opened:
+            raise ApiError(Trouble.NETWORK, "not connected")
+        try:
+            return await super().request(route, timeout=self._timeout, raise_for_status=_raise_failed, **options)
+        except discord.RateLimited as error:
+            raise ApiError(Trouble.FLOOD, "too many calls", retry_after=error.retry_after) from None
+        except discord.HTTPException as error:
+            raise _refused(error) from None
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise ApiError(Trouble.NETWORK, _plain(error)) from None
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
+            raise ApiError(Trouble.UNKNOWN, _plain(error)) from None
+
+    def get_ratelimit(self, key: str) -> Ratelimit:
+        """See the library."""
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(self.max_ratelimit_timeout, self._leaving)
+            self._try_clear_expired_ratelimits()
+        return bucket
+
+    def waits(self, method: str, path: str, channel_id: str) -> float:
+        """Seconds until this may be asked of that channel, as far as it is known."""
+        route = Route(method, path, channel_id=channel_id)
+        key = f"{self._bucket_hashes.get(route.key, route.key)}:{channel_id}"
+        bucket = self._buckets.get(key)
+        return bucket.waits if isinstance(bucket, _Bucket) else 0.0
+
+    async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+        """See the library; the socket is remembered, because it forgets one that says nothing."""
+        self._socket = await super().ws_connect(url, compress=compress)
+        self._socket._timeout = aiohttp.ClientWSTimeout(ws_close=self._settings.close_timeout)
+        return self._socket
+
+    async def hang_up(self) -> None:
+        """End the gateway's connection without a farewell, so that its session can be resumed."""
+        if self._socket is not None:
+            await self._socket.close(code=4000)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._closed = True
+        await super().close()
+        for task in self._leaving:
+            task.cancel()
+
+
+async def _raise_failed(response: aiohttp.ClientResponse) -> None:
+    """Before the library repeats it: a server that failed may have carried out the call all the same."""
+    if response.status >= 500:
+        response.close()
+        raise ApiError(Trouble.UNKNOWN, f"Discord failed with status {response.status}", status=response.status)
+
+
+def _refused(error: discord.HTTPException) -> ApiError:
+    """What an error answer means. One without Discord's own form came from something in between."""
+    status, code = error.status, TOO_LARGE if error.status == 413 else error.code
+    if status == 401 and not code:
+        return ApiError(Trouble.TOKEN, "401: Unauthorized", status=status)
+    if status == 429:
+        seconds = error.response.headers.get("Retry-After", "")
+        after = float(seconds) if seconds.isdigit() else LONGEST_WAIT
+        return ApiError(Trouble.FLOOD, "too many calls", status=status, retry_after=after)
+    if not code and error.response.content_type != "application/json":
+        return ApiError(Trouble.NETWORK, f"status {status}", status=status)
+    hint = f": {_HINTS[code]}" if code in _HINTS else ""
+    return ApiError(Trouble.REFUSED, f"{error.text[:300]} ({code}){hint}", status=status, code=code)
+
+
+def _plain(error: Exception) -> str:
+    return (str(error) or type(error).__name__)[:300]

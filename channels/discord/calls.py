@@ -1,0 +1,148 @@
+"""A delivery as calls of Discord's REST API."""
+
+import contextlib
+import json
+from dataclasses import replace
+from typing import Any
+
+import discord
+
+from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api, ApiError
+from channels.discord.events import text_of
+from channels.discord.world import World
+from channels.message import Place
+from channels.outgoing import Action, Delivery
+
+ACTIONS = frozenset(Action) - {Action.PREVIEW}
+"""What a Discord channel carries out."""
+MESSAGES = "/channels/{channel_id}/messages"
+ONE = f"{MESSAGES}/{{message_id}}"
+_REACTION = f"{ONE}/reactions/{{emoji}}/@me"
+_SILENT = 1 << 12
+_IN_A_ROW = 5
+_LABEL, _CUSTOM_ID = 80, 100
+_HANDLE_LIFE = 15 * 60_000 - 30_000
+"""Milliseconds for which an interaction can be answered, less what a call may take."""
+
+
+def webhook_of(respond: str, now: int) -> dict[str, str] | None:
+    """What names the place of an answer to an interaction, as long as Discord takes one; now: milliseconds.
+
+    None for a click on a button: its answer is a message of its own, because the place of it is the message that the
+    button belongs to.
+    """
+    match respond.split(" "):
+        case [application, token, at] if now - int(at) < _HANDLE_LIFE:
+            return {"webhook_id": application, "webhook_token": token}
+    return None
+
+
+def channel_of(place: Place) -> str:
+    """The id of the channel or thread that a place is."""
+    return place.thread or place.chat
+
+
+def unthreaded(delivery: Delivery) -> Delivery:
+    """The same as an answer to the message on which no thread could be opened."""
+    return replace(delivery, place=replace(delivery.place, thread=""), reply_to=delivery.place.thread)
+
+
+def message_of(delivery: Delivery) -> dict[str, Any]:
+    """The arguments that say what a message shows. Raises ValueError where the body cannot be read."""
+    message = json.loads(delivery.body) if delivery.body or delivery.action is not Action.FILE else {}
+    if not isinstance(message, dict):
+        raise ValueError("the body is no object")
+    message["allowed_mentions"] = {"parse": [], "replied_user": False}
+    rows = [delivery.buttons[at : at + _IN_A_ROW] for at in range(0, len(delivery.buttons), _IN_A_ROW)]
+    message["components"] = [
+        {
+            "type": 1,
+            "components": [
+                {"type": 2, "style": 2, "label": one.label[:_LABEL], "custom_id": one.sends[:_CUSTOM_ID]} for one in row
+            ],
+        }
+        for row in rows
+    ]
+    return message
+
+
+async def post(api: Api, delivery: Delivery) -> str:
+    """Send a message; the id of it. The same nonce within some minutes gives the same message. Raises ApiError."""
+    message, channel = message_of(delivery), channel_of(delivery.place)
+    message |= {"nonce": str(delivery.nonce), "enforce_nonce": True}
+    if delivery.silent:
+        message["flags"] = message.get("flags", 0) | _SILENT
+    # The message that a thread begins with stands in another channel, for Discord.
+    if delivery.reply_to and delivery.reply_to != delivery.place.thread:
+        message["message_reference"] = {"message_id": delivery.reply_to, "fail_if_not_exists": False}
+    try:
+        return await _upload(api, delivery, message, "POST", MESSAGES, channel_id=channel)
+    except ApiError as error:
+        if "message_reference" not in message or error.status not in (400, 403):
+            raise
+        del message["message_reference"]  # what may not be replied to is answered all the same
+        return await _upload(api, delivery, message, "POST", MESSAGES, channel_id=channel)
+
+
+async def answer(api: Api, delivery: Delivery, webhook: dict[str, str]) -> str:
+    """Put the answer in the place of the words that show an interaction is worked on. Raises ApiError."""
+    path = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
+    return await _upload(api, delivery, message_of(delivery), "PATCH", path, **webhook)
+
+
+async def change(api: Api, delivery: Delivery) -> None:
+    """Edit, delete or react. The message that a thread was opened on stands in the channel, that of a forum post in the
+    post, and both have the id of the thread. Raises ApiError."""
+    try:
+        await _change(api, delivery, channel_of(delivery.place))
+    except ApiError as error:
+        if delivery.target != delivery.place.thread or error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
+            raise
+        await _change(api, delivery, delivery.place.chat)
+
+
+async def _change(api: Api, delivery: Delivery, channel: str) -> None:
+    target = {"channel_id": channel, "message_id": delivery.target}
+    match delivery.action:
+        case Action.EDIT:
+            await api.call("PATCH", ONE, json=message_of(delivery), **target)
+        case Action.REACT if delivery.body:
+            await api.call("PUT", _REACTION, emoji=delivery.body, **target)
+        case Action.REACT:
+            message = await api.call("GET", ONE, **target)
+            for reaction in message.get("reactions", ()):
+                if reaction.get("me"):
+                    emoji, number = reaction["emoji"]["name"], reaction["emoji"].get("id")
+                    await api.call("DELETE", _REACTION, emoji=f"{emoji}:{number}" if number else emoji, **target)
+        case Action.DELETE:
+            try:
+                await api.delete_message(channel, delivery.target)
+            except ApiError as error:
+                if error.code != UNKNOWN_MESSAGE:  # else it was done before
+                    raise
+
+
+async def open_thread(api: Api, world: World, place: Place) -> None:
+    """Make the thread that a place names, from the message of the same id. Raises ApiError."""
+    name = ""
+    with contextlib.suppress(ApiError):  # it is only for its name
+        origin = await api.call("GET", ONE, channel_id=place.chat, message_id=place.thread)
+        name = " ".join(text_of(origin, world).split())[:80]
+    name = name or "Conversation"
+    await api.call("POST", f"{ONE}/threads", channel_id=place.chat, message_id=place.thread, json={"name": name})
+
+
+async def _upload(api: Api, delivery: Delivery, message: dict[str, Any], method: str, path: str, **ids: str) -> str:
+    """Make the call, with the file where there is one; the id of the message. Raises ApiError, and OSError for a file
+    that cannot be read."""
+    if delivery.file is None:
+        sent = await api.call(method, path, json=message, **ids)
+    else:
+        name = delivery.file.name
+        with contextlib.closing(discord.File(delivery.file.path, filename=name)) as file:
+            part = {"name": "files[0]", "value": file.fp, "filename": name}
+            part["content_type"] = delivery.file.mime or "application/octet-stream"
+            message["attachments"] = [{"id": 0, "filename": name}]
+            form = [{"name": "payload_json", "value": json.dumps(message)}, part]
+            sent = await api.call(method, path, files=[file], form=form, **ids)
+    return str(sent.get("id", "")) if isinstance(sent, dict) else ""

@@ -1,0 +1,258 @@
+"""Raw events of Discord's gateway to what the service takes in. Pure: one event in, none or some values out.
+
+What a person or another bot sent becomes an `InboundMessage`; what Discord itself tells (members, pins, link previews)
+becomes nothing. Raises `UnreadableEvent` for what is not as documented: the receiver keeps that raw and passes on.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from channels.discord.world import UnreadableEvent, World, an_object, identity, objects, string
+from channels.message import Attachment, InboundKind, InboundMessage, Origin, Quoted, UnreadEvent, message_key
+from channels.utf16 import whole
+
+_EPOCH = 1_420_070_400_000
+_SAID = (0, 19, 20, 23)
+"""Types of messages that somebody wrote; all others are notices of Discord."""
+_FORWARD = 1
+_MENTION = re.compile(r"<(?:(?P<kind>@[!&]?|#)(?P<id>\d+)|a?:(?P<emoji>\w+):\d+|/(?P<command>[^:>]+):\d+)>")
+_FAMILIES = ("image", "audio", "video")
+_RAW_LIMIT = 16_384
+
+
+def read_event(event: str, data: object, world: World, now: int) -> list[InboundMessage]:
+    """What an event means for the service. now: milliseconds, for what has no time of its own."""
+    if event not in ("MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK", "INTERACTION_CREATE"):
+        return []
+    fields = an_object(data, event)
+    match event:
+        case "MESSAGE_CREATE":
+            return read_message(fields, world)
+        case "MESSAGE_UPDATE":
+            return _read_edit(fields, world) if fields.get("edited_timestamp") else []
+        case "MESSAGE_DELETE":
+            return [_deletion(fields, identity(fields, "id"), world, now)]
+        case "MESSAGE_DELETE_BULK":
+            ids = fields.get("ids")
+            if not isinstance(ids, list):
+                raise UnreadableEvent("ids is no list")
+            return [_deletion(fields, identity({"id": one}, "id"), world, now) for one in ids]
+    return _read_interaction(fields, world)
+
+
+def unread(event: str, data: object, world: World, error: Exception) -> UnreadEvent:
+    """The value for an event that could not be read."""
+    raw = json.dumps({"t": event, "d": data}).encode("utf-8", "replace").decode()
+    return UnreadEvent(
+        channel="discord",
+        account=world.me,
+        event_key=f"u:{hashlib.sha256(raw.encode()).hexdigest()[:16]}",
+        raw=raw[:_RAW_LIMIT],
+        error=f"{type(error).__name__}: {error}",
+    )
+
+
+def read_message(message: dict[str, Any], world: World, guild: str = "") -> list[InboundMessage]:
+    """A message as it came or as history has it. guild: its server, which history does not name."""
+    author = an_object(message.get("author"), "author")
+    sender, number = identity(author, "id"), identity(message, "id")
+    if sender == world.me or message.get("type", 0) not in _SAID:
+        return []
+    channel, guild = identity(message, "channel_id"), guild or _guild_of(message)
+    place = world.place(channel, guild)
+    reference = message.get("message_reference")
+    reference = reference if isinstance(reference, dict) else {}
+    forward = reference.get("type") == _FORWARD
+    snapshots = [an_object(one.get("message"), "snapshot") for one in objects(message, "message_snapshots")]
+    attachments = [file for part in (message, *snapshots) for file in _attachments(part, channel, number)]
+    text, replied = text_of(message, world), message.get("referenced_message")
+    forwarded = "\n".join(filter(None, (text_of(one, world) for one in snapshots)))
+    if not text and not attachments and not forwarded:
+        return []
+    users = [identity(one, "id") for one in objects(message, "mentions")]
+    roles = message.get("mention_roles") or []
+    return [
+        InboundMessage(
+            origin=Origin(
+                place=place,
+                sender=sender,
+                sender_name=_name(author, message.get("member")),
+                message_id=number,
+                space=guild,
+                chat_name=_chat_name(channel, world),
+                by_bot=bool(author.get("bot")) or "webhook_id" in message,
+                roles=_roles(message.get("member")),
+            ),
+            event_key=message_key(place.chat, number),
+            kind=InboundKind.MESSAGE,
+            text=text,
+            sent_at=time_of(number),
+            attachments=tuple(attachments),
+            reply_to="" if forward else str(reference.get("message_id", "")),
+            replied=_quoted(replied, world) if isinstance(replied, dict) else None,
+            forwarded=Quoted(author="", text=forwarded) if forwarded else None,
+            mentioned=world.me in users or not world.mine.isdisjoint(roles),
+            names_others=any(one != world.me for one in users) or any(one not in world.mine for one in roles),
+        )
+    ]
+
+
+def time_of(snowflake: str) -> int:
+    """When an id was made, in milliseconds since the epoch."""
+    return (int(snowflake) >> 22) + _EPOCH
+
+
+def snowflake_at(at: int) -> str:
+    """The least id that can be made at a moment, in milliseconds since the epoch."""
+    return str(max(at - _EPOCH, 0) << 22)
+
+
+def _read_edit(fields: dict[str, Any], world: World) -> list[InboundMessage]:
+    """An edit by its author; a link preview that is added comes with the old time of editing, so with the old key."""
+    try:
+        edited = int(datetime.fromisoformat(string(fields, "edited_timestamp")).timestamp() * 1000)
+    except ValueError as error:
+        raise UnreadableEvent("edited_timestamp is no time") from error
+    found = []
+    for one in read_message(fields, world):
+        digest = hashlib.sha256(one.text.encode()).hexdigest()[:16]
+        key = f"e:{one.origin.place.chat}:{one.origin.message_id}:{edited}:{digest}"
+        found.append(replace(one, event_key=key, kind=InboundKind.EDIT, sent_at=edited))
+    return found
+
+
+def _deletion(fields: dict[str, Any], number: str, world: World, now: int) -> InboundMessage:
+    guild = _guild_of(fields)
+    place = world.place(identity(fields, "channel_id"), guild)
+    origin = world.recent.get(number) or Origin(place=place, message_id=number, space=guild)
+    key = f"d:{place.chat}:{number}"
+    return InboundMessage(origin=origin, event_key=key, kind=InboundKind.DELETE, text="", sent_at=now)
+
+
+def _read_interaction(fields: dict[str, Any], world: World) -> list[InboundMessage]:
+    """A command or a click. What else there is (menus, forms) was never offered."""
+    data = fields.get("data")
+    data = data if isinstance(data, dict) else {}
+    kind, number = fields.get("type"), identity(fields, "id")
+    handle = f"{identity(fields, 'application_id')} {string(fields, 'token')} {time_of(number)}"
+    if kind == 2 and data.get("type", 1) == 1:
+        text, reply_to, key, sort = _typed(data, world), "", f"c:{number}", InboundKind.COMMAND
+    elif kind == 3 and data.get("component_type") == 2:
+        text, key, sort = string(data, "custom_id"), f"b:{number}", InboundKind.BUTTON
+        reply_to = identity(an_object(fields.get("message"), "message"), "id")
+        handle += " button"  # what it opens is the message below which the button is
+    else:
+        return []
+    guild, channel = _guild_of(fields), identity(fields, "channel_id")
+    member = fields.get("member")
+    user = an_object(member.get("user") if isinstance(member, dict) else fields.get("user"), "user")
+    origin = Origin(
+        place=world.place(channel, guild),
+        sender=identity(user, "id"),
+        sender_name=_name(user, member),
+        space=guild,
+        chat_name=_chat_name(channel, world),
+        by_bot=bool(user.get("bot")),
+        roles=_roles(member),
+    )
+    return [
+        InboundMessage(
+            origin=origin,
+            event_key=key,
+            kind=sort,
+            text=whole(text),
+            sent_at=time_of(number),
+            reply_to=reply_to,
+            mentioned=True,
+            respond=handle,
+        )
+    ]
+
+
+def _typed(data: dict[str, Any], world: World) -> str:
+    """A command as one types it: the words in the order of its options, however they were filled in."""
+    name = string(data, "name")
+    given = {string(one, "name"): str(one.get("value", "")) for one in objects(data, "options")}
+    order = {option: place for place, option in enumerate(world.orders.get(name, ()))}
+    words = [given[option] for option in sorted(given, key=lambda option: order.get(option, len(order)))]
+    return " ".join(filter(None, [f"/{name}", *words]))
+
+
+def text_of(message: dict[str, Any], world: World) -> str:
+    """What it says, with readable names; words for what has none: polls, stickers, the boxes that bots send."""
+    content = _readable(str(message.get("content") or ""), message, world)
+    parts = [content, *_described(message)]
+    if not any(parts):
+        parts = [
+            str(box[part]) for box in objects(message, "embeds") for part in ("title", "description") if box.get(part)
+        ]
+    return whole("\n".join(filter(None, parts)))
+
+
+def _readable(content: str, message: dict[str, Any], world: World) -> str:
+    names = {str(one.get("id")): _name(one, one.get("member")) for one in objects(message, "mentions")}
+    mine = "|".join((f"@!?{world.me}", *(f"@&{role}" for role in sorted(world.mine))))
+    content = re.sub(rf"\A\s*(?:<(?:{mine})>[\s,:]*)+(?=\S)", "", content)  # its name alone is something said
+
+    def shown(found: re.Match[str]) -> str:
+        number = found["id"]
+        if found["emoji"] or found["command"]:
+            return f":{found['emoji']}:" if found["emoji"] else f"/{found['command']}"
+        if found["kind"] == "#":
+            return f"#{world.spots[number].name}" if number in world.spots else found[0]
+        known = world.roles if found["kind"] == "@&" else names
+        return f"@{known[number]}" if number in known else found[0]
+
+    return _MENTION.sub(shown, content)
+
+
+def _described(message: dict[str, Any]) -> Iterator[str]:
+    poll = message.get("poll")
+    if isinstance(poll, dict):
+        media = [an_object(one.get("poll_media"), "poll_media") for one in objects(poll, "answers")]
+        question = an_object(poll.get("question"), "question").get("text", "")
+        yield f"[poll: {question} / {' / '.join(str(one.get('text', '')) for one in media)}]"
+    for sticker in objects(message, "sticker_items"):
+        yield f"[sticker: {sticker.get('name', '')}]"
+
+
+def _attachments(message: dict[str, Any], channel: str, number: str) -> Iterator[Attachment]:
+    for file in objects(message, "attachments"):
+        mime = str(file.get("content_type") or "").partition(";")[0]
+        family, size = mime.partition("/")[0], file.get("size", 0)
+        reference = {"channel": channel, "message": number, "id": identity(file, "id"), "url": string(file, "url")}
+        yield Attachment(
+            kind=family if family in _FAMILIES else "file",
+            ref=json.dumps(reference),
+            name=whole(str(file.get("filename", ""))),
+            mime=mime,
+            size=size if isinstance(size, int) else 0,
+        )
+
+
+def _quoted(message: dict[str, Any], world: World) -> Quoted | None:
+    author = an_object(message.get("author"), "referenced author")
+    return Quoted(author=_name(author, None), text=text_of(message, world), by_me=author.get("id") == world.me)
+
+
+def _name(user: dict[str, Any], member: object) -> str:
+    nick = member.get("nick") if isinstance(member, dict) else None
+    return whole(str(nick or user.get("global_name") or user.get("username") or ""))
+
+
+def _roles(member: object) -> tuple[str, ...]:
+    roles = member.get("roles") if isinstance(member, dict) else None
+    return tuple(map(str, roles)) if isinstance(roles, list) else ()
+
+
+def _guild_of(fields: dict[str, Any]) -> str:
+    return identity(fields, "guild_id") if fields.get("guild_id") is not None else ""
+
+
+def _chat_name(channel: str, world: World) -> str:
+    return whole(world.spots[channel].name) if channel in world.spots else ""

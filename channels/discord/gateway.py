@@ -1,0 +1,315 @@
+"""The gateway: one connection after the other through discord.py's own WebSocket client, and what it tells, stored.
+
+The library's event models are passed by: each event reaches `take` raw, called by the loop that reads the socket, so
+in the order of the gateway, and whatever is in it cannot end that loop. `take` only appends; one task stores what has
+gathered, in that order, one batch after the other. Discord has no acknowledgement: what could not be stored waits
+here, nothing more is read meanwhile, and after a crash its history is read.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import aiohttp
+import discord
+import yarl
+from discord.gateway import DiscordWebSocket, ReconnectWebSocket
+
+from channels.base import Health, HealthState, NotAccepted, Reached, Sink, Times
+from channels.discord.api import Api, ApiError, Trouble
+from channels.discord.events import read_event, unread
+from channels.discord.settings import DiscordSettings
+from channels.discord.world import World, an_object, identity, objects
+from channels.message import InboundKind, InboundMessage, Incoming
+
+log = logging.getLogger(__name__)
+
+_MOST_WAITING = 1000
+"""Events in memory beyond which nothing more is read from the gateway."""
+_RESUMES = 3
+"""Connections in a row that may fail before the session is given up: its server may be gone."""
+_LASTING = 60.0
+"""Seconds after which a connection has not failed at once."""
+_CONTENT_GRANTED = 1 << 18 | 1 << 19
+_PORTAL = "the Developer Portal (https://discord.com/developers/applications)"
+_SENTENCES = {
+    Trouble.NETWORK: "Discord cannot be reached",
+    Trouble.UNKNOWN: "The connection to Discord broke",
+    Trouble.FLOOD: "Discord asks to wait",
+    Trouble.REFUSED: "Discord refuses this bot",
+    Trouble.TOKEN: f"Discord does not accept the token of this bot; {_PORTAL} has the right one: Bot, Reset Token",
+}
+_WITHOUT_CONTENT = (
+    f"without message content it reads direct messages and mentions only: switch on Message Content Intent in {_PORTAL}"
+    " under Bot, and start again"
+)
+_FOREIGN_ENDPOINT = (
+    f"commands and buttons go to the Interactions Endpoint URL of the application: remove it in {_PORTAL}"
+)
+_CANNOT_STORE = "Messages cannot be stored, so none are taken from Discord"
+
+
+class _Parsers(dict[str, Callable[[Any], None]]):
+    """In the place of the library's parsers of events: all of them go to `take`."""
+
+    def __init__(self, take: Callable[[str, Any], None]) -> None:
+        super().__init__()
+        self._take = take
+
+    def __missing__(self, event: str) -> Callable[[Any], None]:
+        return partial(self._take, event)
+
+
+class Receiver:
+    """Learns who the bot is, then receives. `world.me` is empty until then; `ready` is set with the first session.
+
+    stored: called with each message once it is stored.
+    """
+
+    def __init__(
+        self, name: str, api: Api, settings: DiscordSettings, times: Times, stored: Callable[[InboundMessage], None]
+    ) -> None:
+        self.world = World()
+        self.ready = asyncio.Event()
+        self._name = name
+        self._api = api
+        self._settings = settings
+        self._times = times
+        self._stored = stored
+        self._sink: Sink
+        self._client: discord.Client | None = None
+        self._ws: DiscordWebSocket | None = None
+        self._resumable: tuple[yarl.URL, str, int | None] | None = None
+        self._content = True
+        self._warned = ""
+        self._failures = 0
+        self._said = self._unstored = ""
+        self._health = Health(HealthState.STARTING, times.now(), "Not started")
+        self._since = 0.0
+        self._waiting: deque[Incoming] = deque()
+        self._came, self._room = asyncio.Event(), asyncio.Event()
+        self._stopping = False
+        self._awaited: set[str] | None = None
+        """Servers that have not told their channels since a new session began; None: the gap is known."""
+        self._late: set[str] = set()
+        self._reached: list[Reached] = []
+
+    async def run(self, sink: Sink) -> None:
+        """Receive until cancelled, then store what came. Once only."""
+        self._sink = sink
+        self._health = Health(HealthState.STARTING, self._times.now(), "Connecting to Discord")
+        storing = asyncio.create_task(self._store(), name="discord-store")
+        try:
+            while True:
+                try:
+                    await self._step()
+                except ApiError as error:
+                    await self._pause(f"{_SENTENCES[error.trouble]} ({error.reason})", error.trouble is Trouble.TOKEN)
+                except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
+                    await self._pause(f"{_SENTENCES[Trouble.UNKNOWN]} ({str(error) or type(error).__name__})")
+                except Exception as error:
+                    log.exception("discord: unexpected error at the gateway")
+                    self._resumable = None  # what broke it would be told again
+                    await self._pause(f"Unexpected error: {type(error).__name__}")
+        finally:
+            self._came.set()
+            await storing
+            self._health = Health(HealthState.DOWN, self._times.now(), "Stopped")
+
+    def stop(self) -> None:
+        """Before `run` is cancelled: take nothing more."""
+        self._stopping = True
+
+    def health(self) -> Health:
+        """READY only while heartbeats are answered and messages are stored."""
+        wrong = self._unstored or ("Discord has not answered a heartbeat for too long" if self._overdue() else "")
+        if self._health.state is HealthState.READY and wrong:
+            return Health(HealthState.DOWN, self._health.since, wrong)
+        return self._health
+
+    def take(self, event: str, data: Any) -> None:
+        """An event of the gateway: read it, and let it wait for the store. Never fails."""
+        try:
+            if isinstance(data, dict):
+                self.world.learn(event, data)
+                self._follow(event, data)
+            found: Sequence[Incoming] = read_event(event, data, self.world, self._times.now())
+        except Exception as error:
+            found = [unread(event, data, self.world, error)]
+        if event in ("READY", "RESUMED"):
+            self._received()
+        if self._awaited is not None and not self._awaited:
+            self._gap_known(self._awaited)
+        for one in found:
+            if isinstance(one, InboundMessage) and one.kind is InboundKind.MESSAGE:
+                self.world.remember(one.origin)
+        if found:
+            self._waiting.extend(found)
+            self._came.set()
+
+    # -- the connection
+
+    async def _step(self) -> None:
+        """One connection from its beginning to its end, which is always an exception or a return."""
+        client = self._client or await self._log_in()
+        gateway, session, sequence = self._resumable or (yarl.URL(self._settings.gateway_url), None, None)
+        self._health = Health(HealthState.STARTING, self._health.since, self._health.detail)
+        resume = session is not None
+        try:
+            async with asyncio.timeout(self._settings.connect_timeout):
+                self._ws = ws = await DiscordWebSocket.from_client(
+                    client, initial=True, gateway=gateway, session=session, sequence=sequence, resume=resume
+                )
+                while self._health.state is not HealthState.READY:
+                    await ws.poll_event()
+            while not self._overdue():
+                await ws.poll_event()
+                if len(self._waiting) > _MOST_WAITING:
+                    self._room.clear()
+                    await self._room.wait()
+            resume = True
+        except ReconnectWebSocket as error:
+            resume = error.resume
+        except discord.ConnectionClosed as error:
+            resume = False
+            self._closed(error.code)
+            return
+        finally:
+            await self._ended(resume)
+        await self._pause(_SENTENCES[Trouble.UNKNOWN] if self._failures else "")
+
+    async def _log_in(self) -> discord.Client:
+        """Who the bot is, and what it may ask for. Raises ApiError."""
+        self.world.me = identity(an_object(await self._api.me(), "user"), "id")
+        application = an_object(await self._api.call("GET", "/applications/@me"), "application")
+        self.world.application = identity(application, "id")
+        flags = application.get("flags")  # where they are not told, the gateway decides
+        self._content = self._content and (not isinstance(flags, int) or bool(flags & _CONTENT_GRANTED))
+        foreign = _FOREIGN_ENDPOINT if application.get("interactions_endpoint_url") else ""
+        warned = "; ".join(filter(None, ("" if self._content else _WITHOUT_CONTENT, foreign)))
+        if warned != self._warned:
+            self._warned = warned
+            log.warning("discord: %s", warned)
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody wants to speak
+        intents = discord.Intents.none()
+        intents.guilds = intents.guild_messages = intents.dm_messages = True
+        intents.message_content = self._content
+        self._client = client = discord.Client(
+            intents=intents, max_messages=None, heartbeat_timeout=self._settings.heartbeat_timeout
+        )
+        client.http = client._connection.http = self._api
+        client._connection.parsers = _Parsers(self.take)
+        await client._async_setup_hook()
+        return client
+
+    def _closed(self, code: int) -> None:
+        """Discord has closed the connection for a reason that a new one does not mend."""
+        self._client = None  # the flags are read anew
+        if code == 4014 and self._content:
+            self._content = False
+            return
+        if code == 4004:
+            raise ApiError(Trouble.TOKEN, "the gateway closed with 4004")
+        raise ApiError(Trouble.REFUSED, f"the gateway closed with {code}")
+
+    async def _ended(self, resume: bool) -> None:
+        """Close what is left of a connection; keep how it can be resumed."""
+        ws, self._ws = self._ws, None
+        if ws is not None:
+            known = resume and ws.session_id is not None
+            self._resumable = (ws.gateway, ws.session_id or "", ws.sequence) if known else None
+            await ws.close(code=1000 if self._stopping else 4000)
+        elif self._failures >= _RESUMES:
+            self._resumable = None
+        await self._api.hang_up()
+
+    def _overdue(self) -> bool:
+        """Whether the answer to a heartbeat has not come. The library notices only a connection that is silent."""
+        beats = self._ws._keep_alive if self._ws is not None else None
+        if beats is None or beats.interval is None:
+            return False
+        return perf_counter() - beats._last_ack > beats.interval + self._settings.heartbeat_timeout
+
+    def _received(self) -> None:
+        """A session has begun or goes on."""
+        self._said = ""
+        self._since = self._times.monotonic()
+        log.info("discord: receiving")
+        detail = f"receiving; {self._warned}" if self._warned else "receiving"
+        self._health = Health(HealthState.READY, self._times.now(), detail)
+        self.ready.set()
+        self._sink.can_send(self._name, self.world.me)
+
+    async def _pause(self, sentence: str, slow: bool = False) -> None:
+        """Say what is wrong, once until something is received again, and wait. Empty: it is an everyday event."""
+        if self._health.state is HealthState.READY and self._times.monotonic() - self._since >= _LASTING:
+            self._failures = 0
+        if sentence != self._said:
+            self._said = sentence
+            log.log(logging.WARNING if sentence else logging.INFO, "discord: %s", sentence or "connecting again")
+        since = self._health.since if self._health.state is HealthState.DOWN else self._times.now()
+        self._health = Health(HealthState.DOWN, since, sentence or "Connecting again")
+        seconds = min(self._settings.retry_first * 2.0 ** min(self._failures, 16), self._settings.retry_most)
+        self._failures += 1
+        await self._times.sleep(min(5 * seconds, self._settings.slow_retry) if slow else seconds)
+
+    # -- the gap
+
+    def _follow(self, event: str, data: dict[str, Any]) -> None:
+        """After a new session, gather what the servers tell of their channels before anything is stored."""
+        if event == "READY":
+            self._awaited, self._reached = set(), []
+            self._awaited |= {identity(one, "id") for one in objects(data, "guilds")}
+            asyncio.get_running_loop().call_later(self._settings.guilds_timeout, self._gap_known, self._awaited)
+        elif event == "GUILD_CREATE" and self._awaited is not None:
+            self._awaited.discard(identity(data, "id"))
+            self._reached.extend(self.world.reached(data))
+        elif event == "GUILD_CREATE" and data["id"] in self._late:
+            self._late.discard(data["id"])
+            self._sink.missed(self._name, self.world.me, list(self.world.reached(data)))
+        elif event == "GUILD_DELETE" and data.get("unavailable"):
+            self._late.add(identity(data, "id"))
+            (self._awaited or set()).discard(data["id"])
+
+    def _gap_known(self, awaited: set[str]) -> None:
+        if self._awaited is not awaited or self._stopping:
+            return
+        self._late |= awaited
+        self._awaited = None
+        self._sink.missed(self._name, self.world.me, self._reached)
+        self._came.set()
+
+    # -- the store
+
+    async def _store(self) -> None:
+        """Store what waits, in its order, until the end; what cannot be stored keeps its place."""
+        while True:
+            if not self._waiting or self._awaited is not None:
+                if self._stopping:
+                    return
+                self._came.clear()
+                await self._came.wait()
+                continue
+            batch = list(self._waiting)
+            try:
+                await self._sink.accept(batch, None)
+            except Exception as error:
+                if not isinstance(error, NotAccepted):
+                    log.exception("discord: unexpected error of the store")
+                if self._stopping:
+                    return
+                if not self._unstored:
+                    log.warning("discord: %s: %s", _CANNOT_STORE, error)
+                self._unstored = f"{_CANNOT_STORE}: {str(error) or type(error).__name__}"
+                await self._times.sleep(self._settings.retry_first)
+                continue
+            for item in batch:
+                self._waiting.popleft()
+                if isinstance(item, InboundMessage):
+                    self._stored(item)
+            self._unstored = ""
+            self._room.set()

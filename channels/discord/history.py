@@ -1,0 +1,162 @@
+"""What was said while nobody listened, whether a send of unknown outcome is there, and files by their address."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+
+from channels.base import NotDownloaded, NotReadable, Page
+from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api, ApiError, Trouble
+from channels.discord.calls import MESSAGES, ONE, channel_of, message_of, unthreaded
+from channels.discord.events import read_message, snowflake_at, unread
+from channels.discord.settings import DiscordSettings
+from channels.discord.world import Spot, World
+from channels.message import Attachment, ChatKind, Incoming, Place
+from channels.outgoing import Delivery, NotSent, Sent, Unknown
+
+_PAGE = 100
+_LOOKED_AT = 5
+"""Pages in which a send is looked for."""
+_AROUND = 10_000
+_AFTER_ALL = 16 * 60_000
+"""Milliseconds before a send was planned in which it may stand: by the clocks; as the answer to an interaction."""
+_PIECE = 64 * 1024
+
+
+async def page_of(api: Api, world: World, place: Place, after: str, before: str, most: int, roles: bool) -> Page:
+    """A part of a conversation. roles: ask for those of its authors. Raises NotReadable."""
+    limit = min(most, _PAGE)
+    try:
+        messages = await _after(api, place, after, limit)
+        full = len(messages) == limit
+        heard = [one for one in messages if not before or int(one["id"]) < int(before)]
+        if not messages:
+            await _must_be_readable(api, place)
+        batch: list[Incoming] = []
+        guild = "" if place.kind is ChatKind.DIRECT else _guild(world, place)
+        if place.thread:  # of one that is archived the gateway does not tell
+            world.spots.setdefault(place.thread, Spot(guild, "", place.chat))
+        members: dict[str, Any] = {}
+        for one in heard:
+            try:
+                if roles and guild and "webhook_id" not in one:
+                    one["member"] = await _member(api, guild, str(one["author"]["id"]), members)
+                batch += read_message(one, world, guild)
+            except (ValueError, KeyError, TypeError) as error:
+                batch.append(unread("MESSAGE_CREATE", one, world, error))
+    except ApiError as error:
+        never = error.trouble is Trouble.REFUSED
+        raise NotReadable(error.reason, None if never else max(error.retry_after, 5.0)) from None
+    return Page(batch, str(heard[-1]["id"]) if heard else "", full and len(heard) == len(messages))
+
+
+async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sent | NotSent | Unknown:
+    """Whether a send stands in its conversation: same author, text, file and target of a reply.
+
+    again: seconds after which it is to be sent again if it does not. Raises ApiError.
+    """
+    wanted, absent = message_of(delivery), NotSent(again, "it was not there; sent again")
+    early = _AFTER_ALL if delivery.respond else _AROUND
+    after = snowflake_at(delivery.planned_at - early)
+    try:
+        for _ in range(_LOOKED_AT):
+            messages = await _after(api, delivery.place, after, _PAGE)
+            for one in messages:
+                if _is_it(one, world, delivery, str(wanted.get("content", ""))):
+                    return Sent(str(one["id"]))
+            if len(messages) < _PAGE:
+                await _must_be_readable(api, delivery.place)
+                return absent
+            after = messages[-1]["id"]
+    except ApiError as error:
+        if error.code == UNKNOWN_CHANNEL and delivery.place.thread:  # it was never opened
+            return await found(api, world, unthreaded(delivery), again)
+        if error.trouble is not Trouble.REFUSED:
+            raise
+        return Unknown(f"the bot cannot look whether it was sent: {error.reason}")
+    return Unknown("too much was said since it was sent to look whether it is there")
+
+
+async def download(api: Api, settings: DiscordSettings, attachment: Attachment) -> AsyncIterator[bytes]:
+    """The content of a file; an address that has ended is renewed once. Raises NotDownloaded."""
+    try:
+        url = str(json.loads(attachment.ref)["url"])
+    except (ValueError, KeyError, TypeError):
+        raise NotDownloaded("the reference to the file cannot be read") from None
+    timeout = aiohttp.ClientTimeout(sock_connect=settings.connect_timeout, sock_read=settings.request_timeout)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        for renewed in (False, True):
+            if not url.startswith(settings.cdn):
+                raise NotDownloaded("the file does not lie on Discord's own servers")
+            try:
+                async with session.get(url, allow_redirects=False) as response:
+                    if response.status == 200:
+                        async for piece in response.content.iter_chunked(_PIECE):
+                            yield piece
+                        return
+                    if response.status not in (403, 404) or renewed:
+                        raise NotDownloaded(f"Discord answered {response.status}")
+                url = await _renewed(api, url)
+            except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+                raise NotDownloaded(str(error) or type(error).__name__) from None
+
+
+async def _renewed(api: Api, url: str) -> str:
+    try:
+        answer = await api.call("POST", "/attachments/refresh-urls", json={"attachment_urls": [url]})
+        return str(answer["refreshed_urls"][0]["refreshed"])
+    except (ApiError, KeyError, IndexError, TypeError) as error:
+        raise NotDownloaded(f"its address has ended and was not renewed: {error}") from None
+
+
+async def _after(api: Api, place: Place, after: str, limit: int) -> list[dict[str, Any]]:
+    """The messages directly behind an id, oldest first."""
+    params = {"limit": limit, "after": after or "0"}
+    answer = await api.call("GET", MESSAGES, channel_id=channel_of(place), params=params)
+    try:
+        return sorted(answer, key=lambda one: int(one["id"]))
+    except (ValueError, KeyError, TypeError):
+        raise ApiError(Trouble.UNKNOWN, "Discord's history cannot be read") from None
+
+
+async def _must_be_readable(api: Api, place: Place) -> None:
+    """Without Read Message History a conversation looks empty; asked for a single message Discord says so."""
+    try:
+        await api.call("GET", ONE, channel_id=channel_of(place), message_id=place.chat)
+    except ApiError as error:
+        if error.code != UNKNOWN_MESSAGE:
+            raise
+
+
+async def _member(api: Api, guild: str, user: str, known: dict[str, Any]) -> Any:
+    """A member with the roles; None for who has left the server."""
+    if user not in known:
+        try:
+            known[user] = await api.call("GET", "/guilds/{guild_id}/members/{user_id}", guild_id=guild, user_id=user)
+        except ApiError as error:
+            if error.trouble is not Trouble.REFUSED:
+                raise
+            known[user] = None
+    return known[user]
+
+
+def _guild(world: World, place: Place) -> str:
+    spot = world.spots.get(channel_of(place)) or world.spots.get(place.chat)
+    if spot is None:
+        raise NotReadable("the bot does not see this channel any more")
+    return spot.guild
+
+
+def _is_it(message: dict[str, Any], world: World, delivery: Delivery, text: str) -> bool:
+    reference = message.get("message_reference")
+    replied = reference.get("message_id", "") if isinstance(reference, dict) else ""
+    target = "" if delivery.reply_to == delivery.place.thread else delivery.reply_to
+    files = [file.get("filename") for file in message.get("attachments") or ()]
+    named = [] if delivery.file is None else [delivery.file.name.replace(" ", "_")]
+    return (
+        message.get("author", {}).get("id") == world.me
+        and str(message.get("content", "")).strip() == text.strip()
+        and (replied == target or not replied or bool(delivery.respond))
+        and files == named
+    )

@@ -1,0 +1,161 @@
+"""What the configuration says of Discord, and what one account of it needs to know.
+
+The adapter, and with it the platform's library, is imported only when an account is built.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from channels.base import Channel, Times
+from channels.message import ChatKind, InboundMessage
+from channels.section import Id, Secret, Url, conflict, refused
+from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Threads
+
+URL = "https://discord.com/api/v10"
+GATEWAY_URL = "wss://gateway.discord.gg"
+CDN = ("https://cdn.discordapp.com/", "https://media.discordapp.net/")
+_AN_ID = "an id of Discord, which is a whole number (switch on Developer Mode, then Copy ID in a context menu)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscordSettings:
+    """One bot. Times are seconds.
+
+    cdn: how the addresses begin from which attachments may be downloaded. roles: whether roles decide who is answered,
+    so that they are asked for where history does not name them. connect_timeout: until a new connection must have told
+    that it is ready. request_timeout: how long an answer to a call may take before its outcome counts as unknown.
+    typing_timeout: the same for the sign of work, which a send to that channel waits for. heartbeat_timeout: silence
+    after which a connection is dead. close_timeout: how long its other side may take to close it. guilds_timeout: how
+    long servers may take to tell their channels. retry_first, retry_most: pauses after failures, doubled from the first
+    to the most. slow_retry: pause while the token is refused.
+    """
+
+    token: str = field(repr=False)
+    base_url: str = URL
+    gateway_url: str = GATEWAY_URL
+    cdn: tuple[str, ...] = CDN
+    roles: bool = False
+    connect_timeout: float = 30.0
+    request_timeout: float = 30.0
+    typing_timeout: float = 3.0
+    heartbeat_timeout: float = 60.0
+    close_timeout: float = 3.0
+    guilds_timeout: float = 5.0
+    retry_first: float = 1.0
+    retry_most: float = 30.0
+    slow_retry: float = 60.0
+
+
+def _check_gateway(value: str) -> str:
+    if not re.fullmatch(r"wss?://[^\s/?#]+(/\S*)?", value):
+        raise refused("a URL that begins with ws:// or wss://")
+    return value.rstrip("/")
+
+
+def _is_id(value: str) -> bool:
+    return value.isascii() and value.isdigit()
+
+
+def _check_id(value: str) -> str:
+    # A name would never match, so the person would be locked out without a word.
+    if not _is_id(value):
+        raise refused(_AN_ID)
+    return value
+
+
+class DiscordMessages(DirectMessages):
+    """Who may write to the bot directly."""
+
+    allow_from: tuple[Annotated[Id, AfterValidator(_check_id)], ...] = Field(
+        default=(), description="The ids of those who are answered under the policy allowlist."
+    )
+
+
+class DiscordGroups(Groups):
+    """What holds in servers and their channels."""
+
+    @model_validator(mode="after")
+    def _have_ids(self) -> "DiscordGroups":
+        for chat, group in self.allow.items():
+            for key, ids in (("", (chat,)), ("users", group.users or ()), ("roles", group.roles or ())):
+                for wrong in (value for value in ids if not _is_id(value)):
+                    raise conflict(
+                        f"found {wrong!r}; allowed: {_AN_ID}", ("allow", chat, key) if key else ("allow", chat)
+                    )
+        return self
+
+
+class DiscordThreads(Threads):
+    """How it takes part in threads."""
+
+    open: Literal["off", "on_mention", "always"] = Field(
+        default="off",
+        description="Whether an answer in a channel opens a thread on the message: no, where it was named, or always.",
+    )
+
+
+class DiscordAccount(AccountSection):
+    """One bot."""
+
+    quiet: ClassVar[tuple[str, ...]] = ("discord",)
+
+    token: Secret = Field(default=None, description="The bot's token from the Developer Portal.")
+    base_url: Url = Field(default=URL, description="Root of the REST API with its version, for a proxy of your own.")
+    gateway_url: Annotated[str, AfterValidator(_check_gateway)] = Field(
+        default=GATEWAY_URL, description="The gateway's WebSocket, for a proxy of your own."
+    )
+    dm: DiscordMessages = Field(default=DiscordMessages(), description="Direct messages.")
+    groups: DiscordGroups = Field(default=DiscordGroups(), description="Servers and their channels.")
+    threads: DiscordThreads = Field(default=DiscordThreads(), description="Threads and forum posts.")
+
+    def opens_thread(self, message: InboundMessage) -> bool:
+        opens = self.threads.open == "always" or (self.threads.open == "on_mention" and message.mentioned)
+        return opens and message.origin.place.kind is not ChatKind.DIRECT
+
+    def build(self, times: Times) -> Channel:
+        from channels.discord.adapter import DiscordChannel
+
+        assert self.token is not None, "an account without a token is refused"
+        settings = DiscordSettings(
+            token=self.token.get_secret_value(),
+            base_url=self.base_url,
+            gateway_url=self.gateway_url,
+            roles=any(group.roles for group in self.groups.allow.values()),
+        )
+        return DiscordChannel(settings, times)
+
+    @model_validator(mode="after")
+    def _has_its_token(self) -> "DiscordAccount":
+        if self.enabled and not self.bots():
+            text = "missing; Discord is enabled and needs the bot's token from the Developer Portal"
+            raise conflict(text, ("token",), ("enabled",))
+        token = "" if self.token is None else self.token.get_secret_value()
+        if not token.isascii() or any(letter.isspace() for letter in token):
+            raise conflict("found a hidden value; allowed: a token as the Developer Portal shows it", ("token",))
+        return self
+
+
+class Discord(DiscordAccount, PlatformSection):
+    """Discord."""
+
+    enabled: bool = Field(default=False, description="Connect to Discord; true as soon as a token is given.")
+    accounts: dict[str, DiscordAccount] = Field(
+        default={}, description="Further bots; what one does not say is as in the block above it."
+    )
+
+    @model_validator(mode="after")
+    def _one_server(self) -> "Discord":
+        """Refuse bots at different servers: their addresses are class attributes of the library."""
+        used = [(name, bot) for name, bot in self.bots().items() if bot.enabled]
+        for key in ("base_url", "gateway_url"):
+            for name, bot in used:
+                if getattr(bot, key) != getattr(used[0][1], key):
+                    text = f"not the same for all bots of Discord; they share one {key}, said once in the block above"
+                    raise conflict(text, ("accounts", name, key))
+        return self
+
+
+SECTION: type[ChannelSection] = Discord

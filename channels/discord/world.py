@@ -1,0 +1,122 @@
+"""Where things are on Discord: channels, threads and the bot's own roles, as the gateway tells them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from channels.base import Reached
+from channels.message import ChatKind, Origin, Place
+
+THREADS = (10, 11, 12)
+_RECENT = 2000
+_READABLE = (0, 2, 5, 13, *THREADS)
+"""Types of channels in which messages stand; in a forum they stand in its threads."""
+
+
+class UnreadableEvent(ValueError):
+    """An event is not as Discord documents it; says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A channel or thread of a server. parent: of a thread, the channel it belongs to; else empty."""
+
+    guild: str
+    name: str
+    parent: str = ""
+
+
+@dataclass(slots=True)
+class World:
+    """What one bot knows. me: its user id. roles: names of roles by id. mine: the roles that are the bot itself.
+
+    orders: of each command the names of its options, in their order. recent: where the last messages came from, by id.
+    """
+
+    me: str = ""
+    application: str = ""
+    spots: dict[str, Spot] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    mine: set[str] = field(default_factory=set)
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    recent: dict[str, Origin] = field(default_factory=dict)
+
+    def learn(self, event: str, data: dict[str, Any]) -> None:
+        """Take in what an event says about channels, threads and roles. Raises UnreadableEvent."""
+        match event:
+            case "GUILD_CREATE" | "THREAD_LIST_SYNC":
+                guild = identity(data, "id" if event == "GUILD_CREATE" else "guild_id")
+                for role in objects(data, "roles"):
+                    self._learn_role(role)
+                for channel in (*objects(data, "channels"), *objects(data, "threads")):
+                    with suppress(UnreadableEvent):  # one of many; it is then no place that is known
+                        self._learn_spot(channel, guild)
+            case "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" | "THREAD_UPDATE" if "guild_id" in data:
+                self._learn_spot(data, identity(data, "guild_id"))
+            case "CHANNEL_DELETE" | "THREAD_DELETE":
+                self.spots.pop(identity(data, "id"), None)
+            case "GUILD_ROLE_CREATE" | "GUILD_ROLE_UPDATE":
+                self._learn_role(an_object(data.get("role"), "role"))
+
+    def remember(self, origin: Origin) -> None:
+        """A message was said: Discord does not tell whose it was when it is deleted."""
+        self.recent[origin.message_id] = origin
+        if len(self.recent) > _RECENT:
+            del self.recent[next(iter(self.recent))]
+
+    def place(self, channel: str, guild: str) -> Place:
+        """The place of a channel or thread. guild: empty for direct messages."""
+        parent = self.spots[channel].parent if channel in self.spots else ""
+        kind = ChatKind.CHANNEL if guild else ChatKind.DIRECT
+        chat, thread = (parent, channel) if parent else (channel, "")
+        return Place(channel="discord", account=self.me, chat=chat, kind=kind, thread=thread)
+
+    def reached(self, guild: dict[str, Any]) -> Iterator[Reached]:
+        """The conversations of a GUILD_CREATE in which something was ever said."""
+        for channel in (*objects(guild, "channels"), *objects(guild, "threads")):
+            newest = channel.get("last_message_id")
+            if channel.get("type") in _READABLE and isinstance(newest, str) and channel.get("id") in self.spots:
+                yield Reached(self.place(identity(channel, "id"), identity(guild, "id")), newest)
+
+    def _learn_spot(self, channel: dict[str, Any], guild: str) -> None:
+        parent = identity(channel, "parent_id") if channel.get("type") in THREADS else ""
+        self.spots[identity(channel, "id")] = Spot(guild, str(channel.get("name", "")), parent)
+
+    def _learn_role(self, role: dict[str, Any]) -> None:
+        number = identity(role, "id")
+        self.roles[number] = str(role.get("name", ""))
+        tags = role.get("tags")
+        if isinstance(tags, dict) and tags.get("bot_id") == self.me:
+            self.mine.add(number)
+
+
+def an_object(value: object, name: str) -> dict[str, Any]:
+    """The value, which must be an object. Raises UnreadableEvent, as all of these."""
+    if not isinstance(value, dict):
+        raise UnreadableEvent(f"{name} is no object")
+    return value
+
+
+def objects(fields: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """A list of objects; none when it is not there."""
+    value = fields.get(name) or []
+    if not isinstance(value, list):
+        raise UnreadableEvent(f"{name} is no list")
+    return [an_object(one, name) for one in value]
+
+
+def identity(fields: dict[str, Any], name: str) -> str:
+    """An id."""
+    value = fields.get(name)
+    if not isinstance(value, str) or not value.isascii() or not value.isdigit():
+        raise UnreadableEvent(f"{name} is no id")
+    return value
+
+
+def string(fields: dict[str, Any], name: str) -> str:
+    """A text."""
+    value = fields.get(name)
+    if not isinstance(value, str):
+        raise UnreadableEvent(f"{name} is no text")
+    return value

@@ -1,0 +1,86 @@
+"""Bodies of chat.postMessage: mrkdwn, blocks where it would be misread, and where they are cut."""
+
+import json
+from typing import Any
+
+import pytest
+
+from channels.slack.render import bodies, plain_body
+
+
+def message(markdown: str) -> dict[str, Any]:
+    (body,) = map(json.loads, bodies(markdown))
+    return body
+
+
+def test_the_arguments_of_a_message() -> None:
+    assert message("**hi** there") == {"text": "*hi* there", "unfurl_links": False, "unfurl_media": False}
+    assert bodies("") == bodies("<!-- x -->") == []
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("# A\n\n**b** *c* ~~d~~ `e`", "*A*\n\n*b* _c_ ~d~ `e`"),
+        ("<!channel> <@U1> a & b > c", "&lt;!channel&gt; &lt;@U1&gt; a &amp; b &gt; c"),
+        ("[a](https://e.org/?x=1&y=2|3) <https://e.org>", "<https://e.org/?x=1&amp;y=2%7C3|a> <https://e.org>"),
+        ("**[a](https://e.org)** https://e.org/b", "*<https://e.org|a>* <https://e.org/b>"),
+        ("[a](mailto:b@c.d) [e](tel:1)", "<mailto:b@c.d|a> e (tel:1)"),
+        ("**a\nb**", "*a*\n*b*"),
+        ("> a\n>\n> b\n\nc", "> a\n> \n> b\n\nc"),
+        ("```py\na < b\n```", "```\na &lt; b\n```"),
+        ("- a\n  1. b", "• a\n   1. b"),
+        ("|a|b|\n|-|-|\n|1|2|", "```\na │ b\n──┼──\n1 │ 2\n```"),
+        ("||a|| <u>b</u>", "||a|| b"),
+    ],
+)
+def test_what_mrkdwn_says_is_text_alone(markdown: str, text: str) -> None:
+    body = message(markdown)
+    assert body["text"] == text
+    assert "blocks" not in body
+
+
+@pytest.mark.parametrize(
+    ("markdown", "elements"),
+    [
+        ("中**文**", [{"type": "text", "text": "中"}, {"type": "text", "text": "文", "style": {"bold": True}}]),
+        ("2 * 3 * 4", [{"type": "text", "text": "2 * 3 * 4"}]),
+        ("\\> a", [{"type": "text", "text": "> a"}]),
+        (":tada: x", [{"type": "text", "text": ":tada: x"}]),
+        ("`` a`b ``", [{"type": "text", "text": "a`b", "style": {"code": True}}]),
+        (
+            "x[y_z](https://e.org)",
+            [{"type": "text", "text": "x"}, {"type": "link", "url": "https://e.org", "text": "y_z"}],
+        ),
+    ],
+)
+def test_what_it_cannot_say_is_a_block_as_well(markdown: str, elements: list[dict[str, Any]]) -> None:
+    body = message(markdown)
+    section = {"type": "rich_text_section", "elements": elements}
+    assert body["blocks"] == [{"type": "rich_text", "elements": [section]}]
+    assert body["text"]
+
+
+def test_code_and_quotes_are_elements_of_their_own() -> None:
+    (block,) = message("a_b\n\n> c\n>\n> ```\n> d\n> ```\n\ne")["blocks"]
+    assert [(one["type"], one["elements"][0]["text"]) for one in block["elements"]] == [
+        ("rich_text_section", "a_b"),
+        ("rich_text_quote", "c"),
+        ("rich_text_preformatted", "d"),
+        ("rich_text_section", "e"),
+    ]
+
+
+def test_the_plain_form_has_no_blocks() -> None:
+    (body,) = bodies("a*b*c")
+    plain = plain_body(body)
+    assert plain is not None
+    assert json.loads(plain) == {"text": "a\u200b_b_\u200bc", "unfurl_links": False, "unfurl_media": False}
+    assert plain_body(plain) is None
+
+
+def test_a_text_has_at_most_4000_characters_with_its_escapes() -> None:
+    found = [json.loads(body)["text"] for body in bodies("a & b " * 1000)]
+    assert len(found) == 3
+    assert all(len(text) <= 4000 for text in found)
+    assert "".join(found).replace(" ", "") == "a&amp;b" * 1000
