@@ -114,4 +114,26 @@ FAULTS = (
         'fields.get("edited_timestamp") or fields["timestamp"]}, world)',
         (f"{_WIRE}edits_deletions_and_previews",),
     ),
+    Fault(
+        "discord/a-thread-is-never-opened",
+        "channels/discord/adapter.py",
+        "if error.code != UNKNOWN_CHANNEL or not delivery.place.thread:",
+        "if True:",
+        (f"{_WIRE}a_thread_that_is_not_there_is_opened_on_its_message",),
+    ),
+    Fault(
+        "discord/reacts-only-in-the-thread",
+        "channels/discord/calls.py",
+        "        await _change(api, delivery, delivery.place.chat)",
+        "        raise",
+        (f"{_WIRE}a_question_is_reacted_to_where_it_stands",),
+    ),
+    Fault(
+        "discord/a-resumed-session-has-a-gap",
+        "channels/discord/gateway.py",
+        '        if event in ("READY", "RESUMED"):\n',
+        '        if event == "RESUMED":\n            self._sink.missed(self._name, self.world.me, [])\n'
+        '        if event in ("READY", "RESUMED"):\n',
+        (f"{_WIRE}a_session_that_is_resumed_has_no_gap_and_misses_nothing",),
+    ),
 )

@@ -287,6 +287,10 @@ agent: {}
             ),
             ("state: workspace/state\n", "config.yaml:1: state: must be apart from workspace"),
             (
+                "heartbeat: {}\n",
+                "config.yaml:1: heartbeat: this part of Hark is not in this version",
+            ),
+            (
                 "sessions: {identity_links: {ada: [telegram:1], bob: [telegram:1]}}\n",
                 "config.yaml:1: sessions.identity_links.bob[0]: `telegram:1` already belongs to `ada`",
             ),
