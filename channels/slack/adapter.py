@@ -218,7 +218,7 @@ class SlackChannel:
 
         Nobody else saw what they did, and a command may be typed where the bot is not: in a conversation of others.
         """
-        if not is_slack(delivery.respond, self._settings.hosts):
+        if not is_slack(delivery.respond, self._settings.base_url):
             return False
         answer = {**shown(delivery), **in_thread(delivery.place), "response_type": "ephemeral"}
         async with self._api.request("POST", delivery.respond, json={**answer, "replace_original": False}) as response:

@@ -137,7 +137,6 @@ def settings_for(slack: SlackServer, **fields: Any) -> SlackSettings:
         bot_token=slack.bot_token,
         app_token=slack.app_token,
         base_url=slack.base_url,
-        hosts=("slack.com", f"127.0.0.1:{slack.port}"),
         **fields,
     )
 

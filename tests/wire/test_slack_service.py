@@ -50,8 +50,10 @@ async def test_a_mention_is_answered_once_in_a_thread_under_it(slack: SlackServe
         assert (answer.channel, answer.thread_ts) == (room.id, asked["ts"])
         slack.dm(ALICE, "second question")
         assert (await slack.wait_text("second question")).thread_ts is None
+        slack.slash(room, ALICE, "help")
+        assert (await slack.wait_text("/help")).only_to == ALICE.id
         await slack.wait_acknowledged()
-    assert len(slack.texts()) == 2
+    assert len(slack.texts()) == 3
 
 
 async def test_what_comes_again_after_a_restart_is_not_answered_again(slack: SlackServer, tmp_path: Path) -> None:
