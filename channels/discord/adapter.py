@@ -35,9 +35,11 @@ from channels.outgoing import IDEMPOTENT, Delivery, NotSent, Refused, SendResult
 log = logging.getLogger(__name__)
 
 _RULES = """\
-The conversation is on Discord. Write Markdown: bold, italic, strikethrough, spoilers, inline code, fenced code with its
-language, links, quotes, headings and lists are shown; tables become fixed-width text, so keep them narrow; HTML and
-images are not shown. Mentions of people are shown and call nobody. People read on phones, too: be brief."""
+The conversation is on Discord. Write Markdown: bold, italic, strikethrough, ||spoilers||, inline code, fenced code with
+its language, links, quotes, headings of three levels, lists and task lists are shown. A table becomes fixed-width text
+where no line of it has more than 40 characters, else a list of "header: value". Formulas are shown as their LaTeX
+source, images as links, footnotes and most HTML as they are written; write emoji as characters, not as :names:.
+Mentions call nobody. A message has 17 lines: be brief."""
 _NONCE_KNOWN = 120_000
 """Milliseconds for which Discord surely knows a nonce."""
 _MOST_SENDS = 50
@@ -50,7 +52,9 @@ class DiscordChannel:
 
     name = "discord"
     # Markdown grows little when it is rendered, and what does not fit becomes two messages.
-    capabilities = Capabilities(block_chars=MAX_CHARS - 96, typing_seconds=8.0, rules=_RULES, actions=ACTIONS)
+    capabilities = Capabilities(
+        block_chars=MAX_CHARS - 96, typing_seconds=8.0, rules=_RULES, actions=ACTIONS, file_bytes=10 * 1024 * 1024
+    )
 
     def __init__(self, settings: DiscordSettings, times: Times) -> None:
         self._settings = settings

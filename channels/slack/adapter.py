@@ -26,10 +26,10 @@ from channels.slack.render import MAX_UNITS, bodies, plain_body
 from channels.slack.settings import SlackSettings
 
 _RULES = """\
-The conversation is on Slack. Write Markdown: bold, italic, strikethrough, inline code, fenced code, links, quotes and
-lists are shown; tables become fixed-width text, so keep them narrow; HTML and images are not shown. People read on
-phones: be brief."""
-_FILE_BYTES = 10**9
+The conversation is on Slack. Write Markdown: bold, italic, strikethrough, inline code, fenced code, links, quotes,
+lists and task lists are shown, headings as bold lines. A table becomes fixed-width text where no line of it has more
+than 40 characters, else a list of "header: value". Formulas are shown as their LaTeX source, images as links, footnotes
+and most HTML as they are written; spoilers are not hidden. Mentions call nobody. Be brief."""
 _MOST_SENDS = 5
 """Of one message that was never found; more would be of no use."""
 _WORKING = "is thinking…"
@@ -42,7 +42,7 @@ class SlackChannel:
     name = "slack"
     # Slack takes the sign away after two minutes, and with each message.
     capabilities = Capabilities(
-        block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS, file_bytes=_FILE_BYTES
+        block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS, file_bytes=100 * 1024 * 1024
     )
 
     def __init__(self, settings: SlackSettings, times: Times) -> None:
