@@ -193,11 +193,7 @@ class SlackChannel:
 
     def _call_into(self, place: Place) -> asyncio.Lock:
         """The lock of a place; it lives as long as somebody holds it or waits for it."""
-        key = f"{place.chat}:{place.thread}"
-        lock = self._calls.get(key)
-        if lock is None:
-            lock = self._calls[key] = asyncio.Lock()
-        return lock
+        return self._calls.setdefault(f"{place.chat}:{place.thread}", asyncio.Lock())
 
     async def _carry_out(self, delivery: Delivery) -> str:
         """The id of what is there now. Raises ApiError, and others for what cannot be sent."""
