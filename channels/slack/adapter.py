@@ -99,7 +99,7 @@ class SlackChannel:
                 sent = await self._carry_out(delivery)
             except ApiError as error:
                 return self._result(error, delivery)
-            except (ValueError, KeyError, OSError) as error:
+            except (ValueError, TypeError, KeyError, OSError) as error:
                 return Refused(f"it cannot be sent: {error}")
             finally:
                 self._limits.ended(delivery.place.chat)
@@ -193,14 +193,10 @@ class SlackChannel:
 
     def _call_into(self, place: Place) -> asyncio.Lock:
         """The lock of a place; it lives as long as somebody holds it or waits for it."""
-        key = f"{place.chat}:{place.thread}"
-        lock = self._calls.get(key)
-        if lock is None:
-            lock = self._calls[key] = asyncio.Lock()
-        return lock
+        return self._calls.setdefault(f"{place.chat}:{place.thread}", asyncio.Lock())
 
     async def _carry_out(self, delivery: Delivery) -> str:
-        """The id of what is there now. Raises ApiError, and ValueError, KeyError or OSError for what cannot be sent."""
+        """The id of what is there now. Raises ApiError, and others for what cannot be sent."""
         if delivery.action is Action.FILE:
             await self._upload(delivery)
             return ""
@@ -218,7 +214,7 @@ class SlackChannel:
 
         Nobody else saw what they did, and a command may be typed where the bot is not: in a conversation of others.
         """
-        if not is_slack(delivery.respond, self._settings.hosts):
+        if not is_slack(delivery.respond, self._settings.base_url):
             return False
         answer = {**shown(delivery), **in_thread(delivery.place), "response_type": "ephemeral"}
         async with self._api.request("POST", delivery.respond, json={**answer, "replace_original": False}) as response:
