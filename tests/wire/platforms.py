@@ -388,7 +388,6 @@ class Slack(Side):
                 signing_secret=server.signing_secret,
                 base_url=server.base_url,
                 listen=listen,
-                hosts=("slack.com", f"127.0.0.1:{server.port}"),
                 limits=FREE,
                 ping_interval=self.ping_interval,
             ),
