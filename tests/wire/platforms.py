@@ -208,6 +208,10 @@ class Side:
         """How one names somebody who is not the bot."""
         raise NotImplementedError
 
+    def change_token(self) -> None:
+        """The token that the bot has is not good any more."""
+        raise NotImplementedError
+
     def may_double(self, *texts: str) -> None:
         """The test knows that these may stand there twice."""
         for text in texts:
@@ -346,6 +350,9 @@ class Telegram(Side):
 
     def somebody_else(self) -> str:
         return "@somebody_else"
+
+    def change_token(self) -> None:
+        self.server.token = f"{telegram_updates.BOT_ID}:another"
 
     def may_break(self) -> None:
         self.server.tolerate(TelegramRule.LATE_TYPING)
@@ -503,6 +510,9 @@ class Slack(Side):
 
     def somebody_else(self) -> str:
         return f"<@{self.bob}>"
+
+    def change_token(self) -> None:
+        self.server.fail_next("auth.test", "invalid_auth", times=4)
 
     def may_break(self) -> None:
         self.server.tolerate(SlackRule.LATE_STATUS)
@@ -669,6 +679,10 @@ class Discord(Side):
 
     def somebody_else(self) -> str:
         return f"<@{self.bob}>"
+
+    def change_token(self) -> None:
+        self.server.token = "another"
+        self.server.tolerate(DiscordRule.TOKEN)
 
     def may_break(self) -> None:
         self.server.tolerate(DiscordRule.LATE_TYPING)

@@ -61,7 +61,8 @@ class Crash(BaseException):
 class Stage:
     """A platform, a place for the state, and services on it, one after the other.
 
-    commits: how many there were. die_at: the commit, counted from there, at which the process dies; `dead` is set then.
+    beside: further platforms of the same service. commits: how many there were. die_at: the commit, counted from the
+    start, at which the process dies; `dead` is set then.
     full: while it is set the store cannot write. slow: real seconds that a commit takes.
     """
 
@@ -71,6 +72,7 @@ class Stage:
     watch: Watch
     changes: Json = field(default_factory=dict)
     given: Json = field(default_factory=dict)
+    beside: tuple[Side, ...] = ()
     commits: int = 0
     die_at: int = 0
     die_when: str = "before"
@@ -116,18 +118,23 @@ class Stage:
             self._loop.call_soon_threadsafe(self.watch.changed)
 
     @contextlib.asynccontextmanager
-    async def serving(self, *, ready: bool = True) -> AsyncIterator[Service]:
-        """A service on the state, that receives unless told otherwise; what dies with `die_at` is dropped."""
+    async def serving(self, *, ready: bool = True, built: Callable[[], None] = lambda: None) -> AsyncIterator[Service]:
+        """A service on the state, that receives unless told otherwise; what dies with `die_at` is dropped.
+
+        built: called before it starts.
+        """
         self._loop = asyncio.get_running_loop()
         self.dead = False
         self.commits = 0
         now = self.time
         clock = Clock(now.now, now.monotonic, now.sleep, Random(next(_seeds)), UTC)
-        channel = self.side.channel(Times(now=now.now, monotonic=now.monotonic, sleep=now.sleep))
+        times = Times(now=now.now, monotonic=now.monotonic, sleep=now.sleep)
+        channels = [side.channel(times) for side in (self.side, *self.beside)]
         given = {"model": self.model, **self.given}
         service = self.service = await assemble(
-            self.config(), clock=clock, channels=(channel,), commit_probe=self._probe, **given
+            self.config(), clock=clock, channels=channels, commit_probe=self._probe, **given
         )
+        built()
         starting = asyncio.create_task(service.start(), name="test-start")
         try:
             starting.add_done_callback(lambda _: self.watch.changed())

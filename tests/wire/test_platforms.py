@@ -4,11 +4,13 @@ Accepted before acknowledged, once, in order; what becomes of a send that nobody
 does to the others.
 """
 
+import logging
 import time
 from pathlib import Path
 
 import pytest
 
+from channels.base import HealthState
 from tests.standins.script import Hang
 from tests.wire.platforms import SIDES
 from tests.wire.stage import staged
@@ -102,3 +104,25 @@ async def test_a_server_that_falls_silent_is_noticed_and_left_until_it_speaks(na
             await stage.passing(lambda: not stage.ready(), "red")
             speak()
             await stage.passing(lambda: stage.ready() and side.posts() == ["re: hello"], "green, and an answer")
+
+
+@every
+async def test_a_wrong_token_is_one_sentence_and_the_other_platform_runs_on(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = "discord" if name == "telegram" else "telegram"
+    async with staged(other, tmp_path) as stage, SIDES[name](stage.time) as broken:
+        stage.beside = (broken,)
+        async with stage.serving(ready=False, built=broken.change_token) as service:
+            await stage.passing(lambda: stage.state() is HealthState.READY, "the other platform")
+            stage.side.say("hello")
+            await stage.passing(lambda: stage.side.posts() == ["re: hello"], "an answer")
+            later = stage.time.monotonic() + 60
+            await stage.passing(lambda: stage.time.monotonic() >= later, "more tries")
+            found = service.health().channels[broken.name]
+            assert found.state is HealthState.DOWN
+            assert "token" in found.detail
+            assert not service.health().ready
+        said = [one for one in caplog.records if one.levelno >= logging.WARNING and broken.name in one.name]
+        assert [one.exc_info for one in said] == [None]
+        assert found.detail in said[0].getMessage()

@@ -28,11 +28,15 @@ async def test_in_a_group_it_answers_what_is_for_it_where_it_was_said(name: str,
         await stage.until(lambda: side.posts(room, below) == ["re: are you there?"], "an answer")
         side.reply("and you, my answer?", side.posted_ids(room)[-1] if below is None else asked.id, "bob", room)
         side.say("privately", "alice")
+        side.repeat(asked)
         await stage.settled()
         assert side.posts(room, below) == ["re: are you there?", "re: and you, my answer?"]
         assert side.posts() == ["re: privately"]
         assert side.posts(side.other) == []
         assert len(stage.model.requests) == 4, "with the mark"
+        (seen,) = (text for text in words_to(stage) if text.endswith("are you there?"))
+        assert "between us" in seen, "what was overheard is context"
+        assert "not its own" not in told(stage)
 
 
 @every
@@ -178,7 +182,12 @@ async def test_an_edit_and_a_deletion_do_what_the_state_of_the_message_allows(na
         assert "old, but different" in everything
 
 
-def told(stage: Stage) -> str:
-    """All that people's words have become for the model."""
+def words_to(stage: Stage) -> set[str]:
+    """What people's messages have become for the model."""
     requests: list[Any] = stage.model.requests
-    return "\n".join(message.text for request in requests for message in request.messages if message.role == "user")
+    return {message.text for request in requests for message in request.messages if message.role == "user"}
+
+
+def told(stage: Stage) -> str:
+    """All of it."""
+    return "\n".join(words_to(stage))
