@@ -13,7 +13,6 @@ _KEYS = {
     "agent": "fallbacks",
     "providers.*": "command",
     "providers.*.models.*": "price",
-    "channels": registry.later(),
     "queue": "mode cap drop",
     "tools": "profile",
     "tools.exec": "ask ask_fallback allowlist sandbox",

@@ -30,6 +30,7 @@ The conversation is on Slack. Write Markdown: bold, italic, strikethrough, inlin
 lists and task lists are shown, headings as bold lines. A table becomes fixed-width text where no line of it has more
 than 40 characters, else a list of "header: value". Formulas are shown as their LaTeX source, images as links, footnotes
 and most HTML as they are written; spoilers are not hidden. Mentions call nobody. Be brief."""
+_FILE_BYTES = 10**9
 _MOST_SENDS = 5
 """Of one message that was never found; more would be of no use."""
 _WORKING = "is thinking…"
@@ -41,7 +42,9 @@ class SlackChannel:
 
     name = "slack"
     # Slack takes the sign away after two minutes, and with each message.
-    capabilities = Capabilities(block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS)
+    capabilities = Capabilities(
+        block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS, file_bytes=_FILE_BYTES
+    )
 
     def __init__(self, settings: SlackSettings, times: Times) -> None:
         self._settings = settings
@@ -97,7 +100,7 @@ class SlackChannel:
                 sent = await self._carry_out(delivery)
             except ApiError as error:
                 return self._result(error, delivery)
-            except (ValueError, KeyError, OSError) as error:
+            except (ValueError, TypeError, KeyError, OSError) as error:
                 return Refused(f"it cannot be sent: {error}")
             finally:
                 self._limits.ended(delivery.place.chat)
@@ -198,7 +201,7 @@ class SlackChannel:
         return lock
 
     async def _carry_out(self, delivery: Delivery) -> str:
-        """The id of what is there now. Raises ApiError, and ValueError, KeyError or OSError for what cannot be sent."""
+        """The id of what is there now. Raises ApiError, and others for what cannot be sent."""
         if delivery.action is Action.FILE:
             await self._upload(delivery)
             return ""
@@ -216,7 +219,7 @@ class SlackChannel:
 
         Nobody else saw what they did, and a command may be typed where the bot is not: in a conversation of others.
         """
-        if not is_slack(delivery.respond, self._settings.hosts):
+        if not is_slack(delivery.respond, self._settings.base_url):
             return False
         answer = {**shown(delivery), **in_thread(delivery.place), "response_type": "ephemeral"}
         async with self._api.request("POST", delivery.respond, json={**answer, "replace_original": False}) as response:

@@ -129,8 +129,12 @@ class Api:
         """A request beside the Web API, without a token of its own. Raises ApiError, also while its content is read."""
         if self._session is None:
             raise ApiError(Trouble.NETWORK, "not connected")
+        settings = self._settings  # a file may take long, as long as something moves
+        timeout = aiohttp.ClientTimeout(connect=settings.connect_timeout, sock_read=settings.request_timeout)
         try:
-            async with self._session.request(verb, url, proxy=self.client.proxy, **options) as response:
+            async with self._session.request(
+                verb, url, proxy=self.client.proxy, timeout=timeout, **options
+            ) as response:
                 yield response
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise _broken(error) from None

@@ -29,8 +29,8 @@ _KINDS = {
 class SlackSettings:
     """One bot. Times are seconds.
 
-    listen: where requests of Slack are taken; None: Socket Mode. hosts: Slack's own, with those below them: only there,
-    over https, files and addresses to answer to are trusted; one with a port is taken as it stands, over http.
+    listen: where requests of Slack are taken; None: Socket Mode. base_url: of the Web API; files and addresses to
+    answer to are trusted there and on Slack's own hosts.
     ping_interval: how often a WebSocket that says nothing is pinged; half as much later it counts as gone.
     request_timeout: how long an answer may take before the outcome of a call counts as unknown. status_timeout: the
     same for the sign of work. retry_first, retry_most: pauses after failures, doubled from the first to the most.
@@ -43,7 +43,6 @@ class SlackSettings:
     signing_secret: str = field(default="", repr=False)
     base_url: str = URL
     listen: Listen | None = None
-    hosts: tuple[str, ...] = ("slack.com",)
     ping_interval: float = 10.0
     connect_timeout: float = 10.0
     request_timeout: float = 30.0

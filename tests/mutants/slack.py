@@ -114,8 +114,8 @@ FAULTS = (
     Fault(
         "slack/the-token-goes-anywhere",
         "channels/slack/download.py",
-        'host.endswith(f".{one}")',
-        "host.endswith(one)",
+        'host.endswith(f".{_HOST}")',
+        "host.endswith(_HOST)",
         (f"{_TESTS}the_token_goes_to_nobody_but_slack", "tests/channels/slack/test_calls.py::test_hosts_of_slack"),
     ),
     Fault(
