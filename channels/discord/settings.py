@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from channels.base import Channel, Times
+from channels.failures import Patience
 from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, conflict, refused
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Threads
@@ -21,16 +22,13 @@ _AN_ID = "an id of Discord, which is a whole number (switch on Developer Mode, t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscordSettings:
+class DiscordSettings(Patience):
     """One bot. Times are seconds.
 
     cdn: how the addresses begin from which attachments may be downloaded. roles: whether roles decide who is answered,
     so that they are asked for where history does not name them. connect_timeout: until a new connection must have told
-    that it is ready. request_timeout: how long an answer to a call may take before its outcome counts as unknown.
-    typing_timeout: the same for the sign of work, which a send to that channel waits for. heartbeat_timeout: silence
-    after which a connection is dead. close_timeout: how long its other side may take to close it. guilds_timeout: how
-    long servers may take to tell their channels. retry_first, retry_most: pauses after failures, doubled from the first
-    to the most. slow_retry: pause while the token is refused.
+    that it is ready. heartbeat_timeout: silence after which a connection is dead. close_timeout: how long its other
+    side may take to close it. guilds_timeout: how long servers may take to tell their channels.
     """
 
     token: str = field(repr=False)
@@ -39,14 +37,10 @@ class DiscordSettings:
     cdn: tuple[str, ...] = CDN
     roles: bool = False
     connect_timeout: float = 30.0
-    request_timeout: float = 30.0
-    typing_timeout: float = 3.0
+    slow_retry: float = 60.0
     heartbeat_timeout: float = 60.0
     close_timeout: float = 3.0
     guilds_timeout: float = 5.0
-    retry_first: float = 1.0
-    retry_most: float = 30.0
-    slow_retry: float = 60.0
 
 
 def _check_gateway(value: str) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 
 from channels.base import Channel, Times
+from channels.failures import Patience
 from channels.limits import Rates
 from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, conflict, refused
@@ -26,16 +27,14 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackSettings:
+class SlackSettings(Patience):
     """One bot. Times are seconds.
 
     listen: where requests of Slack are taken; None: Socket Mode. base_url: of the Web API; files and addresses to
     answer to are trusted there and on Slack's own hosts.
     ping_interval: how often a WebSocket that says nothing is pinged; half as much later it counts as gone.
-    request_timeout: how long an answer may take before the outcome of a call counts as unknown. status_timeout: the
-    same for the sign of work. retry_first, retry_most: pauses after failures, doubled from the first to the most.
-    slow_retry: pause while a token is refused. settle_pause: between two looks for a message whose outcome is unknown.
-    lag_warning: what the event loop may be late before the log says so.
+    settle_pause: between two looks for a message whose outcome is unknown. lag_warning: what the event loop may be late
+    before the log says so.
     """
 
     bot_token: str = field(repr=False)
@@ -44,12 +43,6 @@ class SlackSettings:
     base_url: str = URL
     listen: Listen | None = None
     ping_interval: float = 10.0
-    connect_timeout: float = 10.0
-    request_timeout: float = 30.0
-    status_timeout: float = 3.0
-    retry_first: float = 1.0
-    retry_most: float = 30.0
-    slow_retry: float = 30.0
     settle_pause: float = 5.0
     lag_warning: float = 0.5
     limits: Rates = field(default_factory=lambda: Rates(group_per_minute=60, per_second=20))

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from channels.base import Channel, Times
+from channels.failures import Patience
 from channels.limits import Rates
 from channels.section import Id, Secret, Url, conflict, refused
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Group, Groups, Listen, PlatformSection
@@ -19,15 +20,12 @@ FILE_URL = "https://api.telegram.org/file/bot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TelegramSettings:
-    """One bot. base_url and base_file_url: the token follows without a separator. Times are seconds.
+class TelegramSettings(Patience):
+    """One bot. base_url and base_file_url: the token follows without a separator.
 
     listen: where Telegram brings updates instead of being polled; webhook_url: the address under which it reaches that.
-    poll_timeout: how long Telegram may hold a poll that has nothing to tell. request_timeout: how long an answer to a
-    send may take before its outcome counts as unknown. typing_timeout: the same for the sign of work, which a send to
-    that chat waits for. retry_first, retry_most: pauses after failures, doubled from the first to the most.
-    slow_retry: pause while another program polls, or the token is refused. rich: whether blocks with tables, task lists
-    or mathematics go out as rich messages.
+    poll_timeout: seconds that Telegram may hold a poll that has nothing to tell. rich: whether blocks with tables, task
+    lists or mathematics go out as rich messages.
     """
 
     token: str = field(repr=False)
@@ -36,12 +34,6 @@ class TelegramSettings:
     base_url: str = URL
     base_file_url: str = FILE_URL
     poll_timeout: int = 30
-    connect_timeout: float = 10.0
-    request_timeout: float = 30.0
-    typing_timeout: float = 3.0
-    retry_first: float = 1.0
-    retry_most: float = 30.0
-    slow_retry: float = 30.0
     limits: Rates = field(default_factory=Rates)
     rich: bool = False
 
