@@ -49,6 +49,8 @@ def refusal(message: InboundMessage, account: AccountSection | None, group: Grou
         return STRANGER
     if origin.by_bot and not account.allow_bots:
         return BOT
+    if message.kind is InboundKind.DELETE and not origin.sender:  # who may delete is the platform's matter
+        return None
     if origin.place.kind is not ChatKind.DIRECT:
         if group is None:
             return GROUP

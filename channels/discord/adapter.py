@@ -53,7 +53,9 @@ class DiscordChannel:
 
     name = "discord"
     # Markdown grows little when it is rendered, and what does not fit becomes two messages.
-    capabilities = Capabilities(block_chars=MAX_CHARS - 96, typing_seconds=8.0, rules=_RULES, actions=ACTIONS)
+    capabilities = Capabilities(
+        block_chars=MAX_CHARS - 96, typing_seconds=8.0, rules=_RULES, actions=ACTIONS, file_bytes=10 * 1024 * 1024
+    )
 
     def __init__(self, settings: DiscordSettings, times: Times) -> None:
         self._settings = settings

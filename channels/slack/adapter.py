@@ -31,7 +31,6 @@ The conversation is on Slack. Write Markdown: bold, italic, strikethrough, inlin
 lists and task lists are shown, headings as bold lines. A table becomes fixed-width text where no line of it has more
 than 40 characters, else a list of "header: value". Formulas are shown as their LaTeX source, images as links, footnotes
 and most HTML as they are written; spoilers are not hidden. Mentions call nobody. Be brief."""
-_FILE_BYTES = 10**9
 _MOST_SENDS = 5
 """Of one message that was never found; more would be of no use."""
 _WORKING = "is thinking…"
@@ -44,7 +43,7 @@ class SlackChannel:
     name = "slack"
     # Slack takes the sign away after two minutes, and with each message.
     capabilities = Capabilities(
-        block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS, file_bytes=_FILE_BYTES
+        block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS, file_bytes=100 * 1024 * 1024
     )
 
     def __init__(self, settings: SlackSettings, times: Times) -> None:
