@@ -24,8 +24,9 @@ from channels.base import Health, HealthState, NotAccepted, Reached, Sink, Times
 from channels.discord.api import Api
 from channels.discord.events import read_event, unread
 from channels.discord.settings import DiscordSettings
-from channels.discord.world import World, an_object, identity, objects
+from channels.discord.world import World, identity
 from channels.failures import ApiError, Trouble, reason_of
+from channels.fields import an_object, objects
 from channels.message import InboundKind, InboundMessage, Incoming
 from channels.standing import Standing
 
