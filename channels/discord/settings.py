@@ -3,16 +3,15 @@
 The adapter, and with it the platform's library, is imported only when an account is built.
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from channels.base import Channel, Times
 from channels.failures import Patience
 from channels.message import ChatKind, InboundMessage
-from channels.section import Id, Secret, Url, conflict, refused
+from channels.section import Id, Secret, Url, conflict, looks_like
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Threads
 
 URL = "https://discord.com/api/v10"
@@ -43,43 +42,7 @@ class DiscordSettings(Patience):
     guilds_timeout: float = 5.0
 
 
-def _check_gateway(value: str) -> str:
-    if not re.fullmatch(r"wss?://[^\s/?#]+(/\S*)?", value):
-        raise refused("a URL that begins with ws:// or wss://")
-    return value.rstrip("/")
-
-
-def _is_id(value: str) -> bool:
-    return value.isascii() and value.isdigit()
-
-
-def _check_id(value: str) -> str:
-    # A name would never match, so the person would be locked out without a word.
-    if not _is_id(value):
-        raise refused(_AN_ID)
-    return value
-
-
-class DiscordMessages(DirectMessages):
-    """Who may write to the bot directly."""
-
-    allow_from: tuple[Annotated[Id, AfterValidator(_check_id)], ...] = Field(
-        default=(), description="The ids of those who are answered under the policy allowlist."
-    )
-
-
-class DiscordGroups(Groups):
-    """What holds in servers and their channels."""
-
-    @model_validator(mode="after")
-    def _have_ids(self) -> "DiscordGroups":
-        for chat, group in self.allow.items():
-            for key, ids in (("", (chat,)), ("users", group.users or ()), ("roles", group.roles or ())):
-                for wrong in (value for value in ids if not _is_id(value)):
-                    raise conflict(
-                        f"found {wrong!r}; allowed: {_AN_ID}", ("allow", chat, key) if key else ("allow", chat)
-                    )
-        return self
+Snowflake = Annotated[Id, looks_like("[0-9]+", _AN_ID)]
 
 
 class DiscordThreads(Threads):
@@ -98,11 +61,13 @@ class DiscordAccount(AccountSection):
 
     token: Secret = Field(default=None, description="The bot's token from the Developer Portal.")
     base_url: Url = Field(default=URL, description="Root of the REST API with its version, for a proxy of your own.")
-    gateway_url: Annotated[str, AfterValidator(_check_gateway)] = Field(
-        default=GATEWAY_URL, description="The gateway's WebSocket, for a proxy of your own."
+    gateway_url: Annotated[str, looks_like(r"wss?://[^\s/?#]+(/\S*)?", "a URL that begins with ws:// or wss://")] = (
+        Field(default=GATEWAY_URL, description="The gateway's WebSocket, for a proxy of your own.")
     )
-    dm: DiscordMessages = Field(default=DiscordMessages(), description="Direct messages.")
-    groups: DiscordGroups = Field(default=DiscordGroups(), description="Servers and their channels.")
+    dm: DirectMessages[Snowflake] = Field(default=DirectMessages[Snowflake](), description="Direct messages.")
+    groups: Groups[Snowflake, Snowflake] = Field(
+        default=Groups[Snowflake, Snowflake](), description="Servers and their channels."
+    )
     threads: DiscordThreads = Field(default=DiscordThreads(), description="Threads and forum posts.")
 
     def opens_thread(self, message: InboundMessage) -> bool:

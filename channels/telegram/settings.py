@@ -3,17 +3,16 @@
 The adapter, and with it the platform's library, is imported only when an account is built.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from channels.base import Channel, Times
 from channels.failures import Patience
 from channels.limits import Rates
-from channels.section import Id, Secret, Url, conflict, refused
-from channels.settings import AccountSection, ChannelSection, DirectMessages, Group, Groups, Listen, PlatformSection
+from channels.section import Id, Secret, Url, conflict, looks_like
+from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, Listen, PlatformSection
 
 URL = "https://api.telegram.org/bot"
 FILE_URL = "https://api.telegram.org/file/bot"
@@ -38,35 +37,8 @@ class TelegramSettings(Patience):
     rich: bool = False
 
 
-def _check_person(value: str) -> str:
-    # A name would never match a sender, so the person would be locked out without a word.
-    if not value.isascii() or not value.isdigit():
-        raise refused("a Telegram user id, which is a whole number (names can change hands)")
-    return value
-
-
-Person = Annotated[Id, AfterValidator(_check_person)]
+UserId = Annotated[Id, looks_like(r"[0-9]+", "a Telegram user id, which is a whole number (names can change hands)")]
 """Somebody by id; never a chat that writes in its own name (a channel, an anonymous administrator)."""
-
-
-class TelegramMessages(DirectMessages):
-    """Who may write to the bot directly."""
-
-    allow_from: tuple[Person, ...] = Field(default=(), description="The ids of those who are answered without a code.")
-
-
-class TelegramGroup(Group):
-    """What holds in one group; what it does not say is as for all groups."""
-
-    users: tuple[Person, ...] | None = Field(
-        default=None, description="Only these people are answered there, by their ids."
-    )
-
-
-class TelegramGroups(Groups):
-    """What holds in groups and channels."""
-
-    allow: Mapping[Id, TelegramGroup] = Field(default={}, description="Groups by their id.")
 
 
 class TelegramAccount(AccountSection):
@@ -88,8 +60,8 @@ class TelegramAccount(AccountSection):
         default="off",
         description="auto: tables, task lists and formulas as rich messages, which some apps do not show.",
     )
-    dm: TelegramMessages = Field(default=TelegramMessages(), description="Direct messages.")
-    groups: TelegramGroups = Field(default=TelegramGroups(), description="Groups and channels.")
+    dm: DirectMessages[UserId] = Field(default=DirectMessages[UserId](), description="Direct messages.")
+    groups: Groups[UserId] = Field(default=Groups[UserId](), description="Groups and channels.")
 
     def build(self, times: Times) -> Channel:
         from channels.telegram.adapter import TelegramChannel
