@@ -8,7 +8,7 @@ from bot.config.errors import KeyPath
 from channels import registry
 
 _KEYS = {
-    "": "catch_up heartbeat approvals compaction budget send_policy memory skills mcp hooks extensions "
+    "": "heartbeat approvals compaction budget send_policy memory skills mcp hooks extensions "
     "web transcription telemetry",
     "agent": "fallbacks",
     "providers.*": "command",

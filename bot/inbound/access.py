@@ -19,7 +19,7 @@ STRANGER, GROUP, MEMBER, BOT = "access", "groups", "member", "bot"
 who are answered in it, it is by another bot."""
 PAIRING = "pairing"
 """Why it is held: its sender may be let in by a code."""
-_ASKS = (InboundKind.MESSAGE, InboundKind.COMMAND)
+_ASKS = (InboundKind.MESSAGE, InboundKind.COMMAND, InboundKind.EDIT, InboundKind.DELETE)
 
 
 class Knows(Protocol):
