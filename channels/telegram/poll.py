@@ -60,9 +60,9 @@ class Receiver:
         self._clicks: set[asyncio.Task[None]] = set()
         self._webhook: Webhook | None = None
         if settings.listen is not None:
-            from channels.telegram.webhook import Webhook  # it brings an HTTP server
+            from channels.telegram import webhook  # it brings an HTTP server
 
-            self._webhook = Webhook(api, settings, settings.listen, times, self._take)
+            self._webhook = webhook.Webhook(api, settings, settings.listen, times, self._take)
 
     async def run(self, sink: Sink) -> None:
         """Receive until cancelled. Once only."""
