@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import bot.cli
-from bot.__main__ import main
+from bot.cli.app import main
 
 for _module in (
     *(module.name for module in pkgutil.walk_packages(bot.cli.__path__, "bot.cli.")),
@@ -40,7 +40,7 @@ PATIENCE = 30.0
 ROOT = Path(__file__).parents[1]
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload([__name__, "tests.crash.child"])
+CONTEXT.set_forkserver_preload(["tests.preloaded"])
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ def _call(
     for number, given in enumerate(streams):
         os.dup2(given, number)
         os.close(given)
-    sys.stdin = sys.__stdin__ = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stdin = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
     faulthandler.enable()
     os.chdir(folder)
     os.environ.clear()
