@@ -131,7 +131,7 @@ class Service:
             self.gateway.stop_intake()
         for channel in parts.channels:
             await channel.stop_intake()
-        parts.pipeline.close()
+        await parts.pipeline.close()
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)

@@ -142,7 +142,7 @@ def _assemble(
     registry = builtin.build(status.text, pairing.carry_out, config.agent.name, given.commands)
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner)
     routing = _routing(config, accounts, people, registry, clock, outbox)
-    pipeline = Pipeline(store, routing, people, registry, lanes, commands, outbox)
+    pipeline = Pipeline(store, routing, people, registry, lanes, commands, outbox, clock, config.catch_up)
     api = AgentApi(store, pipeline, lanes, bus, clock)
     service = Service(
         Parts(

@@ -105,6 +105,11 @@ def salvaged(found: Salvage) -> str:
     return f"The store was damaged ({found.problem}): {recovered(found)}. The damaged file is kept as {found.kept_as}."
 
 
+def away(when: str) -> str:
+    """What somebody is told whose messages were too old to be answered when they were found."""
+    return f"I was away; messages from before {when} were not read."
+
+
 def pairing_code(code: str) -> str:
     """What a stranger is told, once."""
     return (

@@ -156,6 +156,11 @@ class ChatMoved:
 Incoming = InboundMessage | UnreadEvent | ChatMoved
 
 
+def id_order(message_id: str) -> tuple[int, str]:
+    """By which ids of messages of one conversation are in the order of the platform, where it has a history."""
+    return len(message_id), message_id
+
+
 def message_key(chat: str, message_id: str) -> str:
     """The event key of a message, under which edits and deletions find it, however it came to the service."""
     return f"m:{chat}:{message_id}"

@@ -196,7 +196,8 @@ class Hark:
 
     def __post_init__(self) -> None:
         with contextlib.suppress(sqlite3.DatabaseError):  # a test may have damaged it
-            self._messages = len(self.stored.messages("seq"))  # keys are not given again after a restart
+            ids = (int(number) for (number,) in self.stored.messages("message_id") if number.isdigit())
+            self._messages = max(ids, default=0)  # keys are not given again after a restart
 
     async def say(self, text: str, sender: str = "1") -> Reply:
         """Write a message and wait until its turn has ended and everything is delivered; one at a time."""
@@ -295,6 +296,8 @@ async def running(
     factories: Sequence[ToolFactory] = (),
     commands: Sequence[Command] = (),
     channel: Mapping[str, Any] | None = None,
+    made: Callable[..., RecordingChannel] = RecordingChannel,
+    time: ManualTime | None = None,
     probe: CommitProbe | None = None,
     environ: Mapping[str, str] | None = None,
     chosen: bool = False,
@@ -303,12 +306,12 @@ async def running(
     """A service on `home` that runs while the context lasts; the same home again is a restart.
 
     config: changes to `settings`. client: a model client instead of the scripted one; chosen: the one that the
-    configuration names. tools: made with the watch they report to. channel: arguments of RecordingChannel. wait: for
-    the end of the start.
+    configuration names. tools: made with the watch they report to. channel: arguments of RecordingChannel, or of what
+    is made instead. wait: for the end of the start.
     """
     watch = model.watch if model else Watch()
     model = model or ScriptedModel(watch)
-    time = ManualTime(watch)
+    time = time or ManualTime(watch)
     loop = asyncio.get_running_loop()
 
     def committed(at: Any) -> None:
@@ -317,7 +320,7 @@ async def running(
         if at == "after":
             loop.call_soon_threadsafe(watch.changed)
 
-    recording = RecordingChannel(watch, **channel or {})
+    recording = made(watch, **channel or {})
     clock = Clock(time.now, time.monotonic, time.sleep, Random(next(_seeds)), UTC)
     service = await assemble(
         settings(home, config),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agent.cut import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
+from agent.images import FILES
 from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from agent.models.base import (
     Answer,
@@ -94,10 +95,15 @@ class OfflineClient:
 def _question(request: ModelRequest) -> int:
     """Where the message stands that is to be answered: the person's last one.
 
-    Notes are passed over: that an answer was cut, and (when calls are forbidden) that it is time to sum up.
+    Notes are passed over: that an answer was cut, and (when calls are forbidden) that it is time to sum up. So are the
+    files that came with it.
     """
     messages = request.messages
-    users = [at for at, found in enumerate(messages) if found.role == "user" and spoken(found.text) != CUT_NOTE]
+    users = [
+        at
+        for at, found in enumerate(messages)
+        if found.role == "user" and spoken(found.text) != CUT_NOTE and not found.text.startswith(FILES)
+    ]
     if not request.allow_calls and len(users) > 1 and any(m.role == "tool" for m in messages[users[-2] : users[-1]]):
         return users[-2]
     return users[-1] if users else 0
@@ -138,7 +144,7 @@ def _paragraphs(request: ModelRequest, start: int, asked: Asked, done: int, last
         elif call.tool not in there and not call.named:
             yield f"I have no tool named `{call.tool}` here, only {', '.join(sorted(there))}."
     if not (asked.help or asked.think or asked.say or asked.long or asked.steps):
-        images = sum(isinstance(part, Image) for part in question.parts)
+        images = sum(isinstance(part, Image) for message in (question, *since) for part in message.parts)
         yield f"You said: {asked.words or '(nothing)'}" + (f" (and sent images: {images})" if images else "")
 
 

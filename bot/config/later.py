@@ -8,12 +8,11 @@ from bot.config.errors import KeyPath
 from channels import registry
 
 _KEYS = {
-    "": "catch_up heartbeat approvals compaction budget send_policy memory skills mcp hooks extensions "
+    "": "heartbeat approvals compaction budget send_policy memory skills mcp hooks extensions "
     "web transcription telemetry",
     "agent": "fallbacks",
     "providers.*": "command",
     "providers.*.models.*": "price",
-    "channels": registry.later(),
     "queue": "mode cap drop",
     "tools": "profile",
     "tools.exec": "ask ask_fallback allowlist sandbox",

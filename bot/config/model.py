@@ -123,6 +123,19 @@ class Sessions(Section):
         return links
 
 
+class CatchUpSettings(Section):
+    """What is read and answered of what was said while the bot was away."""
+
+    max_age: Span = Field(
+        default=timedelta(hours=24),
+        ge=timedelta(seconds=1),
+        description="Messages older than this are passed over, which is said.",
+    )
+    max_conversations: Whole = Field(
+        default=200, ge=0, description="How many conversations are read at once, those with the newest messages first."
+    )
+
+
 class Queue(Section):
     """What happens to messages that come one after the other."""
 
@@ -189,6 +202,7 @@ class Config(Section):
     providers: dict[str, Provider] = Field(default={}, description="Where models are asked, by a name of your choice.")
     channels: Channels = Field(default=Channels(), description="Where people talk to the bot.")
     sessions: Sessions = Field(default=Sessions(), description="Which messages belong together.")
+    catch_up: CatchUpSettings = Field(default=CatchUpSettings(), description="What was said while it was away.")
     queue: Queue = Field(default=Queue(), description="Messages that come one after the other.")
     delivery: DeliverySettings = Field(default=DeliverySettings(), description="How answers are delivered.")
     tools: Tools = Field(default=Tools(), description="What the model may use.")

@@ -19,7 +19,7 @@ STRANGER, GROUP, MEMBER, BOT = "access", "groups", "member", "bot"
 who are answered in it, it is by another bot."""
 PAIRING = "pairing"
 """Why it is held: its sender may be let in by a code."""
-_ASKS = (InboundKind.MESSAGE, InboundKind.COMMAND)
+_ASKS = (InboundKind.MESSAGE, InboundKind.COMMAND, InboundKind.EDIT, InboundKind.DELETE)
 
 
 class Knows(Protocol):
@@ -49,6 +49,8 @@ def refusal(message: InboundMessage, account: AccountSection | None, group: Grou
         return STRANGER
     if origin.by_bot and not account.allow_bots:
         return BOT
+    if message.kind is InboundKind.DELETE and not origin.sender:  # who may delete is the platform's matter
+        return None
     if origin.place.kind is not ChatKind.DIRECT:
         if group is None:
             return GROUP

@@ -11,15 +11,18 @@ from dataclasses import replace
 import structlog
 
 from agent.text import cleaned
+from bot.clock import Clock
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
+from bot.config.model import CatchUpSettings
 from bot.inbound.access import GROUP, PAIRING, STRANGER
+from bot.inbound.catch_up import CatchUp
 from bot.inbound.people import People
 from bot.inbound.routing import Routing
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
-from bot.persistence.values import BOTS, Accepted, AcceptedMessage, Duplicate, Fresh, Later
+from bot.persistence.values import BOTS, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, Later
 from bot.runs.lanes import Lanes
 from channels.base import CommandInfo, Mark, NotAccepted, Reached
 from channels.message import (
@@ -53,6 +56,8 @@ class Pipeline:
         lanes: Lanes,
         commands: CommandRunner,
         outbox: Outbox,
+        clock: Clock,
+        catch_up: CatchUpSettings,
     ) -> None:
         self._store = store
         self._routing = routing
@@ -64,17 +69,19 @@ class Pipeline:
         self._closed = False
         self._commands_coming = 0
         self._named: set[tuple[str, ...]] = set()
+        self._catch_up = CatchUp(store, outbox, lanes, clock, catch_up, self._decide, self._store_and_tell)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Accept nothing more: what comes now is refused, so that its sender offers it again."""
         self._closed = True
+        await self._catch_up.close()
 
     async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
         if self._closed:
             raise NotAccepted(_STOPPING)
         items = [self._decide(item) for item in batch]
         try:
-            await self._store_and_tell(items, mark)
+            await self._catch_up.accept(batch, items, mark)
         except StoreUnavailable as error:
             raise NotAccepted(str(error)) from None
         if any(isinstance(item, ChatMoved) for item in items):
@@ -95,7 +102,7 @@ class Pipeline:
         return await self._store.inbox.mark(scope)
 
     def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
-        """No history is read yet."""
+        self._catch_up.missed(channel, account, reached)
 
     def commands(self) -> Sequence[CommandInfo]:
         return self._registry.infos()
@@ -126,7 +133,7 @@ class Pipeline:
             if isinstance(item, AcceptedMessage)
             and item.message.kind in CLAIMED - BACKGROUND
             and item.state == "waiting"
-            and not (item.delay or item.follows)
+            and not (item.delay or item.follows or item.behind)
         ]
         return {session_key for session_key in written if session_key and self._lanes.wake_early(session_key)}
 
@@ -137,9 +144,11 @@ class Pipeline:
         if isinstance(item, ChatMoved):
             self._people.follow(item)  # before what is said there, also in the same batch
             return item
-        return self._routing.decide(item)
+        return self._catch_up.aged(self._routing.decide(item))
 
     def _tell(self, item: Accepted, answer: Fresh | Duplicate, woken: Collection[str]) -> None:
+        if isinstance(item, Heard):
+            return
         if isinstance(item, UnreadEvent):
             if isinstance(answer, Fresh):
                 log.warning("event not readable; kept and passed over", channel=item.channel, error=item.error)
@@ -152,7 +161,7 @@ class Pipeline:
         if item.state == "dropped" or (isinstance(answer, Fresh) and answer.state != "waiting"):
             self._name(item.message.origin, item.reason if isinstance(answer, Duplicate) else answer.reason)
             return
-        if isinstance(answer, Duplicate) or item.session_key is None:
+        if isinstance(answer, Duplicate) or item.session_key is None or item.behind:
             return
         if item.delay and item.message.kind in CLAIMED:
             background = item.message.kind in BACKGROUND

@@ -50,6 +50,8 @@ class Routing:
         reason = refusal(message, account, group, self.people)
         if reason is not None and reason != PAIRING:
             return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="dropped", reason=reason)
+        if reason == PAIRING and message.kind in (InboundKind.EDIT, InboundKind.DELETE):  # of what is held
+            return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="held")
         is_command = self.registry.find(message.text, self.people.is_owner(message)) is not None
         passes = gate(message, account, group, is_command) if account and group else True
         if passes is False:

@@ -11,6 +11,7 @@ from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept
 from agent.message import Entry, EntryKind, Message, Usage
 from agent.tools.base import Ask, Delivered, Verdict
+from bot.persistence.histories import AccountHistory
 from bot.persistence.values import (
     Accepted,
     CommandKept,
@@ -75,6 +76,26 @@ class Inbox(Protocol):
 
     async def count_waiting(self, session_key: str) -> int:
         """How many messages wait in a session, ready or not: those that a stop would drop."""
+
+
+class History(Protocol):
+    """How far conversations were heard, where their platform can be asked for what is missing.
+
+    A message is accepted once, but one that waits behind a history and is then found there takes its place in the
+    order of acceptance then: `seq` follows the order of the platform.
+    """
+
+    async def known(self, channel: str, account: str, since: int) -> AccountHistory:
+        """The conversations of an account, for who has to look what was said there meanwhile.
+
+        since: threads in which the bot has said nothing since that moment (milliseconds) are not listed.
+        """
+
+    async def release(self, place: Place) -> Sequence[str]:
+        """What waits behind the history of this place comes next, in the order of the platform; returns its sessions.
+
+        Nothing is missing up to the last of it.
+        """
 
 
 class People(Protocol):
@@ -328,6 +349,7 @@ class Store(Protocol):
     """All of it, opened, checked and closed together. salvage: what the check at the start found and recovered."""
 
     inbox: Inbox
+    history: History
     people: People
     turns: Turns
     approvals: Approvals

@@ -27,8 +27,8 @@ class TurnState(StrEnum):
 Follows = Literal["started", "joined"]
 """How the bot takes part in a thread: its first message is its own, or it spoke there."""
 MessageState = Literal["waiting", "held", "overheard", "dropped"]
-"""What becomes of a message as it is accepted. Held: until its sender is let in. Overheard: said where the bot is, and
-not to it."""
+"""What becomes of a message as it is accepted. Held: until its sender is let in, or what was said before it is read.
+Overheard: said where the bot is, and not to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,8 @@ class AcceptedMessage:
     which no run takes it. gathers: it waits for more of its sender in its conversation: each moves the moment for all
     that wait, at most to GATHER_MOST delays behind the first, and one run takes them together; anything else that they
     write there ends the wait. say: planned with it in its own conversation, unless it was there already; with an edit,
-    only if its message is just being answered.
+    only if its message is just being answered. behind: what was said before it is not read yet, and no run takes it
+    until it is released.
 
     follows: it is for the bot only if that takes part in the thread so; else it is overheard. code: of a held one,
     digest of the code that its sender is given by `say`, who is now pending, unless as many are as may be.
@@ -57,10 +58,22 @@ class AcceptedMessage:
     say: tuple[Planned, ...] = ()
     follows: Follows | None = None
     code: str = ""
+    behind: bool = False
 
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Up to this message of the platform's history nothing of a conversation is missing."""
+
+    place: Place
+    cursor: str
+
+
+Accepted = AcceptedMessage | UnreadEvent | ChatMoved | Heard
 
 GATHER_MOST = 5
-Accepted = AcceptedMessage | UnreadEvent | ChatMoved
+OVERHEARD = 50
+"""Lines kept of what was said in a conversation and not to the bot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +163,11 @@ class Later:
 class Before:
     """What the model is told in front of the message that begins a turn.
 
-    changed: edits and deletions of messages that had been seen by then, each with when the message was sent
-    (milliseconds).
+    changed: edits and deletions of messages that had been seen by then, each with what that message said and when it
+    was sent (milliseconds).
     """
 
-    changed: tuple[tuple[InboundMessage, int], ...] = ()
+    changed: tuple[tuple[InboundMessage, str, int], ...] = ()
 
 
 class TurnKind(StrEnum):

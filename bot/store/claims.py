@@ -10,10 +10,11 @@ from itertools import groupby, takewhile
 from typing import Any
 
 from agent.events import AgentStart, Outcome
-from agent.message import Entry, Message
+from agent.message import Entry, Message, Text
 from bot.clock import Clock
+from bot.compose import overheard
 from bot.persistence.values import Before, Turn, TurnKind
-from bot.store import approvals, codec, edits, repair, rows
+from bot.store import approvals, codec, edits, history, repair, rows
 from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
@@ -46,6 +47,7 @@ class Claims(Subject):
     def __init__(self, database: Database, writer: Writer, clock: Clock, compose: Compose, stale: Stale) -> None:
         super().__init__(database, writer, clock)
         self._compose = compose
+        self._stamp = clock.stamp
         self._stale = stale
 
     @transaction
@@ -189,7 +191,10 @@ class Claims(Subject):
             parts = list(found)
             for seq, _, _ in parts:
                 db.execute("UPDATE inbox SET state='taken', turn_id=? WHERE seq=?", (turn_id, seq))
-            line = self._compose(_joined([message for _, message, _ in parts]), parts[0][2], before)
+            message = _joined([message for _, message, _ in parts])
+            line = self._compose(message, parts[0][2], before)
+            if around := history.overheard_before(db, message, transcript_id):
+                line = replace(line, parts=(Text(overheard(around, self._stamp)), *line.parts))
             lines.append(rows.append_entry(db, transcript_id, "user", line, turn_id, 0))
             if any(message.kind not in BACKGROUND for _, message, _ in parts):
                 db.execute(
@@ -209,8 +214,13 @@ def _part(row: _Row) -> tuple[str, object]:
 
 def _joined(parts: Sequence[InboundMessage]) -> InboundMessage:
     """A message that came in several."""
+    first = parts[0]
     text = "\n".join(part.text for part in parts if part.text)
-    return replace(parts[0], text=text, attachments=tuple(file for part in parts for file in part.attachments))
+    files = tuple(file for part in parts for file in part.attachments)
+    if first.forwarded is not None:
+        passed_on = (part.forwarded.text for part in parts if part.forwarded is not None)
+        first = replace(first, forwarded=replace(first.forwarded, text="\n".join(filter(None, passed_on))))
+    return replace(first, text=text, attachments=files)
 
 
 def _together(found: Sequence[tuple[Any, ...]], most: int) -> list[tuple[Any, ...]]:

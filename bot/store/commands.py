@@ -1,17 +1,22 @@
 """Commands of people (TC): effect, reply and the command's own end in one transaction, so that none happens twice."""
 
 import sqlite3
+import sys
 from collections.abc import Callable, Sequence
 
 from agent.events import Outcome
 from agent.message import Message, Text
 from bot.persistence.values import CommandKept, PlanIn, Reply, Stopped
 from bot.store import repair, rows
+from bot.store.history import IS_BEHIND
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN
 from bot.store.subject import Subject, transaction
 from channels.outgoing import Planned
 
+_LATE = 5 * 60_000
+"""Milliseconds between a command and its acceptance that no clock and no queue explains."""
+_SAID_AT = "coalesce(nullif(sent_at, 0), accepted_at)"
 STOP_NOTE = "(The person stopped this turn.)"
 
 
@@ -79,17 +84,27 @@ class Commands(Subject):
 
 
 def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: str) -> Stopped:
-    """Stop the turns of a session that began with a message before `before`, and drop what waited before it."""
-    waiting = db.execute(
-        f"UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND {WAITING}"
-        f" AND {FOR_A_RUN} AND seq < ? RETURNING turn_id",
-        (reason, session_key, before),
-    ).fetchall()
+    """Stop the turns of a session that began with a message before `before`, and drop what waited before it.
+
+    A command that is found in a history hours later stops nothing that was said after it.
+    """
+    said_at, accepted_at = db.execute("SELECT sent_at, accepted_at FROM inbox WHERE seq=?", (before,)).fetchone()
+    until = said_at if said_at and accepted_at - said_at > _LATE else sys.maxsize
+    waiting = [
+        found
+        for state in (WAITING, IS_BEHIND)
+        for found in db.execute(
+            f"UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND {state}"
+            f" AND {FOR_A_RUN} AND seq < ? AND {_SAID_AT} <= ? RETURNING turn_id",
+            (reason, session_key, before, until),
+        ).fetchall()
+    ]
     begun = db.execute(
         "SELECT turn_id, (SELECT count(*) FROM inbox WHERE inbox.turn_id = turn.turn_id AND inbox.state='steering')"
         f" FROM turn WHERE session_key=? AND {OPEN_TURN} AND epoch > 0"
-        " AND (SELECT min(seq) FROM inbox WHERE inbox.turn_id = turn.turn_id) < ?",
-        (session_key, before),
+        " AND EXISTS (SELECT 1 FROM inbox WHERE inbox.turn_id = turn.turn_id"
+        f" AND seq < ? AND {_SAID_AT} <= ?)",
+        (session_key, before, until),
     ).fetchall()
     made = [turn_id for (turn_id,) in waiting if turn_id is not None]  # at acceptance, for HTTP
     turns = (*(turn_id for turn_id, _ in begun), *made)

@@ -51,6 +51,8 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
         " AND state NOT IN ('dropped','withdrawn') ORDER BY seq DESC LIMIT 1",
         about,
     ).fetchone()
+    if item.state == "held" and state != "held":
+        return Change(message, "dropped", "too late", message.kind.value)
     words = codec.read_inbound(payload, last)
     if edited and words is not None and words.text == message.text:
         return Change(message, "dropped", "nothing changed", message.kind.value)
@@ -83,10 +85,10 @@ def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Befor
             continue
         place, key = change.origin.place, message_key(change.origin.place.chat, change.origin.message_id)
         shown = db.execute(
-            "SELECT sent_at, accepted_at FROM inbox JOIN turn USING (turn_id)"
+            "SELECT payload, accepted_at, seq FROM inbox JOIN turn USING (turn_id)"
             " WHERE channel=? AND account=? AND event_key=? AND transcript_id=?",
             (place.channel, place.account, key, transcript_id),
         ).fetchone()
-        if shown is not None:
-            changed.append((change, shown[0] or shown[1]))
+        if shown is not None and (original := codec.read_inbound(shown[0], shown[2])) is not None:
+            changed.append((change, original.text, original.sent_at or shown[1]))
     return Before(changed=tuple(changed))

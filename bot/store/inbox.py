@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Later, PlanIn
-from bot.store import codec, edits, rows
+from bot.persistence.values import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, Later, PlanIn
+from bot.store import codec, edits, history, rows
 from bot.store.approvals import WAITS
 from bot.store.indexes import DELAYED, OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.people import admitted
@@ -109,6 +109,9 @@ class Inbox(Subject):
             case ChatMoved():
                 move_chat(db, item)
                 return Fresh(0)
+            case Heard():
+                history.move_cursor(db, item)
+                return Fresh(0)
 
     def _accept_message(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
         message = item.message
@@ -117,13 +120,17 @@ class Inbox(Subject):
             "SELECT seq, turn_id, digest FROM inbox WHERE channel=? AND account=? AND event_key=?",
             (place.channel, place.account, message.event_key),
         ).fetchone()
-        if found:
+        if found and (item.behind or not history.take_anew(db, found[0])):
             return Duplicate(*found)
+        history.change_overheard(db, message)
         if message.kind in edits.CHANGES and item.state != "dropped":
             return self._change(db, item, now)
         conv_id = rows.conversation(db, place)
         item = admitted(db, item, conv_id, now)
         message = item.message
+        if item.state == "overheard":
+            history.overhear(db, conv_id, message)
+            return Fresh(0, state=item.state)
         if item.session_key is not None and item.state == "waiting":
             used_in = conv_id if message.by_person else None
             transcript, _ = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
@@ -133,17 +140,19 @@ class Inbox(Subject):
                     " VALUES (?,?,?,'api','queued',?,?)",
                     (item.turn_id, item.session_key, transcript, conv_id, now),
                 )
-        if item.state == "overheard":
-            item = replace(item, state="dropped", reason="not for it")
+        if item.behind and item.state == "waiting" and message.kind is InboundKind.MESSAGE:
+            item = replace(item, state="held", reason=history.BEHIND)
         item, ready_at, wake = _gathered(db, item, conv_id, now)
         seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item, ready_at)
         said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
         wait = max(0, min(ready_at - now, item.delay))
         return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake)
 
-    def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh:
-        """An edit or a deletion, kept as what it has become."""
+    def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
+        """An edit or a deletion, kept as what it has become; those of strangers leave nothing else behind."""
         made = edits.change(db, item)
+        if item.state == "held":
+            return Duplicate(0, None, None)
         conv_id = made.conv_id or rows.conversation(db, item.message.origin.place)
         kept = replace(item, reason=made.reason)
         seq = self._insert(db, made.message, made.session_key, conv_id, now, made.state, None, kept, kind=made.kind)
@@ -189,7 +198,9 @@ def _gathered(
     Those that are taken together have the same moment.
     """
     message, ready_at = item.message, now + item.delay if item.delay else 0
-    if item.session_key is None or message.kind not in _IN_ORDER:
+    if item.session_key is None or item.state != "waiting":
+        return replace(item, gathers=False), 0, None
+    if message.kind not in _IN_ORDER:
         return item, ready_at, None
     gathering = f"session_key=? AND {WAITING} AND gathers AND ready_at > ? AND conv_id=? AND sender=?"
     which = (item.session_key, now, conv_id, message.origin.sender)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from bot.persistence.values import BOTS, AcceptedMessage, Known, Person, PlanIn, Settled, Standing
 from bot.store import codec, rows
+from bot.store.history import IS_BEHIND
 from bot.store.indexes import HELD, OPEN_TURN, SAID, WAITING
 from bot.store.subject import Subject, query, transaction
 from channels.message import ChatMoved
@@ -24,6 +25,7 @@ MOST_BOTS = 10
 
 _COLUMNS = "channel, account, sender, standing, name, coalesce(expires_at, 0)"
 _WHOSE = "channel=? AND account=? AND sender=?"
+_HELD = f"{HELD} AND reason='pairing'"
 
 
 class People(Subject):
@@ -70,7 +72,7 @@ class People(Subject):
             _drop_held(db, whose, "denied")
             return Settled(person=person)
         held = db.execute(
-            f"SELECT seq, conv_id, session_key, payload FROM inbox WHERE {_WHOSE} AND {HELD}",
+            f"SELECT seq, conv_id, session_key, payload FROM inbox WHERE {_WHOSE} AND {_HELD}",
             whose,
         ).fetchone()
         if held is None:  # lost with a damaged store
@@ -126,7 +128,7 @@ def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMe
 
 def _drop_held(db: sqlite3.Connection, whose: tuple[str, str, str], reason: str) -> None:
     db.execute(
-        f"UPDATE inbox SET state='dropped', reason=? WHERE {_WHOSE} AND {HELD}",
+        f"UPDATE inbox SET state='dropped', reason=? WHERE {_WHOSE} AND {_HELD}",
         (reason, *whose),
     )
 
@@ -154,7 +156,8 @@ def _takes_part(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> 
     (joined,) = db.execute(
         f"SELECT EXISTS (SELECT 1 FROM delivery WHERE conv_id=?1 AND {SAID})"
         f" OR EXISTS (SELECT 1 FROM turn WHERE session_key=?2 AND {OPEN_TURN} AND reply_conv=?1)"
-        f" OR EXISTS (SELECT 1 FROM inbox WHERE session_key=?2 AND {WAITING} AND conv_id=?1)",
+        f" OR EXISTS (SELECT 1 FROM inbox WHERE session_key=?2 AND {WAITING} AND conv_id=?1)"
+        f" OR EXISTS (SELECT 1 FROM inbox WHERE session_key=?2 AND {IS_BEHIND} AND conv_id=?1)",
         (conv_id, item.session_key),
     ).fetchone()
     return bool(joined)

@@ -28,7 +28,7 @@ FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
 """True of messages that a claim takes: a model answers them."""
 CARRIED_OUT = "kind IN ('command','button')"
 """True of what people order: it is answered without a model."""
-UNSEEN = "state IN ('waiting','steering')"
+UNSEEN = "state IN ('held','waiting','steering')"
 """True of messages that no model has seen."""
 COMMANDS_BEFORE = (
     "SELECT count(*) FROM inbox AS command WHERE command.session_key=inbox.session_key AND command.state='waiting'"

@@ -13,6 +13,7 @@ from bot.store.approvals import Approvals
 from bot.store.claims import Compose, Stale
 from bot.store.commands import Commands
 from bot.store.database import Database, take_mark
+from bot.store.history import History
 from bot.store.inbox import Inbox
 from bot.store.outbox import Deliveries
 from bot.store.people import People
@@ -50,6 +51,7 @@ class Store:
         self.salvage: Salvage | None = None
         """What the start-up check found and recovered, if anything."""
         self.inbox: protocols.Inbox = Inbox(self.database, self.writer, clock)
+        self.history: protocols.History = History(self.database, self.writer, clock)
         self.people: protocols.People = People(self.database, self.writer, clock)
         self.turns: protocols.Turns = Turns(self.database, self.writer, clock, compose, stale)
         self.approvals: protocols.Approvals = Approvals(self.database, self.writer, clock)

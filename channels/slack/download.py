@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator
 from urllib.parse import urljoin, urlsplit
 
 from channels.base import NotDownloaded
+from channels.failures import ApiError, Trouble
 from channels.message import Attachment
-from channels.slack.api import Api, ApiError, Trouble
+from channels.slack.api import Api
 from channels.slack.settings import SlackSettings
 
+_HOST = "slack.com"
 _REDIRECTS = 3
 _PIECE = 65_536
 
@@ -36,7 +38,7 @@ class _Expired(Exception):
 async def _content(api: Api, settings: SlackSettings, url: str) -> AsyncIterator[bytes]:
     headers = {"Authorization": f"Bearer {settings.bot_token}"}
     for _ in range(_REDIRECTS):
-        if not is_slack(url, settings.hosts):
+        if not is_slack(url, settings.base_url):
             raise NotDownloaded(f"the file is not on Slack's own hosts but on {urlsplit(url).hostname or 'none'}")
         async with api.request("GET", url, headers=headers, allow_redirects=False) as response:
             if response.status in (301, 302, 303, 307, 308):
@@ -54,10 +56,9 @@ async def _content(api: Api, settings: SlackSettings, url: str) -> AsyncIterator
     raise NotDownloaded("Slack sends from one address to the next")
 
 
-def is_slack(url: str, hosts: tuple[str, ...]) -> bool:
-    """Whether it is an address on one of these hosts or below, see `SlackSettings.hosts`."""
-    parts = urlsplit(url)
-    if parts.netloc in hosts and ":" in parts.netloc:
-        return parts.scheme == "http"
+def is_slack(url: str, base_url: str) -> bool:
+    """Whether it is an address of Slack, or of the server that has the token anyway."""
+    parts, base = urlsplit(url), urlsplit(base_url)
     host = parts.hostname or ""
-    return parts.scheme == "https" and any(host == one or host.endswith(f".{one}") for one in hosts)
+    own = parts.scheme == "https" and (host == _HOST or host.endswith(f".{_HOST}"))
+    return own or (parts.scheme, parts.netloc) == (base.scheme, base.netloc)

@@ -38,7 +38,6 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
     arguments: dict[str, object] = json.loads(delivery.body) if delivery.action in WITH_TEXT else {}
     if delivery.action is Action.SEND:
         arguments = addressed(delivery.place, arguments)
-        method = "sendRichMessage" if RICH in arguments else method
     elif delivery.action is Action.FILE:
         method, arguments = _file(delivery)
     else:

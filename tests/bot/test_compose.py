@@ -93,13 +93,16 @@ def test_attachments_are_named() -> None:
 
 def test_what_was_edited_and_deleted_stands_before_it() -> None:
     edit, gone = message("new", kind=ChatKind.GROUP), message("")
-    changes = ((replace(edit, kind=InboundKind.EDIT), NOW), (replace(gone, kind=InboundKind.DELETE), NOW - 60_000))
+    changes = (
+        (replace(edit, kind=InboundKind.EDIT), "old\nwords", NOW),
+        (replace(gone, kind=InboundKind.DELETE), "x" * 99, NOW - 60_000),
+    )
     assert composed(message(), before=Before(changed=changes)).splitlines() == [
-        f"(a message of {STAMP} was edited; it now says:)",
+        f'(a message of {STAMP}, "old words", was edited; it now says:)',
         "<edited>",
         "new",
         "</edited>",
-        "(a message of [Tue 2026-07-14 03:32 UTC] was deleted)",
+        f'(a message of [Tue 2026-07-14 03:32 UTC], "{"x" * 64}", was deleted)',
         STAMP,
         "hello",
     ]

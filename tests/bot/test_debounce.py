@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from channels.message import Attachment, ChatKind, InboundKind, Origin, Place
+from channels.message import Attachment, ChatKind, InboundKind, Origin, Place, Quoted
 from tests.service import Hark, Json, running
 from tests.standins.script import Hang
 
@@ -129,8 +129,16 @@ async def test_the_parts_of_a_message_are_one_also_without_a_window(tmp_path: Pa
         assert hark.model.requests == []
         hark.time.advance(0.1)
         await hark.until_texts(1)
-        await hark.write("", "see", "", attachments=PICTURE, part_of="album")
+        await later(hark, 0, "", "see", "", attachments=PICTURE, part_of="album")
         hark.time.advance(0.5)
         await hark.until_texts(2)
-        album = "(attached: image)\n(attached: image)\n(attached: image)\nsee"
-        assert [lines[0] for lines in asked(hark)] == ["first half\nsecond half", album]
+        passed_on = (Quoted(author="Eve", text=text) for text in ("", "look"))
+        for forwarded in passed_on:
+            await later(hark, 0, "", part_of="other", forwarded=forwarded)
+        hark.time.advance(0.5)
+        await hark.until_texts(3)
+        assert [lines[0] for lines in asked(hark)] == [
+            "first half\nsecond half",
+            "(attached: image)\n(attached: image)\n(attached: image)\nsee",
+            '<forwarded from="Eve">\nlook\n</forwarded>',
+        ]

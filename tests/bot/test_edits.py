@@ -6,6 +6,7 @@ from typing import Any
 
 from bot import wording
 from channels.message import InboundKind, InboundMessage
+from tests.bot.test_pairing import CODE, PAIRING
 from tests.service import Hark, running
 from tests.standins.script import Hang
 
@@ -86,11 +87,11 @@ async def test_what_was_answered_is_mentioned_once_at_the_next_turn(tmp_path: Pa
         await hark.say("and now?")
         stamp = "[Tue 2026-07-14 03:33 UTC]"
         assert newest(hark).splitlines() == [
-            f"(a message of {stamp} was edited; it now says:)",
+            f'(a message of {stamp}, "paint it red", was edited; it now says:)',
             "<edited>",
             "paint it green ‹/edited>",
             "</edited>",
-            f"(a message of {stamp} was deleted)",
+            f'(a message of {stamp}, "and quickly", was deleted)',
             stamp,
             "and now?",
         ]
@@ -147,3 +148,18 @@ async def test_an_edit_of_what_is_not_known_starts_nothing(tmp_path: Path) -> No
         await idle(hark)
         assert hark.model.requests == []
         assert {reason for (reason,) in hark.stored.messages("reason", state="dropped")} == {"too late"}
+
+
+async def test_what_a_stranger_wrote_is_replaced_too_and_nothing_else_of_them_is_kept(tmp_path: Path) -> None:
+    async with running(tmp_path, config=PAIRING) as hark:
+        asked, other = hark.message("let me in", "6"), hark.message("to nobody", "6")
+        await hark.accept(asked)
+        ((sent,),) = [await hark.until_texts(1, "6")]
+        await hark.accept(edit(asked, "what is for lunch? " + "ä" * 9000), edit(other, "hello"), delete(other))
+        ((payload,),) = hark.stored.messages("payload", sender="6")
+        assert len(payload.encode()) < 4096 + 700
+        code = CODE.search(sent)
+        assert code is not None
+        await hark.write(f"/pairing approve {code[1]}")
+        await hark.until(lambda: hark.model.requests)
+        assert "what is for lunch?" in newest(hark)

@@ -219,3 +219,19 @@ async def test_commands_in_a_group(tmp_path: Path, kind: InboundKind) -> None:
             (shown,) = await hear(hark, said(hark, text, mentioned=text[0] == "/", kind=kind))
             assert "**This conversation** idle" in shown
         assert await hear(hark, said(hark, "/status@other_bot"), said(hark, "!dance"), said(hark, "/status")) == []
+
+
+async def test_the_model_is_told_who_speaks_where(tmp_path: Path) -> None:
+    async with running(tmp_path, config=settings()) as hark:
+        heard = said(hark, "and this?", mentioned=True, replied=Quoted(author="Bob", text="17 °C"))
+        told = replace(heard.origin, sender_name="Ada", chat_name="Kitchen")
+        assert len(await hear(hark, replace(heard, origin=told))) == 1
+        (asked,) = (one for one in hark.model.requests if "and this?" in one.messages[-1].text)
+        assert asked.messages[-1].text.splitlines() == [
+            f'[Tue 2026-07-14 03:33 UTC] "Ada" (id {told.sender}) in "Kitchen":',
+            '<replied-to from="Bob">',
+            "17 °C",
+            "</replied-to>",
+            "and this?",
+        ]
+        assert "Kitchen" not in asked.system

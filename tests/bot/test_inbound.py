@@ -118,7 +118,7 @@ async def test_a_button_is_carried_out_and_never_shown_to_a_model(tmp_path: Path
 
 async def test_nothing_is_accepted_once_the_service_stops(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
-        hark.service.parts.pipeline.close()
+        await hark.service.parts.pipeline.close()
         with pytest.raises(NotAccepted):
             await hark.write("hello")
         assert hark.stored.messages() == []

@@ -64,7 +64,7 @@ async def test_files_are_saved_and_shown_as_far_as_they_can_be(tmp_path: Path) -
         folder, _, _ = lines[1].rpartition("saved as media/")[2].partition("/")
         assert folder.startswith("telegram-direct-1-")
         assert [line.replace(line.rpartition("/")[2], "…") if "saved as" in line else line for line in lines] == [
-            media.HEAD,
+            images.FILES,
             f'"photo": image, 14 bytes, saved as media/{folder}/…',
             f'"notes.md": file, 19 bytes, saved as media/{folder}/…',
             "<file>",
@@ -109,7 +109,7 @@ async def test_a_run_that_goes_on_fetches_and_tells_nothing_twice(tmp_path: Path
     async with running(tmp_path) as hark:
         await hark.until_texts(1)
         assert hark.channel.fetched == []
-        heads = [message.text.startswith(media.HEAD) for message in hark.model.requests[0].messages]
+        heads = [message.text.startswith(images.FILES) for message in hark.model.requests[0].messages]
         assert heads == [False, True]
 
 
@@ -150,6 +150,9 @@ async def test_everything_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert next(line for line in lines if "long" in line).endswith("; all of it: `read`")
         assert lying(tmp_path)["long"] == hark.channel.files["long"]
         assert sum(isinstance(part, Image) for part in shown(hark).parts) == 1
+        hark.channel.files["four"] = b"four letter" * 500
+        lines = await ask(hark, *[file("long"), file("long"), file("four"), file("four")])
+        assert sum(map(len, lines)) < 2 * 1000 + 1200, "all of them together"
 
 
 async def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
@@ -180,7 +183,7 @@ async def test_a_channel_that_fails_costs_only_the_file(tmp_path: Path) -> None:
             raise RuntimeError("a fault of the adapter")
 
         hark.channel.on_download = broken
-        assert await ask(hark, file("r")) == [media.HEAD, '"r": file; not loaded: loading it failed']
+        assert await ask(hark, file("r")) == [images.FILES, '"r": file; not loaded: loading it failed']
 
 
 async def test_only_the_newest_images_are_shown_and_the_others_go_several_at_once(

@@ -17,6 +17,10 @@ from bot.telemetry.redact import MASK, Redactor
 SECRETS = {
     "telegram": "123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
     "second account": "654321:BBGdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
+    "discord": "MTIzNDU2.AbCdEf.0123456789abcdef",
+    "slack bot": "xoxb-1-2-0123456789abcdef",
+    "slack app": "xapp-1-2-0123456789abcdef",
+    "slack signature": "0123456789abcdef0123456789abcdef",
     "gateway": "a-long-token-of-the-gateway",
     "first key": "sk-first-0123456789",
     "second key": "sk-second-0123456789",
@@ -30,7 +34,13 @@ def configured() -> Config:
     config = Config.model_validate(
         {
             "channels": {
-                "telegram": {"token": SECRETS["telegram"], "accounts": {"b": {"token": SECRETS["second account"]}}}
+                "telegram": {"token": SECRETS["telegram"], "accounts": {"b": {"token": SECRETS["second account"]}}},
+                "discord": {"token": SECRETS["discord"]},
+                "slack": {
+                    "bot_token": SECRETS["slack bot"],
+                    "app_token": SECRETS["slack app"],
+                    "signing_secret": SECRETS["slack signature"],
+                },
             },
             "gateway": {"token": SECRETS["gateway"]},
             "providers": {
@@ -39,7 +49,7 @@ def configured() -> Config:
         }
     )
     kinds = json.dumps(Config.model_json_schema()).count('"writeOnly": true')
-    assert kinds == 4, "a new secret must be added to this test"
+    assert kinds == 12, "a new secret must be added to this test"
     return config
 
 

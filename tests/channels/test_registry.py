@@ -6,10 +6,6 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
-
-from bot.config.errors import ConfigError
-from bot.config.load import load
 from channels import registry
 from tests.watch import PATIENCE
 
@@ -93,10 +89,3 @@ def test_the_service_names_no_platform() -> None:
         if re.search(named, line, re.IGNORECASE)
     ]
     assert found == []
-
-
-def test_a_channel_that_comes_later_says_so(tmp_path: Path) -> None:
-    for name in registry.later().split():
-        (tmp_path / "config.yaml").write_text(f"channels: {{{name}: {{}}}}")
-        with pytest.raises(ConfigError, match="not in this version yet"):
-            load(None, {}, tmp_path)

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from agent.cut import INTERRUPTED, NOT_EXECUTED
+from agent.images import FILES
 from bot import wording
-from bot.runs.media import HEAD
 from bot.store.rows import said_id
 from tests.crash.platform import FILE
 from tests.crash.script import Script, parse, words_of
@@ -168,7 +168,7 @@ def _files(world: World) -> list[str]:
         if not update.file:
             continue
         for (turn_id,) in world.stored.messages("turn_id", event_key=update.event_key, state="done"):
-            lines = [body for (body,) in world.stored.entries("body", turn_id=turn_id, kind="user") if HEAD in body]
+            lines = [body for (body,) in world.stored.entries("body", turn_id=turn_id, kind="user") if FILES in body]
             completed = world.stored.turns(turn_id=turn_id, outcome="completed")
             if len(lines) > 1 or (completed and not lines) or any(FILE.decode() not in body for body in lines):
                 wrong.append(f"the file of {update.text!r} is told of as {lines}")
@@ -194,9 +194,9 @@ def _answers(world: World) -> list[str]:
         if outcome == "completed" and seen != whole and not refused:
             wrong.append(f"{token} is done, and {len(seen)} of {len(whole)} words are visible: {bodies}")
         elif outcome in ("failed", "timeout"):
-            notice = wording.CRASHED_TWICE if error_kind == "crash" else wording.failure(error_kind)
+            notices = {wording.failure(error_kind, to_owner=owner) for owner in (True, False)}
             told = world.stored.deliveries("state", "attempts", source=f"turn:{turn_id}:error")
-            if not any(notice in body for body in bodies) and told not in (
+            if not any(notice in body for body in bodies for notice in notices) and told not in (
                 [("failed", 1)],
                 [("uncertain", MOST_SENDS)],
             ):

@@ -5,12 +5,13 @@ happened although nobody was told; 429 says how long to wait. `PlatformChannel` 
 """
 
 import asyncio
+import contextlib
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from channels.base import Capabilities, Mark, NotAccepted, Sink
+from channels.base import Capabilities, Mark, NotAccepted, NotReadable, Page, Reached, Sink
 from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Origin, Place
 from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from tests.serving import PlainChannel
@@ -78,6 +79,10 @@ class Platform:
         self.early: list[str] = []
         self.wrote = asyncio.Event()
         self.again = 0
+        self.live: list[Update] = []
+        self.deaf = False
+        self.connections = 0
+        self.asked = 0
         self._changed = changed
 
     def write(self, chat: str, *texts: str, file: bool = False) -> None:
@@ -96,12 +101,20 @@ class Platform:
 
     def _tell(self, update: Update) -> None:
         self.updates.append(update)
+        if not self.deaf:
+            self.live.append(update)
         self.wrote.set()
         self._changed()
 
     def redeliver(self, count: int) -> None:
         """The newest updates are delivered once more."""
         self.again = count
+        self.wrote.set()
+
+    def disconnect(self, deaf: bool) -> None:
+        """Who only listens misses what is written from now on, until the connection is there again."""
+        self.deaf = deaf
+        self.connections += not deaf
         self.wrote.set()
 
     def fail_next(self, chat: str, *faults: Fault) -> None:
@@ -239,6 +252,45 @@ class PlatformChannel(PlainChannel):
                 self._platform.show(Shown(place.chat, "", 0, typing=True))
 
 
+class ListeningChannel(PlatformChannel):
+    """The adapter of a platform that tells everything once, to who is connected, and can be asked for the rest.
+
+    The ids of its messages say nothing of the time.
+    """
+
+    async def _receive(self, sink: Sink) -> None:
+        platform = self._platform
+        sink.missed(self.name, ACCOUNT, ())  # its first time here: what was written before counts as missed, too
+        told, connection = len(platform.live), -1
+        while True:
+            if connection != platform.connections:
+                connection = platform.connections
+                newest = {update.chat: update.update_id for update in platform.updates}
+                sink.missed(self.name, ACCOUNT, [Reached(_place(chat), str(last)) for chat, last in newest.items()])
+            first, told = min(told, len(platform.live) - platform.again), len(platform.live)
+            platform.again = 0
+            for update in platform.live[max(first, 0) : told]:
+                with contextlib.suppress(NotAccepted):
+                    await sink.accept([_incoming(update)], None)
+            if told == len(platform.live) and connection == platform.connections and not platform.again:
+                platform.wrote.clear()
+                await platform.wrote.wait()
+
+    async def history(self, place: Place, after: str, before: str, most: int) -> Page:
+        """Two at once; every third time too many have asked."""
+        await _travel(self._life)
+        self._platform.asked += 1
+        if self._platform.asked % 3 == 0:
+            raise NotReadable("too many requests", 1.0)
+        found = [one for one in self._platform.updates if one.chat == place.chat and one.update_id > int(after)]
+        batch = found[: min(most, 2)]
+        return Page(list(map(_incoming, batch)), str(batch[-1].update_id) if batch else "", len(found) > len(batch))
+
+    def position(self, at: int) -> str:
+        """Before all of them."""
+        return "0"
+
+
 async def _travel(life: Life) -> None:
     """A request or an answer is under way; nothing arrives from, or at, a dead process."""
     await asyncio.sleep(0)
@@ -249,12 +301,15 @@ async def _travel(life: Life) -> None:
 def _incoming(update: Update) -> Incoming:
     if update.moves_to:
         return ChatMoved(channel="telegram", account=ACCOUNT, old_chat=update.chat, new_chat=update.moves_to)
-    place = Place(channel="telegram", account=ACCOUNT, chat=update.chat, kind=ChatKind.DIRECT)
     return InboundMessage(
-        origin=Origin(place=place, sender=update.chat, message_id=str(update.edits or update.update_id)),
+        origin=Origin(place=_place(update.chat), sender=update.chat, message_id=str(update.edits or update.update_id)),
         event_key=update.event_key,
         kind=InboundKind.EDIT if update.edits else InboundKind.MESSAGE,
         text=update.text,
         sent_at=1_700_000_000_000 + update.update_id,
         attachments=(Attachment(kind="file", ref="file", name="notes.md"),) if update.file else (),
     )
+
+
+def _place(chat: str) -> Place:
+    return Place(channel="telegram", account=ACCOUNT, chat=chat, kind=ChatKind.DIRECT)

@@ -14,7 +14,8 @@ from tests.crash.world import World
 class Scenario:
     """name: of the test. person: what people do. pace: seconds between two messages into one chat.
 
-    timeout: seconds that a run may take. debounce: milliseconds for which a message waits for more.
+    timeout: seconds that a run may take. debounce: milliseconds for which a message waits for more. listening: on a
+    platform that tells everything once.
     """
 
     name: str
@@ -22,10 +23,18 @@ class Scenario:
     pace: float = 0.0
     timeout: float = 600.0
     debounce: int = 0
+    listening: bool = False
 
     def world(self, root: Path) -> World:
         """A fresh world for it."""
-        return World(root, self.person, pace=self.pace, timeout_seconds=self.timeout, debounce=self.debounce)
+        return World(
+            root,
+            self.person,
+            pace=self.pace,
+            timeout_seconds=self.timeout,
+            debounce=self.debounce,
+            listening=self.listening,
+        )
 
 
 def _writes(*texts: str) -> Callable[[World], Awaitable[None]]:
@@ -205,6 +214,19 @@ async def _asked(world: World) -> bool:
     return bool(world.stored.approvals(state="open"))
 
 
+async def _missed(world: World) -> None:
+    """Told, missed, told behind what is missed: in two chats, and with a stop that is missed as well."""
+    platform = world.platform
+    platform.write("A", "A1 1p")
+    await world.until(lambda: world.has(platform.updates[0]))
+    platform.disconnect(deaf=True)
+    platform.write("A", "A2 1p", "/stop", "A3 2p", "A4 1p")
+    platform.write("B", "B1 1p", "B2 1p")
+    platform.disconnect(deaf=False)
+    platform.write("A", "A5 1p")
+    platform.write("B", "B3 1p")
+
+
 def _said(world: World, text: str) -> bool:
     return any(text in shown.body for shown in world.platform.shown)
 
@@ -237,6 +259,7 @@ SCENARIOS = (
     Scenario("files", _files),
     Scenario("move", _move),
     Scenario("console", _console),
+    Scenario("missed", _missed, listening=True),
     Scenario("timed-out", _timed_out, timeout=0.05),
     Scenario("allowed", _decides("A1 1p+look+ask+count | 2p", "once")),
     Scenario("decided-at-once", _decides("A1 ask+ask | 1p", "once", "denied", "always")),

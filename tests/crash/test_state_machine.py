@@ -35,6 +35,8 @@ FAULTS = st.sampled_from(("429", "not_ready", "answer_lost", "request_lost"))
 class Bot(RuleBasedStateMachine):
     """The actions; what must hold is in `checks`."""
 
+    listening = False
+
     def __init__(self) -> None:
         super().__init__()
         self.failed = False
@@ -48,7 +50,7 @@ class Bot(RuleBasedStateMachine):
         async def nobody(world: World) -> None:
             """The rules are the people here."""
 
-        world = World(self.root, nobody, places=PLACES, speed=SPEED)
+        world = World(self.root, nobody, places=PLACES, speed=SPEED, listening=self.listening)
         world.person_done()
         self.lost = watch_tasks()
         world.begin()
@@ -128,6 +130,8 @@ class Bot(RuleBasedStateMachine):
         self._run(self._rest())
 
     async def _rest(self) -> None:
+        if self.world.platform.deaf:
+            self.world.platform.disconnect(deaf=False)
         try:
             async with asyncio.timeout(PATIENCE - 1):
                 await self.world.up()
@@ -151,6 +155,22 @@ class Bot(RuleBasedStateMachine):
             shutil.rmtree(self.root)
 
 
+class Listener(Bot):
+    """On a platform that tells everything once, and not to who is not connected."""
+
+    listening = True
+
+    @rule()
+    def disconnect(self) -> None:
+        self.world.platform.disconnect(deaf=True)
+
+    @rule()
+    def connect(self) -> None:
+        self.world.platform.disconnect(deaf=False)
+
+
 TestBot = Bot.TestCase
+TestListener = Listener.TestCase
 # Not shrunk: an example that is stuck takes seconds to fail, and shrinking tries hundreds.
 TestBot.settings = settings(fewer(40), stateful_step_count=20, phases=[Phase.generate])
+TestListener.settings = settings(TestBot.settings, max_examples=settings.default.max_examples // 5)

@@ -6,8 +6,8 @@ FAULTS = (
     Fault(
         "commands/stop-drops-what-came-later",
         "bot/store/commands.py",
-        "AND {FOR_A_RUN} AND seq < ? RETURNING",
-        "AND {FOR_A_RUN} AND seq <> ? RETURNING",
+        "AND seq < ? AND {_SAID_AT} <= ? RETURNING",
+        "AND seq <> ? AND {_SAID_AT} <= ? RETURNING",
         ("tests/bot/store/test_commands.py::test_what_is_written_after_a_stop_is_not_dropped_by_it",),
     ),
     Fault(

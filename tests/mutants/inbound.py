@@ -102,7 +102,7 @@ FAULTS = (
     Fault(
         "inbound/files-are-told-of-twice",
         "bot/runs/media.py",
-        "any(entry.message.text.startswith(HEAD) for entry in own)",
+        "any(entry.message.text.startswith(FILES) for entry in own)",
         "False",
         (f"{_MEDIA}a_run_that_goes_on_fetches_and_tells_nothing_twice",),
     ),

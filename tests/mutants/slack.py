@@ -114,15 +114,15 @@ FAULTS = (
     Fault(
         "slack/the-token-goes-anywhere",
         "channels/slack/download.py",
-        'host.endswith(f".{one}")',
-        "host.endswith(one)",
+        'host.endswith(f".{_HOST}")',
+        "host.endswith(_HOST)",
         (f"{_TESTS}the_token_goes_to_nobody_but_slack", "tests/channels/slack/test_calls.py::test_hosts_of_slack"),
     ),
     Fault(
         "slack/flood-not-held",
         "channels/slack/adapter.py",
-        "                self._limits.hold(delivery.place.chat, error.retry_after)\n",
-        "",
+        "self._limits.hold(delivery.place.chat, error.retry_after)",
+        "pass",
         (f"{_TESTS}429_waits_as_told_and_holds_back_that_conversation_alone",),
     ),
     Fault(

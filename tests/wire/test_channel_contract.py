@@ -245,6 +245,7 @@ async def test_what_it_does_not_declare_it_is_never_asked(side: Side, tmp_path: 
     side.channel.send = noted  # type: ignore[method-assign]
     declared = [action for action in Action if action in side.channel.capabilities.actions]
     assert len(declared) < len(Action)
+    assert Action.FILE not in declared or side.channel.capabilities.file_bytes
     loop, written = asyncio.get_running_loop(), asyncio.Event()
     async with opened(tmp_path, probe=lambda at: loop.call_soon_threadsafe(written.set)) as store:
         message = InboundMessage(

@@ -137,7 +137,6 @@ def settings_for(slack: SlackServer, **fields: Any) -> SlackSettings:
         bot_token=slack.bot_token,
         app_token=slack.app_token,
         base_url=slack.base_url,
-        hosts=("slack.com", f"127.0.0.1:{slack.port}"),
         **fields,
     )
 
@@ -671,6 +670,7 @@ async def test_what_is_about_a_message_that_is_gone_or_cannot_be_read_is_given_u
         delivery("no emoji at all", room, action=Action.REACT, target="1700000000.000001"),
         delivery("☃🗿x", room, action=Action.REACT, target="1700000000.000001"),
         delivery("no json", room),
+        delivery("[]", room),
         outgoing(channel, "words", replace(room, chat="C0NOWHERE0")),
         delivery("", room, action=Action.FILE),
     ):

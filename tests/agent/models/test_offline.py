@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent.cut import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
+from agent.images import FILES
 from agent.message import Image, Message, Text, Thinking, ToolResult
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta, ToolSpec
 from agent.models.offline import INTRODUCTION, SLOW_SECONDS, OfflineClient, markdown
@@ -74,6 +75,10 @@ async def test_words_without_the_time_stamp() -> None:
     assert await Fixture().says("") == "You said: (nothing)"
     picture = Message("user", (Image("image/png", "x"),))
     assert "images: 1" in (await Fixture().answer(picture)).message.text
+    files = Message("user", (Text(FILES), Image("image/png", "x")))
+    assert (
+        "hello (and sent images: 1)" in (await Fixture().answer(Message("user", (Text("hello"),)), files)).message.text
+    )
 
 
 async def test_help() -> None:

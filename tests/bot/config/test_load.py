@@ -254,7 +254,7 @@ agent: {}
             ("? [a]\n: 1\n", "config.yaml:1: a key must be a text"),
             ("agent: 3\n", "config.yaml:1: agent: found `3`; allowed: a mapping of keys to values"),
             ("owners: telegram:1\n", "config.yaml:1: owners: found `telegram:1`; allowed: a list"),
-            ("zzz: 1\n", "config.yaml:1: zzz: unknown key; known here: agent, channels, delivery, gateway, "),
+            ("zzz: 1\n", "config.yaml:1: zzz: unknown key; known here: agent, catch_up, channels, delivery, gateway, "),
             (
                 "gateway: {token: 12}\n",
                 "config.yaml:1: gateway.token: found a hidden value; allowed: a text (put it ",

@@ -40,7 +40,6 @@ def test_ids_of_messages_are_in_order() -> None:
 
 
 def test_hosts_of_slack() -> None:
-    hosts = ("slack.com", "127.0.0.1:80")
     good = ["https://files.slack.com/x", "https://hooks.slack.com/x", "https://slack.com/x", "http://127.0.0.1:80/x"]
     bad = ["http://slack.com/x", "https://slack.com.evil.org/x", "https://evilslack.com", "http://127.0.0.1:81/", ""]
-    assert [url for url in good + bad if is_slack(url, hosts)] == good
+    assert [url for url in good + bad if is_slack(url, "http://127.0.0.1:80/api")] == good

@@ -1,0 +1,151 @@
+"""What was said while nobody listened: nothing of it is missing, doubled or out of order."""
+
+from tests.mutants import Fault
+
+_CATCH_UP = "bot/inbound/catch_up.py"
+_TEST = "tests/bot/test_catch_up.py::test_"
+_STORE = "tests/bot/persistence/test_history.py::test_"
+_LATE = "tests/bot/test_unwritten.py::test_"
+
+FAULTS = (
+    Fault(
+        "catch-up/live-overtakes-what-was-missed",
+        _CATCH_UP,
+        "return replace(item, behind=True, delay=0, gathers=False)",
+        "return item",
+        (f"{_TEST}what_comes_live_waits_behind_what_was_missed_and_commands_do_not",),
+    ),
+    Fault(
+        "catch-up/the-list-is-not-waited-for",
+        _CATCH_UP,
+        "if account.listing or key_of(place) in account.gaps:",
+        "if key_of(place) in account.gaps:",
+        (f"{_TEST}what_comes_live_waits_behind_what_was_missed_and_commands_do_not",),
+    ),
+    Fault(
+        "catch-up/a-second-break-is-not-read",
+        _CATCH_UP,
+        "            gap.asked += 1\n        for one in reached:",
+        "        for one in reached:",
+        (f"{_TEST}a_break_while_a_history_is_read_is_read_as_well",),
+    ),
+    Fault(
+        "catch-up/held-in-the-order-of-arrival",
+        "bot/store/history.py",
+        '" ORDER BY length(message_id), message_id",\n            (place.channel',
+        '" ORDER BY seq",\n            (place.channel',
+        (f"{_STORE}what_waits_behind_a_history_is_released_in_the_order_of_the_platform",),
+    ),
+    Fault(
+        "catch-up/held-keeps-its-place",
+        "bot/store/history.py",
+        "(anew, seq))",
+        "(seq, seq))",
+        (f"{_STORE}what_waits_behind_a_history_is_released_in_the_order_of_the_platform",),
+    ),
+    Fault(
+        "catch-up/found-in-the-history-keeps-its-place",
+        "bot/store/inbox.py",
+        "if found and (item.behind or not history.take_anew(db, found[0])):",
+        "if found:",
+        (f"{_STORE}what_waits_behind_a_history_is_released_in_the_order_of_the_platform",),
+    ),
+    Fault(
+        "catch-up/what-comes-during-the-release-is-left",
+        _CATCH_UP,
+        "            while gap.held and asked == gap.asked:\n",
+        "            if gap.held and asked == gap.asked:\n",
+        (f"{_TEST}what_comes_while_others_are_released_is_released_as_well",),
+    ),
+    Fault(
+        "catch-up/what-was-missed-waits-for-more",
+        _CATCH_UP,
+        "return replace(item, delay=0, gathers=False) if",
+        "return item if",
+        (f"{_TEST}what_was_missed_waits_for_nothing_more_of_its_sender",),
+    ),
+    Fault(
+        "catch-up/who-is-shut-out-takes-it-along",
+        "bot/store/people.py",
+        """_HELD = f"{HELD} AND reason='pairing'\"""",
+        "_HELD = HELD",
+        (f"{_STORE}who_is_shut_out_takes_nothing_along_that_waits_behind_a_history",),
+    ),
+    Fault(
+        "catch-up/what-waits-joins-no-thread",
+        "bot/store/people.py",
+        "{IS_BEHIND} AND conv_id=?1",
+        "false",
+        (f"{_STORE}a_thread_is_joined_also_while_what_asked_waits_behind_a_history",),
+    ),
+    Fault(
+        "catch-up/cursor-goes-back",
+        "bot/store/history.py",
+        "(length(cursor), cursor) < (length(?1), ?1)",
+        "true",
+        (f"{_STORE}a_cursor_never_goes_back_and_is_there_after_a_restart",),
+    ),
+    Fault(
+        "catch-up/cursor-without-its-page",
+        _CATCH_UP,
+        "partial(self._keep, [Heard(gap.place, after), *items], None)",
+        "partial(self._keep, items, None)",
+        (f"{_TEST}what_was_missed_is_answered_once_and_oldest_first",),
+    ),
+    Fault(
+        "catch-up/refused-and-forgotten",
+        _CATCH_UP,
+        "                self._refused(places.values())\n",
+        "",
+        (f"{_TEST}what_the_store_refuses_is_read_from_the_history",),
+    ),
+    Fault(
+        "catch-up/cursor-passes-what-may-be-refused",
+        "bot/inbound/unwritten.py",
+        "if self._storing[key_of(one.place)]:",
+        "if False:",
+        (f"{_LATE}no_cursor_passes_a_message_that_may_still_be_refused",),
+    ),
+    Fault(
+        "catch-up/everything-ever-said-is-read",
+        _CATCH_UP,
+        "wanted = not fresh and not",
+        "wanted = not",
+        (f"{_TEST}the_first_start_ever_begins_at_the_newest",),
+    ),
+    Fault(
+        "catch-up/old-messages-are-answered",
+        _CATCH_UP,
+        "if not said or not 0 < message.sent_at < oldest:",
+        "if not said or not 0 < message.sent_at < 0:",
+        (f"{_TEST}what_a_platform_delivers_too_late_is_dropped_which_is_said_once",),
+    ),
+    Fault(
+        "catch-up/an-old-stop-stops-what-is-new",
+        "bot/store/commands.py",
+        "until = said_at if",
+        "until = sys.maxsize if",
+        (f"{_TEST}a_stop_that_is_found_hours_later_stops_nothing_that_was_said_since",),
+    ),
+    Fault(
+        "catch-up/overheard-again-and-again",
+        "bot/store/history.py",
+        "    if begun or not own:\n",
+        "    if begun and own:\n",
+        (f"{_STORE}what_was_overheard_before_a_message_stands_before_it_once",),
+    ),
+    Fault(
+        "catch-up/overheard-comes-too-late",
+        "bot/inbound/unwritten.py",
+        "[*_written(taken), *items]",
+        "[*items]",
+        (f"{_LATE}it_is_written_with_the_next_message_of_its_conversation",),
+    ),
+    Fault(
+        "catch-up/overheard-leaves-its-fence",
+        "bot/compose.py",
+        "' '.join(harmless(one.text).split())",
+        "' '.join(one.text.split())",
+        (f"{_LATE.removesuffix('test_')}test_what_was_overheard_is_fenced_and_cannot_leave_its_line",),
+    ),
+)
