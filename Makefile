@@ -1,5 +1,8 @@
 .PHONY: install run test check bench mutants soak
 
+# Bytecode is kept whatever the shell says: without it each process of the tests compiles everything that it imports.
+export PYTHONDONTWRITEBYTECODE =
+
 install:
 	@sh scripts/setup
 

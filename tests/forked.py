@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import bot.cli
-from bot.__main__ import main
+from bot.cli.app import main
 
 for _module in (
     *(module.name for module in pkgutil.walk_packages(bot.cli.__path__, "bot.cli.")),
@@ -39,8 +39,9 @@ PATIENCE = 30.0
 """Seconds after which a command that should have ended has failed."""
 ROOT = Path(__file__).parents[1]
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
+NOTHING: Mapping[str, float] = {}
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload([__name__, "tests.crash.child"])
+CONTEXT.set_forkserver_preload(["tests.preloaded"])
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,16 @@ def fork(
     *,
     terminal: bool = False,
     blocks: int | None = None,
+    seconds: Mapping[str, float] = NOTHING,
 ) -> BaseProcess:
     """Call `hark` with these arguments.
 
     streams: descriptors of standard input, output and error; terminal: they are one, which becomes its own. blocks: no
-    file of the process can grow beyond so many of 512 bytes, as with `ulimit -S -f`.
+    file of the process can grow beyond so many of 512 bytes, as with `ulimit -S -f`. seconds: constants
+    of modules that hold less there, so that nothing waits for long.
     """
-    process = CONTEXT.Process(
-        target=_call, args=(arguments, str(folder), dict(environ), _Streams(streams), terminal, blocks)
-    )
+    given = arguments, str(folder), dict(environ), _Streams(streams), terminal, blocks, dict(seconds)
+    process = CONTEXT.Process(target=_call, args=given)
     process.start()
     return process
 
@@ -94,6 +96,7 @@ def _call(
     streams: list[int],
     terminal: bool,
     blocks: int | None,
+    seconds: dict[str, float],
 ) -> None:
     if terminal:
         os.setsid()
@@ -101,15 +104,19 @@ def _call(
     for number, given in enumerate(streams):
         os.dup2(given, number)
         os.close(given)
-    sys.stdin = sys.__stdin__ = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stdin = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
     faulthandler.enable()
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)
     if blocks is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (blocks * 512, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    for name, less in seconds.items():
+        module, _, constant = name.rpartition(".")
+        assert 0 < less < getattr(sys.modules[module], constant)
+        setattr(sys.modules[module], constant, less)
     sys.argv = ["hark", *arguments]
     main()
 
@@ -190,14 +197,15 @@ async def begin(
     folder: Path,
     *arguments: str,
     piped: bool = False,
-    environ: Mapping[str, str] = ENVIRON,
     blocks: int | None = None,
+    seconds: Mapping[str, float] = NOTHING,
 ) -> Begun:
     """Start it. piped: somebody may write to its standard input, or only have forgotten to close it."""
     loop = asyncio.get_running_loop()
     (given, typed), *outputs = (os.pipe() for _ in range(3))
-    process = fork(arguments, folder, environ, [given, *(write for _, write in outputs)], blocks=blocks)
-    for descriptor in (given, *(write for _, write in outputs)):
+    streams = [given, *(write for _, write in outputs)]
+    process = fork(arguments, folder, ENVIRON, streams, blocks=blocks, seconds=seconds)
+    for descriptor in streams:
         os.close(descriptor)
     readers = [await _reader(os.fdopen(read, "rb", 0)) for read, _ in outputs]
     protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader())  # the loop has none that only writes

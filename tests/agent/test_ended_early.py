@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.cut import CUT_NOTE, UNSAID_NOTE
 from agent.events import MessageEnd, Outcome
 from bot import wording
+from tests.examples import fewer
 from tests.scripted_model import ScriptedModel, texts
 from tests.service import Hark, Reply, ScriptedTool, running, session_of
 from tests.standins.request_log import Request
@@ -79,7 +80,7 @@ async def test_an_answer_at_the_limit_of_output_goes_on(tmp_path: Path) -> None:
         assert (await hark.say("and then?")).texts == ["Yes."]
 
 
-@settings(max_examples=25)
+@fewer(25)
 @given(
     words=st.lists(
         st.sampled_from(["word", "1.", "- x", "`code`", "**a**", "```\n", "\n", "\n\n", "👩‍👩‍👧"]), min_size=5

@@ -17,6 +17,7 @@ import pytest
 
 from agent.cut import INTERRUPTED
 from tests.crash import child
+from tests.forked import CONTEXT
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.script import Call
 from tests.standins.telegram_server import TelegramServer
@@ -34,12 +35,10 @@ class Services:
             *(str(home), telegram.token, telegram.base_url, telegram.base_file_url, model.base_url),
             (str(ALICE.id),),
         )
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([child.__name__])
         self._process: Any = None
 
     def start(self) -> None:
-        self._process = self._context.Process(target=child.main, args=self._arguments)
+        self._process = CONTEXT.Process(target=child.main, args=self._arguments)
         self._process.start()
 
     async def end(self, number: signal.Signals) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from agent.cut import INTERRUPTED
 from tests.crash import child
+from tests.forked import CONTEXT
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.script import Call
 from tests.standins.telegram_server import TelegramServer
@@ -28,12 +29,10 @@ async def test_a_command_does_not_outlive_a_crash_and_the_next_start(fresh: Call
     says.parent.mkdir()
     os.mkfifo(says)
     os.mkfifo(silent)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([child.__name__])
 
     def start() -> Any:
         urls = (telegram.base_url, telegram.base_file_url, model.base_url)
-        process = context.Process(target=child.main, args=(str(home), telegram.token, *urls, (str(ALICE.id),)))
+        process = CONTEXT.Process(target=child.main, args=(str(home), telegram.token, *urls, (str(ALICE.id),)))
         process.start()
         return process
 

@@ -26,6 +26,7 @@ from bot import wording
 from tests.crash import child
 from tests.crash.model import next_answer
 from tests.crash.script import parse, words_of
+from tests.forked import CONTEXT
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.request_log import Request
 from tests.standins.script import Call, Part, Say
@@ -34,8 +35,8 @@ from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB, private
 from tests.stored import Stored
 
-CAMPAIGNS = 8
-KILLS = 25
+CAMPAIGNS = 4
+KILLS = 15
 PATIENCE = 180.0
 """Real seconds until a campaign that does not come to rest is stuck."""
 SCRIPTS = ("1p", "3p", "2p+count | 1p", "count | 1p", "6p", "count+count | 2p", "/status")
@@ -110,8 +111,6 @@ class Campaign:
         self.model.default = answer
         self.texts: dict[int, tuple[str, str]] = {}
         self.tokens: Counter[str] = Counter()
-        self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload([child.__name__])
         self.kills = 0
 
     def write(self) -> None:
@@ -127,7 +126,7 @@ class Campaign:
         """A child that serves."""
         people = tuple(str(person.id) for person in PEOPLE.values())
         urls = (self.telegram.base_url, self.telegram.base_file_url, self.model.base_url)
-        process = self.context.Process(target=child.main, args=(str(self.home), self.telegram.token, *urls, people))
+        process = CONTEXT.Process(target=child.main, args=(str(self.home), self.telegram.token, *urls, people))
         process.start()
         return process
 
@@ -298,4 +297,4 @@ async def test_sigkill(seed: int, fresh: Callable[[], Path]) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(1000, 1100))
 async def test_many_sigkills(seed: int, fresh: Callable[[], Path]) -> None:
-    await _campaign(fresh(), seed, KILLS * 2)
+    await _campaign(fresh(), seed, 50)

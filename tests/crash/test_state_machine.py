@@ -19,6 +19,7 @@ from tests.crash.checks import check
 from tests.crash.platform import Fault
 from tests.crash.process import watch_tasks
 from tests.crash.world import PATIENCE, World
+from tests.examples import fewer
 
 T = TypeVar("T")
 PLACES = 2
@@ -171,5 +172,5 @@ class Listener(Bot):
 TestBot = Bot.TestCase
 TestListener = Listener.TestCase
 # Not shrunk: an example that is stuck takes seconds to fail, and shrinking tries hundreds.
-TestBot.settings = settings(stateful_step_count=20, phases=[Phase.generate])
+TestBot.settings = settings(fewer(40), stateful_step_count=20, phases=[Phase.generate])
 TestListener.settings = settings(TestBot.settings, max_examples=settings.default.max_examples // 5)

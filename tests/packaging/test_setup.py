@@ -116,7 +116,8 @@ def test_without_a_network_it_ends_in_one_sentence(machine: Machine, uv: bool) -
         "The packages that Hark needs could not be installed: is there a network? .venv/setup.log has the details."
     ]
     assert (machine.checkout / ".venv/setup.log").read_text().strip()
-    assert machine.set_up(PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0").returncode != 0
+    if uv:  # making an environment with pip takes seconds, and what comes then is the same
+        assert machine.set_up(PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0").returncode != 0
 
 
 def test_an_old_python_is_refused_in_one_line(machine: Machine) -> None:

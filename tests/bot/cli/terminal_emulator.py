@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from tests.forked import PATIENCE, fork
+from tests.forked import NOTHING, PATIENCE, fork
 
 _TOKEN = re.compile(
     r"\x1b\[([?>]?)([0-9;]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b([=>78])|\x1b|.", re.DOTALL
@@ -116,7 +116,7 @@ class Emulator:
 
 
 class Program:
-    """`hark` in a terminal of its own; blocks: see `fork`. Use as a context manager; leaving it ends the program."""
+    """`hark` in a terminal of its own. Use as a context manager; leaving it ends it. blocks, seconds: see `fork`."""
 
     def __init__(
         self,
@@ -127,11 +127,12 @@ class Program:
         columns: int = 80,
         *,
         blocks: int | None = None,
+        seconds: Mapping[str, float] = NOTHING,
     ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         environ = {**environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
-        self._process = fork(arguments, folder, environ, [slave] * 3, terminal=True, blocks=blocks)
+        self._process = fork(arguments, folder, environ, [slave] * 3, terminal=True, blocks=blocks, seconds=seconds)
         os.close(slave)
         os.set_blocking(self._master, False)
         self.screen = Emulator(rows, columns, self.type)

@@ -121,9 +121,11 @@ async def test_standard_input_is_the_message_or_follows_it(
 
 async def test_an_input_that_was_only_inherited_is_not_waited_for(tmp_path: Path) -> None:
     async with house(tmp_path, reply="Read.") as at:
-        command = await begin(tmp_path, "agent", "-m", "hello", piped=True)  # nobody writes, and nobody closes
+        seconds = {"bot.cli.agent._PATIENCE": 0.1}
+        # nobody writes, and nobody closes
+        command = await begin(tmp_path, "agent", "-m", "hello", piped=True, seconds=seconds)
         async with asyncio.timeout(PATIENCE):
-            assert (await command.stderr.readline()).startswith(b"Nothing came on standard input for 5 s")
+            assert (await command.stderr.readline()).startswith(b"Nothing came on standard input for 0.1 s")
         assert (await at.model.called()).request.messages[-1].text.endswith("\nhello")
         assert (await command.finish()).out == "Read.\n"
 

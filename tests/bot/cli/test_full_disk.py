@@ -24,6 +24,7 @@ pytestmark = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits
 
 FULL = [0, 32]
 """Blocks of 512 bytes: room for nothing, and for files but not for the store."""
+SOON = {"bot.service.PROBE_EVERY": 0.05}
 WAITS = "the service waits with its start"
 
 
@@ -34,7 +35,7 @@ def give_room(pid: int) -> None:
 
 async def begin(folder: Path, blocks: int, *arguments: str) -> Begun:
     (folder / "config.yaml").write_text(NO_OLLAMA + "gateway: {port: 0}\n")
-    return await forked.begin(folder, *arguments, piped=True, blocks=blocks)
+    return await forked.begin(folder, *arguments, piped=True, blocks=blocks, seconds=SOON)
 
 
 @contextlib.asynccontextmanager
@@ -101,7 +102,7 @@ async def test_a_start_that_waits_can_be_ended(tmp_path: Path) -> None:
 
 async def test_the_terminal_says_it_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(NO_OLLAMA + "gateway: {port: 0}\n")
-    async with Program(["run"], tmp_path, ENVIRON, columns=300, blocks=32) as terminal:
+    async with Program(["run"], tmp_path, ENVIRON, columns=300, blocks=32, seconds=SOON) as terminal:
         await terminal.until("Hark waits with its start, and goes on by itself: the store ")
         give_room(terminal.pid)
         shown = await terminal.until("/help shows")

@@ -11,9 +11,9 @@ from tests.standins.telegram_updates import BOT_NAME
 OFFLINE = "agent: {model: offline/offline}\ngateway: {port: 0}\n"
 
 
-def run(folder: Path, config: str = OFFLINE) -> Program:
+def run(folder: Path, config: str = OFFLINE, **seconds: float) -> Program:
     (folder / "config.yaml").write_text(config)
-    return Program(["run"], folder, ENVIRON)
+    return Program(["run"], folder, ENVIRON, seconds=seconds)
 
 
 async def greeted(terminal: Program) -> None:
@@ -21,7 +21,7 @@ async def greeted(terminal: Program) -> None:
 
 
 async def test_sigterm_lets_an_answer_finish_before_your_eyes(tmp_path: Path) -> None:
-    async with run(tmp_path) as terminal:
+    async with run(tmp_path, **{"agent.models.offline.SLOW_SECONDS": 0.05}) as terminal:
         await greeted(terminal)
         terminal.type("be slow, say these are the last of all my words\r")
         await terminal.until("I am")
@@ -66,7 +66,8 @@ async def test_quit_stops_hark(tmp_path: Path) -> None:
 async def test_the_terminal_says_how_telegram_is(tmp_path: Path) -> None:
     async with TelegramServer() as telegram:
         settings = f"dm: {{policy: allowlist}}, token: '{telegram.token}', base_url: '{telegram.base_url}'"
-        async with run(tmp_path, f"{OFFLINE}channels: {{telegram: {{{settings}}}}}\n") as terminal:
+        config = f"{OFFLINE}channels: {{telegram: {{{settings}}}}}\n"
+        async with run(tmp_path, config, **{"bot.cli.terminal.conversation._LOOK": 0.1}) as terminal:
             await terminal.until("Warning: channels.telegram.dm.allow_from is empty")
             await terminal.until(f"Telegram: receiving as @{BOT_NAME}")
             await telegram.stop()

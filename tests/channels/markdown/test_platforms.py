@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from itertools import zip_longest
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -16,6 +16,7 @@ from channels.telegram.links import is_link
 from tests.channels.markdown import discord_reader, slack_reader
 from tests.channels.markdown.documents import DOCUMENTS, EXAMPLES, REAL, TABLES
 from tests.channels.markdown.reading import Seen, as_meant, seen, text_of
+from tests.examples import fewer
 from tests.standins import discord_content, discord_fields, slack_blocks, telegram_fields, telegram_text
 from tests.standins.telegram_ledger import Rule
 
@@ -78,7 +79,7 @@ def test_each_document_says_the_same_on_each_platform() -> None:
         check(markdown)
 
 
-@settings(max_examples=40)
+@fewer(40)
 @given(DOCUMENTS)
 def test_any_text_says_the_same_on_each_platform(markdown: str) -> None:
     check(markdown)
