@@ -5,12 +5,11 @@ Nothing ends the loop but its cancellation: each trouble has a plain sentence, s
 """
 
 import asyncio
-import hashlib
-import json
 import logging
 
 from channels.base import Health, HealthState, Mark, NotAccepted, Sink, Times
 from channels.failures import ApiError, Trouble
+from channels.fields import digest_of
 from channels.message import InboundKind, InboundMessage, Incoming
 from channels.standing import Standing
 from channels.telegram.api import Api
@@ -73,11 +72,6 @@ class Receiver:
             except Exception as error:
                 log.exception("telegram: unexpected error in the poll loop")
                 await self._wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
-
-    @property
-    def port(self) -> int:
-        """Where a webhook listens; 0 where there is none."""
-        return self._webhook.port if self._webhook else 0
 
     async def stopped(self) -> None:
         """Nothing is received any more."""
@@ -165,7 +159,7 @@ class Receiver:
     async def _show_commands(self, me: Me) -> None:
         """Set the menu of commands, when it is another one than was set last."""
         menu = [{"command": one.name, "description": one.help[:256]} for one in self._sink.commands()]
-        digest = hashlib.sha256(json.dumps(menu).encode()).hexdigest() if menu else ""
+        digest = digest_of(repr(menu)) if menu else ""
         mark = Mark(f"{self._name}:{me.id}:commands", digest)
         try:
             if (await self._sink.mark(mark.scope) or "") != mark.value:

@@ -59,11 +59,6 @@ class Webhook:
         if self._listener is not None:
             await self._listener.close()
 
-    @property
-    def port(self) -> int:
-        """Where it listens; 0 before."""
-        return self._listener.port if self._listener else 0
-
     def _url(self, listener: Listener) -> str:
         return self._settings.webhook_url or f"http://{self._listen.host}:{listener.port}{self._listen.path}"
 
