@@ -16,6 +16,7 @@ from channels.markdown.parse import parse
 from channels.markdown.render import render
 from channels.markdown.split import shows, split
 from channels.telegram.links import is_link
+from channels.utf16 import units
 
 MAX_UNITS = 4096
 MAX_ENTITIES = 100
@@ -57,7 +58,7 @@ def plain_body(body: str) -> str | None:
 def _body(piece: Formatted) -> str:
     arguments: dict[str, object] = {"text": piece.text, "link_preview_options": {"is_disabled": True}}
     if piece.entities:
-        arguments["entities"] = [_entity(entity) for entity in piece.entities]
+        arguments["entities"] = [_entity(piece.text, entity) for entity in piece.entities]
     return _json(arguments)
 
 
@@ -73,10 +74,13 @@ def _json(arguments: dict[str, object]) -> str:
     return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
 
-def _entity(entity: Entity) -> dict[str, str | int]:
-    fields: dict[str, str | int] = {"type": entity.type.value, "offset": entity.offset, "length": entity.length}
-    if entity.url:
-        fields["url"] = entity.url
-    if entity.language:
-        fields["language"] = entity.language
+def _entity(text: str, entity: Entity) -> dict[str, str | int]:
+    """Telegram counts in UTF-16 units."""
+    start, end, style = entity
+    fields: dict[str, str | int] = {"type": style.type.value, "offset": units(text[:start])}
+    fields["length"] = units(text[start:end])
+    if style.url:
+        fields["url"] = style.url
+    if style.language:
+        fields["language"] = style.language
     return fields
