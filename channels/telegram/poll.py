@@ -54,7 +54,7 @@ class Receiver:
         self._heard = times.monotonic()
         self._pastes = Pastes()
         self._clicks: set[asyncio.Task[None]] = set()
-        self._webhook = Webhook(api, settings, settings.listen, times, self._take) if settings.listen else None
+        self._webhook = Webhook(api, settings, settings.listen, self._take) if settings.listen else None
 
     async def run(self, sink: Sink) -> None:
         """Receive until cancelled. Once only."""

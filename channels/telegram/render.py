@@ -15,6 +15,7 @@ from channels.markdown.entities import Entity, Formatted
 from channels.markdown.parse import parse
 from channels.markdown.render import render
 from channels.markdown.split import shows, split
+from channels.outgoing import as_body
 from channels.telegram.links import is_link
 from channels.utf16 import units
 
@@ -32,7 +33,7 @@ def bodies(markdown: str, rich: bool = False) -> list[str]:
     whole = render(markdown, lambda url, words: is_link(url))
     found = [_body(piece) for piece in split(whole, MAX_UNITS, MAX_ENTITIES) if shows(piece.text)]
     if rich and len(found) == 1 and _gains(markdown):
-        return [_json({RICH: {"markdown": markdown, "skip_entity_detection": True}})]
+        return [as_body({RICH: {"markdown": markdown, "skip_entity_detection": True}})]
     return found
 
 
@@ -52,14 +53,14 @@ def plain_body(body: str) -> str | None:
             text = text[:end] + f" ({entity['url']})".encode("utf-16-le") + text[end:]
     if len(text) <= 2 * MAX_UNITS:
         arguments["text"] = text.decode("utf-16-le")
-    return _json(arguments)
+    return as_body(arguments)
 
 
 def _body(piece: Formatted) -> str:
     arguments: dict[str, object] = {"text": piece.text, "link_preview_options": {"is_disabled": True}}
     if piece.entities:
         arguments["entities"] = [_entity(piece.text, entity) for entity in piece.entities]
-    return _json(arguments)
+    return as_body(arguments)
 
 
 def _gains(markdown: str) -> bool:
@@ -68,10 +69,6 @@ def _gains(markdown: str) -> bool:
     formula = any(token.type in ("code_inline", "fence") and not token.markup for token in tokens)
     table = any(token.type == "table_open" for token in tokens)
     return (table or formula or _TASK.search(markdown) is not None) and not _OTHERWISE.search(markdown)
-
-
-def _json(arguments: dict[str, object]) -> str:
-    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
 
 def _entity(text: str, entity: Entity) -> dict[str, str | int]:

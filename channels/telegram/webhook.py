@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from channels.base import NotAccepted, Times
+from channels.base import NotAccepted
 from channels.failures import ApiError, Trouble
 from channels.listener import Listener
 from channels.settings import Listen
@@ -26,12 +26,10 @@ class Webhook:
         api: Api,
         settings: TelegramSettings,
         listen: Listen,
-        times: Times,
         accept: Callable[[list[object]], Awaitable[None]],
     ) -> None:
         self._api = api
         self._settings = settings
-        self._times = times
         self._accept = accept
         self._listen = listen
         self._listener: Listener | None = None
