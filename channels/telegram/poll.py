@@ -66,12 +66,12 @@ class Receiver:
             except ApiError as error:
                 await self._pause(error)
             except NotAccepted as error:
-                await self._wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
+                await self._standing.wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
             except OSError as error:
-                await self._wait(f"The webhook cannot listen: {error.strerror}", self._pauses.next())
+                await self._standing.wait(f"The webhook cannot listen: {error.strerror}", self._pauses.next())
             except Exception as error:
                 log.exception("telegram: unexpected error in the poll loop")
-                await self._wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
+                await self._standing.wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
 
     async def stopped(self) -> None:
         """Nothing is received any more."""
@@ -192,7 +192,7 @@ class Receiver:
                 seconds = error.retry_after
             case _:
                 seconds = self._pauses.next()
-        await self._wait(f"{sentence} ({error.reason})", seconds)
+        await self._standing.wait(f"{sentence} ({error.reason})", seconds)
 
     async def _remove_webhook(self) -> None:
         """While a webhook is set nothing can be polled; what waits there is kept for us."""
@@ -203,10 +203,6 @@ class Receiver:
             log.warning("telegram: the webhook could not be removed: %s", error.reason)
         # Whoever has set it may set it again: no race with them.
         await self._times.sleep(self._pauses.next())
-
-    async def _wait(self, sentence: str, seconds: float) -> None:
-        self._standing.fail(sentence)
-        await self._times.sleep(seconds)
 
 
 def _next_offset(updates: list[object]) -> int | None:
