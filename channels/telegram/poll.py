@@ -6,6 +6,7 @@ Nothing ends the loop but its cancellation: each trouble has a plain sentence, s
 
 import asyncio
 import logging
+from typing import TYPE_CHECKING
 
 from channels.base import Health, HealthState, Mark, NotAccepted, Sink, Times
 from channels.failures import ApiError, Trouble
@@ -16,7 +17,9 @@ from channels.telegram.api import Api
 from channels.telegram.events import ALLOWED_UPDATES, Me, read_me, read_update, unread, update_id_of
 from channels.telegram.pastes import Pastes
 from channels.telegram.settings import TelegramSettings
-from channels.telegram.webhook import Webhook
+
+if TYPE_CHECKING:
+    from channels.telegram.webhook import Webhook
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +57,11 @@ class Receiver:
         self._heard = times.monotonic()
         self._pastes = Pastes()
         self._clicks: set[asyncio.Task[None]] = set()
-        self._webhook = Webhook(api, settings, settings.listen, self._take) if settings.listen else None
+        self._webhook: Webhook | None = None
+        if settings.listen is not None:
+            from channels.telegram import webhook  # it brings an HTTP server
+
+            self._webhook = webhook.Webhook(api, settings, settings.listen, self._take)
 
     async def run(self, sink: Sink) -> None:
         """Receive until cancelled. Once only."""
