@@ -1,5 +1,7 @@
 """What goes out: a block of a reply, the platform call that is planned of it and carried out, what became of that."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -149,3 +151,8 @@ class Moved:
 
 
 SendResult = Sent | NotSent | Refused | Unknown | Moved
+
+
+def as_body(arguments: Mapping[str, object]) -> str:
+    """The arguments of a call as the body of a delivery, the same text each time."""
+    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))

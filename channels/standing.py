@@ -41,6 +41,11 @@ class Standing:
         since = self.health.since if self.health.state is HealthState.DOWN else self._times.now()
         self.health = Health(HealthState.DOWN, since, sentence)
 
+    async def wait(self, sentence: str, seconds: float) -> None:
+        """`fail`, and wait."""
+        self.fail(sentence)
+        await self._times.sleep(seconds)
+
     def stop(self) -> None:
         """It receives nothing any more, as it was told to."""
         self.health = Health(HealthState.DOWN, self._times.now(), "Stopped")

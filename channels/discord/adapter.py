@@ -5,13 +5,12 @@ it. `bot/wiring` makes one per account and imports this module only then, becaus
 """
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
-from channels.base import Capabilities, Health, Mark, Page, Sink, Times
+from channels.base import Capabilities, Health, Page, Sink, Times
 from channels.discord.api import THREAD_EXISTS, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api
 from channels.discord.calls import (
     ACTIONS,
@@ -66,7 +65,7 @@ class DiscordChannel:
         # Of a channel; it lives as long as somebody holds it or waits for it.
         self._calls: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._deferring: dict[str, asyncio.Task[None]] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+        self._receiving: asyncio.Task[None] | None = None
         self._unreached = settings.pauses()
 
     @property
@@ -77,19 +76,15 @@ class DiscordChannel:
     async def start(self, sink: Sink) -> None:
         """Begin to receive; a Discord that is down is retried inside."""
         self._world.orders = {one.name: tuple(option.name for option in one.options) for one in sink.commands()}
-        self._tasks = [
-            asyncio.create_task(self._receiver.run(sink), name="discord-gateway"),
-            asyncio.create_task(self._list_commands(sink), name="discord-commands"),
-        ]
+        self._receiving = asyncio.create_task(self._receiver.run(sink), name="discord-gateway")
 
     async def stop_intake(self) -> None:
         """Receive nothing more; what came is stored if it can be."""
-        tasks, self._tasks = self._tasks, []
         self._receiver.stop()
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        if self._receiving is not None:
+            self._receiving.cancel()
+            await asyncio.wait([self._receiving])
+            self._receiving = None
 
     async def close(self) -> None:
         """Stop and close all connections."""
@@ -209,31 +204,3 @@ class DiscordChannel:
             await self._api.call("POST", path, webhook_id=number, webhook_token=token, json=kind)
         except ApiError as error:
             log.warning("discord: a command or click was taken, but Discord was not told: %s", error.reason)
-
-    async def _list_commands(self, sink: Sink) -> None:
-        """Let Discord list the commands, once they are others than the last time."""
-        listed = [
-            {
-                "name": one.name,
-                "description": one.help[:100] or one.name,
-                "options": [
-                    {"type": 3, "name": it.name, "description": it.help[:100] or it.name, "required": it.required}
-                    for it in one.options
-                ],
-            }
-            for one in sink.commands()
-        ]
-        await self._receiver.ready.wait()
-        scope, pauses = f"{self.name}:{self.account}:commands", self._settings.pauses()
-        digest = hashlib.sha256(repr(listed).encode()).hexdigest()[:16]
-        while listed:
-            try:
-                if await sink.mark(scope) != digest:
-                    await self._api.bulk_upsert_global_commands(int(self._world.application), listed)
-                    await sink.accept([], Mark(scope, digest))
-                return
-            except Exception as error:  # of Discord, or of the store
-                log.warning("discord: the commands could not be listed: %s", error)
-                if isinstance(error, ApiError) and error.trouble is Trouble.REFUSED:
-                    return
-            await self._times.sleep(pauses.next())

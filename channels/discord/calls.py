@@ -2,11 +2,13 @@
 
 import contextlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import discord
 
+from channels.base import CommandInfo
 from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api
 from channels.discord.events import text_of
 from channels.discord.world import World
@@ -147,3 +149,18 @@ async def _upload(api: Api, delivery: Delivery, message: dict[str, Any], method:
             form = [{"name": "payload_json", "value": json.dumps(message)}, part]
             sent = await api.call(method, path, files=[file], form=form, **ids)
     return str(sent.get("id", "")) if isinstance(sent, dict) else ""
+
+
+def menu_of(commands: Sequence[CommandInfo]) -> list[dict[str, Any]]:
+    """The commands as Discord lists them."""
+    return [
+        {
+            "name": one.name,
+            "description": one.help[:100] or one.name,
+            "options": [
+                {"type": 3, "name": it.name, "description": it.help[:100] or it.name, "required": it.required}
+                for it in one.options
+            ],
+        }
+        for one in commands
+    ]

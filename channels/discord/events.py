@@ -4,7 +4,6 @@ What a person or another bot sent becomes an `InboundMessage`; what Discord itse
 becomes nothing. Raises `Unreadable` for what is not as documented: the receiver keeps that raw and passes on.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -60,7 +59,7 @@ def read_message(message: dict[str, Any], world: World, guild: str = "") -> list
     reference = reference if isinstance(reference, dict) else {}
     forward = reference.get("type") == _FORWARD
     snapshots = [an_object(one.get("message"), "snapshot") for one in objects(message, "message_snapshots")]
-    attachments = [file for part in (message, *snapshots) for file in _attachments(part, channel, number)]
+    attachments = [file for part in (message, *snapshots) for file in _attachments(part)]
     text, replied = text_of(message, world), message.get("referenced_message")
     forwarded = "\n".join(filter(None, (text_of(one, world) for one in snapshots)))
     if not text and not attachments and not forwarded:
@@ -211,13 +210,12 @@ def _described(message: dict[str, Any]) -> Iterator[str]:
         yield f"[sticker: {sticker.get('name', '')}]"
 
 
-def _attachments(message: dict[str, Any], channel: str, number: str) -> Iterator[Attachment]:
+def _attachments(message: dict[str, Any]) -> Iterator[Attachment]:
     for file in objects(message, "attachments"):
         mime = str(file.get("content_type") or "").partition(";")[0]
-        reference = {"channel": channel, "message": number, "id": identity(file, "id"), "url": string(file, "url")}
         yield Attachment(
             kind=kind_of(mime),
-            ref=json.dumps(reference),
+            ref=string(file, "url"),
             name=whole(str(file.get("filename", ""))),
             mime=mime,
             size=size_of(file, "size"),

@@ -1,6 +1,5 @@
 """What was said while nobody listened, whether a send of unknown outcome is there, and files by their address."""
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -81,10 +80,7 @@ async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sen
 
 async def download(api: Api, settings: DiscordSettings, attachment: Attachment) -> AsyncIterator[bytes]:
     """The content of a file; an address that has ended is renewed once. Raises NotDownloaded."""
-    try:
-        url = str(json.loads(attachment.ref)["url"])
-    except (ValueError, KeyError, TypeError):
-        raise NotDownloaded("the reference to the file cannot be read") from None
+    url = attachment.ref
     timeout = aiohttp.ClientTimeout(sock_connect=settings.connect_timeout, sock_read=settings.request_timeout)
     async with aiohttp.ClientSession(timeout=timeout) as session:
         for renewed in (False, True):

@@ -7,13 +7,13 @@ Discord counts code points (github.com/discord/discord-api-docs, issue 1315): 20
 pushes everything else off the screen, so one has at most 17.
 """
 
-import json
 import re
 
 from channels.markdown.entities import EntityType, Formatted
 from channels.markdown.markup import NOTHING, Marks, written
 from channels.markdown.render import render
 from channels.markdown.split import shows, split
+from channels.outgoing import as_body
 
 MAX_CHARS = 2000
 MAX_LINES = 17
@@ -49,8 +49,7 @@ def _fits(piece: Formatted) -> bool:
 
 
 def _body(content: str) -> str:
-    arguments = {"content": content, "flags": SUPPRESS_EMBEDS, "allowed_mentions": {"parse": []}}
-    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    return as_body({"content": content, "flags": SUPPRESS_EMBEDS, "allowed_mentions": {"parse": []}})
 
 
 def is_link(url: str, words: str) -> bool:

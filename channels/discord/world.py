@@ -32,7 +32,6 @@ class World:
     """
 
     me: str = ""
-    application: str = ""
     spots: dict[str, Spot] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
     mine: set[str] = field(default_factory=set)

@@ -1,13 +1,13 @@
 """Formatted text as chat platforms take it: plain text, and entities that say which part of it looks how.
 
-Offsets and lengths are UTF-16 units. Entities here lie inside the text, never begin or end within a surrogate pair,
-either contain each other or have nothing in common, are not empty and neither begin nor end with white space (code
-keeps its indentation, also where a quote begins with it). `pre` and `code` share text with nothing but a quote around
-them, links and quotes do not nest.
+Positions are code points. Entities here lie inside the text, either contain each other or have nothing in common, are
+not empty and neither begin nor end with white space (code keeps its indentation, also where a quote begins with it).
+`pre` and `code` share text with nothing but a quote around them, links and quotes do not nest.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class EntityType(StrEnum):
@@ -34,20 +34,25 @@ QUOTES = frozenset({EntityType.BLOCKQUOTE, EntityType.EXPANDABLE_BLOCKQUOTE})
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
-    """A part of a text. url: of a text_link. language: of a pre, empty when not told. level: of a heading, 1 to 6."""
+class Style:
+    """One use of a style. url: of a text_link. language: of a pre, empty when not told. level: of a heading, 1 to 6.
+
+    mark: tells two uses apart that may touch, such as links or quotes.
+    """
 
     type: EntityType
-    offset: int
-    length: int
     url: str = ""
     language: str = ""
     level: int = 0
+    mark: int = 0
 
-    @property
-    def end(self) -> int:
-        """The offset after its last unit."""
-        return self.offset + self.length
+
+class Entity(NamedTuple):
+    """A part of a text. end: behind its last character."""
+
+    start: int
+    end: int
+    style: Style
 
 
 @dataclass(frozen=True, slots=True)

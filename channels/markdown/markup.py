@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from channels.markdown.entities import QUOTES, EntityType, Formatted
-from channels.markdown.split import Span, spans
-from channels.markdown.writer import Style
+from channels.markdown.entities import QUOTES, Entity, EntityType, Formatted, Style
+from channels.markdown.writer import outer_first
 
 NOTHING = "\u200b"
 """A space without width, which keeps a mark from what it must not touch."""
@@ -56,16 +55,16 @@ def parts_of(whole: Formatted) -> Iterator[tuple[Style | None, Style | None, lis
     A quote has whole lines, with the indentation that formatted text leaves out of it.
     """
     found = [
-        (whole.text.rfind("\n", 0, first) + 1 if style.type in QUOTES else first, last, style)
-        for first, last, style in spans(whole)
+        one._replace(start=whole.text.rfind("\n", 0, one.start) + 1) if one.style.type in QUOTES else one
+        for one in whole.entities
     ]
-    cuts = sorted({0, len(whole.text), *(place for span in found for place in span[:2])})
-    waiting = deque(sorted(found, key=lambda span: (span[0], -span[1])))
-    active: list[Span] = []
+    cuts = sorted({0, len(whole.text), *(place for one in found for place in one[:2])})
+    waiting = deque(sorted(found, key=outer_first))
+    active: list[Entity] = []
     runs: list[Run] = []
     for start, end in pairwise(cuts):
-        active = [span for span in active if span[1] > start]
-        while waiting and waiting[0][0] <= start:
+        active = [one for one in active if one.end > start]
+        while waiting and waiting[0].start <= start:
             active.append(waiting.popleft())
         runs.append((whole.text[start:end], [style for _, _, style in active]))
 

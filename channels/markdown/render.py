@@ -12,10 +12,10 @@ from itertools import count
 
 from markdown_it.token import Token
 
-from channels.markdown.entities import EntityType, Formatted
+from channels.markdown.entities import EntityType, Formatted, Style
 from channels.markdown.parse import parse, parser
 from channels.markdown.table import Table
-from channels.markdown.writer import Style, TextWriter
+from channels.markdown.writer import TextWriter
 
 RULE = "———"
 _MAIL = "mailto:"

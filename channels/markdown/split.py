@@ -1,19 +1,17 @@
 """Splits formatted text into messages that a platform takes, entities carried over. Channels' renderers call it."""
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import regex  # type: ignore[import-untyped]
 
-from channels.markdown.entities import Formatted
-from channels.markdown.writer import Style, formatted
+from channels.markdown.entities import Entity, Formatted
+from channels.markdown.writer import formatted
 from channels.utf16 import index_at, units
 
 _GRAPHEME = regex.compile(r"\X")
 # What separates two pieces, best first, and which part of the room a piece must then fill at least.
 _SEPARATORS = (("\n\n", 0.5), ("\n", 0.5), (" ", 0.25))
-
-Span = tuple[int, int, Style]
 
 
 def split(
@@ -25,7 +23,7 @@ def split(
     continue in the next piece. lines: how many a piece may have, where that is limited. fits: whether a piece can be
     sent; one that cannot is made shorter, as long as it has two characters.
     """
-    return list(_pieces(whole.text, spans(whole), limit, most, lines, fits))
+    return list(_pieces(whole.text, whole.entities, limit, most, lines, fits))
 
 
 def shows(text: str) -> bool:
@@ -33,29 +31,16 @@ def shows(text: str) -> bool:
     return any(unicodedata.category(char)[0] not in "ZCM" for char in text)
 
 
-def spans(whole: Formatted) -> list[Span]:
-    """The entities by code points."""
-    encoded = whole.text.encode("utf-16-le")
-
-    def index(offset: int) -> int:
-        return len(encoded[: 2 * offset].decode("utf-16-le"))
-
-    return [
-        (index(entity.offset), index(entity.end), Style(entity.type, entity.url, entity.language, entity.level, number))
-        for number, entity in enumerate(whole.entities)
-    ]
-
-
 def _pieces(
-    text: str, spans: list[Span], limit: int, most: int, lines: int, fits: Callable[[Formatted], bool]
+    text: str, entities: Sequence[Entity], limit: int, most: int, lines: int, fits: Callable[[Formatted], bool]
 ) -> Iterator[Formatted]:
     start, end = 0, len(text.rstrip())
     while start < end:
-        start += _blank(text[start:end], [span for span in spans if span[0] <= start < span[1]])
-        room, spans = limit, [span for span in spans if span[1] > start]
+        start += _blank(text[start:end], [one for one in entities if one.start <= start < one.end])
+        room, entities = limit, [one for one in entities if one.end > start]
         while True:
-            cut = start + _fit(text[start:end], spans, start, room, most, lines)
-            piece = _piece(text, spans, start, cut)
+            cut = start + _fit(text[start:end], entities, start, room, most, lines)
+            piece = _piece(text, entities, start, cut)
             if cut - start < 2 or fits(piece):
                 break
             room = units(text[start:cut]) * 7 // 8
@@ -64,12 +49,13 @@ def _pieces(
         start = cut
 
 
-def _piece(text: str, spans: list[Span], start: int, cut: int) -> Formatted:
-    runs = {style: [(max(first, start) - start, min(last, cut) - start)] for first, last, style in spans if first < cut}
-    return formatted(text[start:cut].rstrip(), runs)
+def _piece(text: str, entities: Sequence[Entity], start: int, cut: int) -> Formatted:
+    inside = (one for one in entities if one.start < cut)
+    moved = (Entity(max(first, start) - start, min(last, cut) - start, style) for first, last, style in inside)
+    return formatted(text[start:cut].rstrip(), moved)
 
 
-def _blank(text: str, inside: list[Span]) -> int:
+def _blank(text: str, inside: Sequence[Entity]) -> int:
     """How much white space a piece must not begin with: code keeps the indentation of its first line."""
     lead = len(text) - len(text.lstrip())
     if any(style.type == "pre" for _, _, style in inside):
@@ -77,11 +63,11 @@ def _blank(text: str, inside: list[Span]) -> int:
     return lead
 
 
-def _fit(text: str, spans: list[Span], start: int, limit: int, most: int, lines: int) -> int:
+def _fit(text: str, entities: Sequence[Entity], start: int, limit: int, most: int, lines: int) -> int:
     """How much of the text makes one piece."""
     room = max(index_at(text, limit), 1)
-    if len(spans) > most:
-        room = min(room, max(spans[most][0] - start, 1))
+    if len(entities) > most:
+        room = min(room, max(entities[most].start - start, 1))
     if lines:
         room = min(room, max(_end_of_line(text, lines), 1))
     if room == len(text):

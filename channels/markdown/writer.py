@@ -1,25 +1,11 @@
 """Builds formatted text piece by piece: line breaks on demand, list markers, and the runs of each style.
 
-The renderer tells it what is there; what is adjacent in the same style becomes one entity. Positions inside are code
-points; `formatted` turns them into UTF-16 units.
+The renderer tells it what is there; what is adjacent in the same style becomes one entity.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from channels.markdown.entities import Entity, EntityType, Formatted
-from channels.utf16 import units
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """One use of a style. mark: tells two uses apart that may touch, such as links or quotes."""
-
-    type: EntityType
-    url: str = ""
-    language: str = ""
-    level: int = 0
-    mark: int = 0
+from channels.markdown.entities import Entity, EntityType, Formatted, Style
 
 
 class TextWriter:
@@ -68,7 +54,8 @@ class TextWriter:
 
     def finish(self) -> Formatted:
         """The text and its entities."""
-        return formatted("".join(self._parts), self._runs)
+        found = (Entity(start, end, style) for style, runs in self._runs.items() for start, end in runs)
+        return formatted("".join(self._parts), found)
 
     def _break(self) -> bool:
         """Write the breaks that are due; whether a line begins."""
@@ -93,23 +80,17 @@ class TextWriter:
                 runs.append((start, self._at))
 
 
-def formatted(text: str, runs: Mapping[Style, Iterable[tuple[int, int]]]) -> Formatted:
-    """Text and the runs of its styles in code points, to text and entities; white space at their edges cut off."""
-    code = {start for style, found in runs.items() if style.type is EntityType.PRE for start, _ in found}
-    pieces = [(*_trim(text, start, end, start in code), style) for style, found in runs.items() for start, end in found]
-    pieces = sorted((piece for piece in pieces if piece[0] < piece[1]), key=lambda piece: (piece[0], -piece[1]))
-    offsets: dict[int, int] = {}
-    at = offset = 0
-    for place in sorted({place for piece in pieces for place in piece[:2]}):
-        offset += units(text[at:place])
-        at, offsets[place] = place, offset
-    return Formatted(
-        text,
-        tuple(
-            Entity(style.type, offsets[start], offsets[end] - offsets[start], style.url, style.language, style.level)
-            for start, end, style in pieces
-        ),
-    )
+def formatted(text: str, entities: Iterable[Entity]) -> Formatted:
+    """Text and its entities in their order, white space at their edges cut off."""
+    found = list(entities)
+    code = {start for start, _, style in found if style.type is EntityType.PRE}
+    trimmed = (Entity(*_trim(text, start, end, start in code), style) for start, end, style in found)
+    return Formatted(text, tuple(sorted((one for one in trimmed if one.start < one.end), key=outer_first)))
+
+
+def outer_first(entity: Entity) -> tuple[int, int]:
+    """What entities are sorted by."""
+    return entity.start, -entity.end
 
 
 def _trim(text: str, start: int, end: int, begins_with_code: bool) -> tuple[int, int]:

@@ -15,8 +15,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 from channels.failures import ApiError, Trouble, reason_of
 from channels.slack.settings import SlackSettings
 
-log = logging.getLogger(__name__)
-
 _HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
 METHODS: Mapping[str, tuple[str, ...]] = {
     "apps.connections.open": (),

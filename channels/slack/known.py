@@ -4,15 +4,11 @@ Nothing that is accepted waits for a name; who writes for the first time may hav
 """
 
 import asyncio
-import logging
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
 from channels.message import ChatKind
-
-log = logging.getLogger(__name__)
 
 _MOST = 4096
 _MOST_WANTED = 256
@@ -28,22 +24,21 @@ class Room:
 
 
 class Known:
-    """What is known of one workspace; bounded. `wanted` says that there is somebody to ask about."""
+    """What is known of one workspace; bounded."""
 
     def __init__(self) -> None:
-        self.wanted = asyncio.Event()
-        self._people: OrderedDict[str, str] = OrderedDict()
-        self._rooms: OrderedDict[str, Room] = OrderedDict()
-        self._unknown: OrderedDict[str, None] = OrderedDict()
+        self._people: dict[str, str] = {}  # also, without a name, those who are asked about
+        self._rooms: dict[str, Room] = {}
+        self._wanted: asyncio.Queue[str] = asyncio.Queue(_MOST_WANTED)
 
     def name(self, ident: str) -> str:
         """The name of a person or a conversation; empty while it is not known. People are asked about then."""
         room = self._rooms.get(ident)
         if room is not None:
             return room.name
-        if ident[:1] in "UW" and ident not in self._people and len(self._unknown) < _MOST_WANTED:
-            self._unknown[ident] = None
-            self.wanted.set()
+        if ident[:1] in "UW" and ident not in self._people and not self._wanted.full():
+            _keep(self._people, ident, "")
+            self._wanted.put_nowait(ident)
         return self._people.get(ident, "")
 
     def kind(self, chat: str, channel_type: str = "") -> ChatKind:
@@ -63,16 +58,15 @@ class Known:
     async def ask(self, about: Callable[[str], Coroutine[Any, Any, str | None]]) -> None:
         """Ask for the name of each person who is wanted, for ever. about: None when they may be asked about again."""
         while True:
-            await self.wanted.wait()
-            self.wanted.clear()
-            while self._unknown:
-                person, _ = self._unknown.popitem(last=False)
-                name = await about(person)
-                if name is not None:
-                    _keep(self._people, person, name)
+            person = await self._wanted.get()
+            name = await about(person)
+            if name is None:
+                self._people.pop(person, None)
+            else:
+                _keep(self._people, person, name)
 
 
-def _keep(kept: OrderedDict[str, Any], key: str, value: object) -> None:
+def _keep(kept: dict[str, Any], key: str, value: object) -> None:
     kept[key] = value
-    while len(kept) > _MOST:
-        kept.popitem(last=False)
+    if len(kept) > _MOST:
+        del kept[next(iter(kept))]

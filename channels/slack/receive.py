@@ -80,7 +80,7 @@ class Receiver:
                 await self._pause(error)
             except Exception as error:
                 log.exception("slack: unexpected error while connecting")
-                await self._wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
+                await self._standing.wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
 
     async def stop(self) -> None:
         """Take nothing more; what is being stored is answered."""
@@ -194,7 +194,7 @@ class Receiver:
             await listener.start()
         except OSError as error:
             sentence = f"Requests of Slack cannot be taken at {listen.host}:{listen.port}: {error.strerror}"
-            await self._wait(sentence, self._pauses.next())
+            await self._standing.wait(sentence, self._pauses.next())
             return
         self._listener = listener
         self._tell_gap()
@@ -241,12 +241,7 @@ class Receiver:
         seconds = self._pauses.next()
         if error.trouble in (Trouble.TOKEN, *NEVER):
             seconds = min(5 * seconds, self._settings.slow_retry)
-        await self._wait(f"{sentence} ({error.reason})", error.retry_after or seconds)
-
-    async def _wait(self, sentence: str, seconds: float) -> None:
-        """Say it once, until something is received again, and wait."""
-        self._standing.fail(sentence)
-        await self._times.sleep(seconds)
+        await self._standing.wait(f"{sentence} ({error.reason})", error.retry_after or seconds)
 
     def _watch(self, due: float = 0.0) -> None:
         """Look how late the event loop is: what blocks it for seconds costs Slack's acknowledgements."""

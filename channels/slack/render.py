@@ -20,6 +20,7 @@ from channels.markdown.entities import EntityType, Formatted
 from channels.markdown.markup import NOTHING, Marks, parts_of, written
 from channels.markdown.render import render
 from channels.markdown.split import shows, split
+from channels.outgoing import as_body
 from channels.utf16 import units
 
 MAX_UNITS = 4000
@@ -43,7 +44,7 @@ def bodies(markdown: str) -> list[str]:
 def plain_body(body: str) -> str | None:
     """A message without its blocks; None when it has none."""
     arguments = json.loads(body)
-    return _json(arguments) if arguments.pop("blocks", None) else None
+    return as_body(arguments) if arguments.pop("blocks", None) else None
 
 
 def _body(piece: Formatted) -> str:
@@ -51,11 +52,7 @@ def _body(piece: Formatted) -> str:
     arguments: dict[str, object] = {"text": text, "unfurl_links": False, "unfurl_media": False}
     if NOTHING in text or _is_misread(piece):
         arguments["blocks"] = [{"type": "rich_text", "elements": list(_elements(piece))}]
-    return _json(arguments)
-
-
-def _json(arguments: dict[str, object]) -> str:
-    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    return as_body(arguments)
 
 
 def is_link(url: str, words: str) -> bool:

@@ -1,7 +1,7 @@
 """Slack's own markup of a message as people read it, whether it comes as text or as blocks. Pure."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 _TOKEN = re.compile(r"<([^<>]+)>")
@@ -41,28 +41,28 @@ def markup_of(blocks: Any) -> str:
 
 
 def _block(block: dict[str, Any]) -> str:
-    kind = block.get("type")
-    inner = block.get("elements")
-    if kind == "rich_text":
-        return markup_of(inner)
-    if kind == "rich_text_section":
-        return "".join(map(_element, _objects(inner)))
-    if kind == "rich_text_list":
-        return "\n".join(f"- {_block(item)}" for item in _objects(inner))
-    if kind == "rich_text_quote":
-        return "> " + "".join(map(_element, _objects(inner)))
-    if kind == "rich_text_preformatted":
-        return "```\n" + "".join(map(_element, _objects(inner))) + "\n```"
-    if kind in ("section", "header", "markdown", "context"):
-        own = block.get("text")
-        parts = [own, *_objects(block.get("fields")), *_objects(inner)]
-        return "\n".join(filter(None, (_plain(part) for part in parts)))
+    inner = _objects(block.get("elements"))
+    match block.get("type"):
+        case "rich_text":
+            return markup_of(inner)
+        case "rich_text_section":
+            return "".join(map(_element, inner))
+        case "rich_text_list":
+            return "\n".join(f"- {_block(item)}" for item in inner)
+        case "rich_text_quote":
+            return "> " + "".join(map(_element, inner))
+        case "rich_text_preformatted":
+            return "```\n" + "".join(map(_element, inner)) + "\n```"
+        case "section" | "header" | "markdown" | "context":
+            parts = [block, *_objects(block.get("fields")), *inner]
+            return "\n".join(filter(None, map(_words, parts)))
     return ""
 
 
-def _plain(part: Any) -> str:
-    text = part.get("text") if isinstance(part, dict) else part
-    return text if isinstance(text, str) else ""
+def _words(part: dict[str, Any]) -> str:
+    """What a part says: its text stands in it, or in an object of its own."""
+    text = part.get("text")
+    return _words(text) if isinstance(text, dict) else text if isinstance(text, str) else ""
 
 
 def _element(element: dict[str, Any]) -> str:
@@ -81,5 +81,5 @@ def _element(element: dict[str, Any]) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _objects(value: Any) -> Iterable[dict[str, Any]]:
+def _objects(value: Any) -> list[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -61,11 +61,6 @@ class TelegramChannel:
         """The bot's own id; empty until Telegram has told it."""
         return self._receiver.me.id if self._receiver.me else ""
 
-    @property
-    def listens_on(self) -> int:
-        """The port of its webhook; 0 where it has none."""
-        return self._receiver.port
-
     async def start(self, sink: Sink) -> None:
         """Begin to receive; a Telegram that is down is retried inside."""
         self._receiving = asyncio.create_task(self._receiver.run(sink), name="telegram-poll")
@@ -126,19 +121,12 @@ class TelegramChannel:
         """Its content; the address of a file lives for an hour, so it is asked for anew each time."""
         if attachment.size > _LARGEST:
             raise NotDownloaded("it has more than the 20 MB that Telegram hands to bots")
-        begun = False
-        for _ in range(2):
-            try:
-                found = await self._api.call("getFile", {"file_id": attachment.ref}, self._settings.request_timeout)
-                async for piece in self._api.file(str(found["file_path"])):
-                    begun = True
-                    yield piece
-                return
-            except ApiError as error:
-                failure = error
-            if begun or failure.status not in (0, 404):
-                break
-        raise NotDownloaded(f"Telegram does not hand it out: {failure.reason}")
+        try:
+            found = await self._api.call("getFile", {"file_id": attachment.ref}, self._settings.request_timeout)
+            async for piece in self._api.file(str(found["file_path"])):
+                yield piece
+        except ApiError as error:
+            raise NotDownloaded(f"Telegram does not hand it out: {error.reason}") from None
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that chat is under way: it would show only after that."""

@@ -5,6 +5,7 @@ The token is in no message and no log record.
 
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -15,12 +16,13 @@ from telegram.error import TelegramError
 from telegram.request import HTTPXRequest
 from telegram.warnings import PTBUserWarning
 
-from channels.failures import ApiError, Trouble
+from channels.failures import ApiError, Trouble, reason_of
 from channels.telegram.settings import TelegramSettings
 
 _POOL = 256
 # These name the address of a call, and so the token, in what they log.
 _TALKATIVE = ("httpx", "telegram.Bot")
+_TOKEN = re.compile(r"\d+:[\w-]{10,}", re.ASCII)
 _NEVER_SENT = (httpx.PoolTimeout, httpx.ConnectTimeout, httpx.ConnectError, httpx.ProxyError)
 
 
@@ -58,16 +60,13 @@ class _RawBot(Bot):
             super()._warn(message, category, stacklevel)
 
 
-class _HideToken(logging.Filter):
-    def __init__(self, token: str) -> None:
-        super().__init__()
-        self._token = token
+def _hide_tokens(record: logging.LogRecord) -> bool:
+    record.msg, record.args = _hidden(record.getMessage()), ()
+    return True
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        message = record.getMessage()
-        if self._token in message:
-            record.msg, record.args = message.replace(self._token, "<token>"), ()
-        return True
+
+def _hidden(text: str) -> str:
+    return _TOKEN.sub("<token>", text)
 
 
 class Api:
@@ -81,9 +80,8 @@ class Api:
         self._closed = False
         self._token = settings.token
         self._file_url = settings.base_file_url
-        self._filter = _HideToken(settings.token)
         for name in _TALKATIVE:
-            logging.getLogger(name).addFilter(self._filter)
+            logging.getLogger(name).addFilter(_hide_tokens)
         # One pool for polls and sends: a second one would cost another TLS context.
         request = _Request(
             connection_pool_size=_POOL,
@@ -107,12 +105,12 @@ class Api:
         try:
             result = await self._bot.do_api_request(method, dict(arguments), read_timeout=timeout)
         except _Refusal as refusal:
-            error = self._refused(refusal)
+            error = _refused(refusal)
             self.answers += error.trouble in _ANSWERED
             raise error from None
         except (TelegramError, KeyError, TypeError) as error:
             never_sent = isinstance(error.__cause__, _NEVER_SENT)
-            raise ApiError(Trouble.NETWORK if never_sent else Trouble.UNKNOWN, self._plain(error)) from None
+            raise ApiError(Trouble.NETWORK if never_sent else Trouble.UNKNOWN, _hidden(reason_of(error))) from None
         self.answers += 1
         return result
 
@@ -125,35 +123,31 @@ class Api:
                 async for piece in answer.aiter_bytes():
                     yield piece
         except httpx.HTTPError as error:
-            raise ApiError(Trouble.UNKNOWN, self._plain(error)) from None
+            raise ApiError(Trouble.UNKNOWN, _hidden(reason_of(error))) from None
 
     async def close(self) -> None:
         """Close all connections."""
         self._closed = True
         await self._request.shutdown()
-        for name in _TALKATIVE:
-            logging.getLogger(name).removeFilter(self._filter)
 
-    def _plain(self, error: object) -> str:
-        return (str(error) or type(error).__name__).replace(self._token, "<token>")[:300]
 
-    def _refused(self, refusal: _Refusal) -> ApiError:
-        """What an error answer means. One that is not Telegram's own came from something in between.
+def _refused(refusal: _Refusal) -> ApiError:
+    """What an error answer means. One that is not Telegram's own came from something in between.
 
-        A status of 5xx says nothing about whether the call was carried out, whoever sent it.
-        """
-        try:
-            answer = json.loads(refusal.payload)
-            reason = self._plain(answer["description"])
-            parameters = answer.get("parameters", {})
-            retry_after, new_chat = parameters.get("retry_after"), parameters.get("migrate_to_chat_id")
-        except (ValueError, TypeError, KeyError, AttributeError):
-            trouble = Trouble.FAILED if refusal.status >= 500 else Trouble.NETWORK
-            return ApiError(trouble, f"status {refusal.status}")
-        if new_chat:
-            return ApiError(Trouble.MOVED, reason, new_chat=str(new_chat))
-        if refusal.status == 429:
-            return ApiError(Trouble.FLOOD, reason, retry_after=float(retry_after or 1))
-        by_status = {401: Trouble.TOKEN, 404: Trouble.TOKEN, 409: Trouble.CONFLICT}
-        usual = Trouble.REFUSED if 400 <= refusal.status < 500 else Trouble.FAILED
-        return ApiError(by_status.get(refusal.status, usual), reason, status=refusal.status)
+    A status of 5xx says nothing about whether the call was carried out, whoever sent it.
+    """
+    try:
+        answer = json.loads(refusal.payload)
+        reason = _hidden(str(answer["description"]))[:300]
+        parameters = answer.get("parameters", {})
+        retry_after, new_chat = parameters.get("retry_after"), parameters.get("migrate_to_chat_id")
+    except (ValueError, TypeError, KeyError, AttributeError):
+        trouble = Trouble.FAILED if refusal.status >= 500 else Trouble.NETWORK
+        return ApiError(trouble, f"status {refusal.status}")
+    if new_chat:
+        return ApiError(Trouble.MOVED, reason, new_chat=str(new_chat))
+    if refusal.status == 429:
+        return ApiError(Trouble.FLOOD, reason, retry_after=float(retry_after or 1))
+    by_status = {401: Trouble.TOKEN, 404: Trouble.TOKEN, 409: Trouble.CONFLICT}
+    usual = Trouble.REFUSED if 400 <= refusal.status < 500 else Trouble.FAILED
+    return ApiError(by_status.get(refusal.status, usual), reason, status=refusal.status)

@@ -5,13 +5,12 @@ Nothing ends the loop but its cancellation: each trouble has a plain sentence, s
 """
 
 import asyncio
-import hashlib
-import json
 import logging
 from typing import TYPE_CHECKING
 
 from channels.base import Health, HealthState, Mark, NotAccepted, Sink, Times
 from channels.failures import ApiError, Trouble
+from channels.fields import digest_of
 from channels.message import InboundKind, InboundMessage, Incoming
 from channels.standing import Standing
 from channels.telegram.api import Api
@@ -62,7 +61,7 @@ class Receiver:
         if settings.listen is not None:
             from channels.telegram import webhook  # it brings an HTTP server
 
-            self._webhook = webhook.Webhook(api, settings, settings.listen, times, self._take)
+            self._webhook = webhook.Webhook(api, settings, settings.listen, self._take)
 
     async def run(self, sink: Sink) -> None:
         """Receive until cancelled. Once only."""
@@ -74,17 +73,12 @@ class Receiver:
             except ApiError as error:
                 await self._pause(error)
             except NotAccepted as error:
-                await self._wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
+                await self._standing.wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
             except OSError as error:
-                await self._wait(f"The webhook cannot listen: {error.strerror}", self._pauses.next())
+                await self._standing.wait(f"The webhook cannot listen: {error.strerror}", self._pauses.next())
             except Exception as error:
                 log.exception("telegram: unexpected error in the poll loop")
-                await self._wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
-
-    @property
-    def port(self) -> int:
-        """Where a webhook listens; 0 where there is none."""
-        return self._webhook.port if self._webhook else 0
+                await self._standing.wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
 
     async def stopped(self) -> None:
         """Nothing is received any more."""
@@ -172,7 +166,7 @@ class Receiver:
     async def _show_commands(self, me: Me) -> None:
         """Set the menu of commands, when it is another one than was set last."""
         menu = [{"command": one.name, "description": one.help[:256]} for one in self._sink.commands()]
-        digest = hashlib.sha256(json.dumps(menu).encode()).hexdigest() if menu else ""
+        digest = digest_of(repr(menu)) if menu else ""
         mark = Mark(f"{self._name}:{me.id}:commands", digest)
         try:
             if (await self._sink.mark(mark.scope) or "") != mark.value:
@@ -205,7 +199,7 @@ class Receiver:
                 seconds = error.retry_after
             case _:
                 seconds = self._pauses.next()
-        await self._wait(f"{sentence} ({error.reason})", seconds)
+        await self._standing.wait(f"{sentence} ({error.reason})", seconds)
 
     async def _remove_webhook(self) -> None:
         """While a webhook is set nothing can be polled; what waits there is kept for us."""
@@ -216,10 +210,6 @@ class Receiver:
             log.warning("telegram: the webhook could not be removed: %s", error.reason)
         # Whoever has set it may set it again: no race with them.
         await self._times.sleep(self._pauses.next())
-
-    async def _wait(self, sentence: str, seconds: float) -> None:
-        self._standing.fail(sentence)
-        await self._times.sleep(seconds)
 
 
 def _next_offset(updates: list[object]) -> int | None:

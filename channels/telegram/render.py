@@ -15,7 +15,9 @@ from channels.markdown.entities import Entity, Formatted
 from channels.markdown.parse import parse
 from channels.markdown.render import render
 from channels.markdown.split import shows, split
+from channels.outgoing import as_body
 from channels.telegram.links import is_link
+from channels.utf16 import units
 
 MAX_UNITS = 4096
 MAX_ENTITIES = 100
@@ -31,7 +33,7 @@ def bodies(markdown: str, rich: bool = False) -> list[str]:
     whole = render(markdown, lambda url, words: is_link(url))
     found = [_body(piece) for piece in split(whole, MAX_UNITS, MAX_ENTITIES) if shows(piece.text)]
     if rich and len(found) == 1 and _gains(markdown):
-        return [_json({RICH: {"markdown": markdown, "skip_entity_detection": True}})]
+        return [as_body({RICH: {"markdown": markdown, "skip_entity_detection": True}})]
     return found
 
 
@@ -51,14 +53,14 @@ def plain_body(body: str) -> str | None:
             text = text[:end] + f" ({entity['url']})".encode("utf-16-le") + text[end:]
     if len(text) <= 2 * MAX_UNITS:
         arguments["text"] = text.decode("utf-16-le")
-    return _json(arguments)
+    return as_body(arguments)
 
 
 def _body(piece: Formatted) -> str:
     arguments: dict[str, object] = {"text": piece.text, "link_preview_options": {"is_disabled": True}}
     if piece.entities:
-        arguments["entities"] = [_entity(entity) for entity in piece.entities]
-    return _json(arguments)
+        arguments["entities"] = [_entity(piece.text, entity) for entity in piece.entities]
+    return as_body(arguments)
 
 
 def _gains(markdown: str) -> bool:
@@ -69,14 +71,13 @@ def _gains(markdown: str) -> bool:
     return (table or formula or _TASK.search(markdown) is not None) and not _OTHERWISE.search(markdown)
 
 
-def _json(arguments: dict[str, object]) -> str:
-    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-
-
-def _entity(entity: Entity) -> dict[str, str | int]:
-    fields: dict[str, str | int] = {"type": entity.type.value, "offset": entity.offset, "length": entity.length}
-    if entity.url:
-        fields["url"] = entity.url
-    if entity.language:
-        fields["language"] = entity.language
+def _entity(text: str, entity: Entity) -> dict[str, str | int]:
+    """Telegram counts in UTF-16 units."""
+    start, end, style = entity
+    fields: dict[str, str | int] = {"type": style.type.value, "offset": units(text[:start])}
+    fields["length"] = units(text[start:end])
+    if style.url:
+        fields["url"] = style.url
+    if style.language:
+        fields["language"] = style.language
     return fields

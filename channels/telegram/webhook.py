@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from channels.base import NotAccepted, Times
+from channels.base import NotAccepted
 from channels.failures import ApiError, Trouble
 from channels.listener import Listener
 from channels.settings import Listen
@@ -26,12 +26,10 @@ class Webhook:
         api: Api,
         settings: TelegramSettings,
         listen: Listen,
-        times: Times,
         accept: Callable[[list[object]], Awaitable[None]],
     ) -> None:
         self._api = api
         self._settings = settings
-        self._times = times
         self._accept = accept
         self._listen = listen
         self._listener: Listener | None = None
@@ -58,11 +56,6 @@ class Webhook:
         """Take nothing more; Telegram keeps what it cannot bring."""
         if self._listener is not None:
             await self._listener.close()
-
-    @property
-    def port(self) -> int:
-        """Where it listens; 0 before."""
-        return self._listener.port if self._listener else 0
 
     def _url(self, listener: Listener) -> str:
         return self._settings.webhook_url or f"http://{self._listen.host}:{listener.port}{self._listen.path}"

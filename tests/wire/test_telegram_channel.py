@@ -919,7 +919,7 @@ async def test_a_webhook_stores_before_it_acknowledges(
     await channel.start(sink)
     await sink.until(lambda: bool(sink.ready))
     assert telegram.webhook == {"url": "https://bot.example/hook", "max_connections": 1}
-    address = f"http://127.0.0.1:{channel.listens_on}/hook"
+    address = f"http://127.0.0.1:{channel._receiver._webhook._listener.port}/hook"
     telegram.write("one")
     update = telegram.write("two")
     assert await telegram.bring(address) == [200, 200]

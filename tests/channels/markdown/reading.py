@@ -4,7 +4,6 @@ import unicodedata
 from collections.abc import Iterable
 
 from channels.markdown.entities import QUOTES, EntityType, Formatted
-from channels.utf16 import units
 
 Seen = list[tuple[str, frozenset[str]]]
 
@@ -25,11 +24,9 @@ def text_of(characters: Seen) -> str:
 def as_meant(whole: Formatted) -> Seen:
     """What formatted text says: white space aside, which platforms move."""
     found: Seen = []
-    at = 0
-    for char in whole.text:
-        looks = {_name(e.type, e.level, e.url) for e in whole.entities if e.offset <= at < e.end}
-        found += seen(char, looks)
-        at += units(char)
+    for at, char in enumerate(whole.text):
+        styles = [one.style for one in whole.entities if one.start <= at < one.end]
+        found += seen(char, {_name(style.type, style.level, style.url) for style in styles})
     return found
 
 

@@ -53,29 +53,28 @@ def plain(markdown: str) -> str:
 
 
 def part(formatted: Formatted, entity: Entity) -> str:
-    """The text of an entity; fails when it begins or ends inside a surrogate pair."""
-    encoded = formatted.text.encode("utf-16-le")
-    return encoded[2 * entity.offset : 2 * entity.end].decode("utf-16-le")
+    """The text of an entity."""
+    return formatted.text[entity.start : entity.end]
 
 
 def parts(formatted: Formatted) -> list[tuple[str, str]]:
-    return [(entity.type.value, part(formatted, entity)) for entity in formatted.entities]
+    return [(entity.style.type.value, part(formatted, entity)) for entity in formatted.entities]
 
 
 def check(formatted: Formatted) -> None:
     """The rules of `channels.markdown.entities`, stated again."""
-    size = units(formatted.text)
+    size = len(formatted.text)
     for entity in formatted.entities:
-        assert 0 <= entity.offset < entity.end <= size
+        assert 0 <= entity.start < entity.end <= size
         text = part(formatted, entity)
-        code = any(entity.offset == other.offset for other in formatted.entities if other.type is EntityType.PRE)
+        code = any(entity.start == other.start for other in formatted.entities if other.style.type is EntityType.PRE)
         assert text == (text.rstrip() if code else text.strip()) != ""
     for one, other in combinations(formatted.entities, 2):
-        first, second = sorted((one, other), key=lambda entity: (entity.offset, -entity.end))
-        if second.offset >= first.end:
+        first, second = sorted((one, other), key=lambda entity: (entity.start, -entity.end))
+        if second.start >= first.end:
             continue
         assert second.end <= first.end, "overlap"
-        kinds = {first.type, second.type}
+        kinds = {first.style.type, second.style.type}
         if kinds & QUOTES:
             assert not kinds <= QUOTES
         else:
@@ -93,7 +92,7 @@ def test_the_examples_of_commonmark_keep_their_text_and_links(example: dict[str,
     formatted = renderer.render(str(example["markdown"]), lambda url, words: url.startswith(schemes))
     check(formatted)
     assert squeezed(formatted.text) == OURS.get(cast(int, example["example"]), example["text"])
-    links = [[entity.url, squeezed(part(formatted, entity))] for entity in formatted.entities if entity.url]
+    links = [[one.style.url, squeezed(part(formatted, one))] for one in formatted.entities if one.style.url]
     assert links == example["links"]
 
 
@@ -146,12 +145,11 @@ def test_pieces_are_within_the_limits_and_keep_all_text_in_order(markdown: str, 
 def test_every_character_looks_the_same_in_its_piece(markdown: str, limit: int) -> None:
     def looks(formatted: Formatted) -> list[tuple[str, frozenset[tuple[str, str, str]]]]:
         found = []
-        at = 0
-        for char in formatted.text:
-            styles = {(e.type.value, e.url, e.language) for e in formatted.entities if e.offset <= at < e.end}
+        for at, char in enumerate(formatted.text):
+            inside = [one.style for one in formatted.entities if one.start <= at < one.end]
+            styles = {(style.type.value, style.url, style.language) for style in inside}
             if not char.isspace():
                 found.append((char, frozenset(styles)))
-            at += units(char)
         return found
 
     formatted = render(markdown)
@@ -214,11 +212,8 @@ def test_what_it_becomes(markdown: str, text: str, entities: list[tuple[str, str
 
 
 def test_the_language_of_code_is_kept() -> None:
-    assert render("```c++ x\na\n```").entities == (Entity(EntityType.PRE, 0, 1, language="c++"),)
-
-
-def test_offsets_are_utf16_units() -> None:
-    assert render("😀 **a** 👍 *b*").entities == (Entity(EntityType.BOLD, 3, 1), Entity(EntityType.ITALIC, 8, 1))
+    (code,) = render("```c++ x\na\n```").entities
+    assert (code.start, code.end, code.style.type, code.style.language) == (0, 1, EntityType.PRE, "c++")
 
 
 def test_a_table_is_aligned_by_the_width_that_is_seen() -> None:
@@ -229,7 +224,7 @@ def test_a_table_is_aligned_by_the_width_that_is_seen() -> None:
         "漢字 │  1 │ x (https://y.z)",
         "d    │ 22 │        e",
     ]
-    assert [entity.type for entity in formatted.entities] == [EntityType.PRE]
+    assert [entity.style.type for entity in formatted.entities] == [EntityType.PRE]
 
 
 def test_plain_text_shows_where_a_link_leads() -> None:
@@ -271,9 +266,11 @@ def test_a_piece_that_cannot_be_sent_is_made_shorter() -> None:
 
 def test_code_that_is_cut_stays_code_and_keeps_its_indentation() -> None:
     formatted = render("```py\nif a:\n    b()\n    c()\n```")
+    code = formatted.entities[0].style
+    assert (code.type, code.language) == (EntityType.PRE, "py")
     assert split(formatted, 14, 100) == [
-        Formatted("if a:\n    b()", (Entity(EntityType.PRE, 0, 13, language="py"),)),
-        Formatted("    c()", (Entity(EntityType.PRE, 0, 7, language="py"),)),
+        Formatted("if a:\n    b()", (Entity(0, 13, code),)),
+        Formatted("    c()", (Entity(0, 7, code),)),
     ]
 
 

@@ -240,8 +240,7 @@ def test_names_are_shown_where_they_are_known() -> None:
     message = one({"type": "event_callback", "event": event}, known)
     assert message.text == "ask @al or @Bob in #general about @hark"
     assert (message.origin.sender_name, message.origin.chat_name) == ("Bob", "general")
-    assert known.wanted.is_set()
-    assert list(known._unknown) == [ALICE.id]
+    assert (known._wanted.qsize(), known._wanted.get_nowait()) == (1, ALICE.id)
 
 
 def test_what_is_known_is_bounded() -> None:
@@ -249,7 +248,7 @@ def test_what_is_known_is_bounded() -> None:
     for number in range(5000):
         known.name(f"U{number}")
         known.kind(f"C{number}", "channel")
-    assert len(known._unknown) == 256
+    assert known._wanted.qsize() == 256
     assert len(known._rooms) == 4096
 
 

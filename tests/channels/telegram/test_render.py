@@ -42,3 +42,12 @@ def test_every_body_is_within_the_limits(markdown: str) -> None:
         assert 0 < units(arguments["text"]) <= 4096
         assert arguments["text"].strip("\u200b\xa0\n ")
         assert len(arguments.get("entities", [])) <= 100
+
+
+def test_offsets_are_utf16_units() -> None:
+    (body,) = bodies("😀 **a** 👍 *b*👍")
+    bold, italic = ("bold", 3, 1), ("italic", 8, 1)
+    found = json.loads(body)["entities"]
+    assert [(entity["type"], entity["offset"], entity["length"]) for entity in found] == [bold, italic]
+    (body,) = bodies("**👍**")
+    assert json.loads(body)["entities"] == [{"type": "bold", "offset": 0, "length": 2}]
