@@ -29,7 +29,7 @@ from bot.compose import composer
 from bot.config.choose_model import Probe, choose_model, probe_ollama
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
-from bot.health import Report
+from bot.gateway.views import ReadinessView
 from bot.inbound.pairing import Pairing, new_code
 from bot.inbound.people import People
 from bot.inbound.pipeline import Pipeline
@@ -172,7 +172,7 @@ def _assemble(
 
 
 def _gateway(
-    config: Config, given: Dependencies, parts: Parts, health: Callable[[], Report], status: Status
+    config: Config, given: Dependencies, parts: Parts, health: Callable[[], ReadinessView], status: Status
 ) -> "Gateway":
     from bot.gateway.app import Served
     from bot.gateway.server import Gateway, GatewaySettings

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from bot import wording
 from bot.commands.registry import Call
-from bot.gateway.views import StatusView
-from bot.health import Report
+from bot.gateway.views import ReadinessView, StatusView
 from bot.persistence.protocols import Store
 from bot.runs.lanes import Lanes
 
@@ -22,7 +21,7 @@ class Status:
         model: str,
         model_reason: str,
         stamp: Callable[[int], str],
-        health: Callable[[], Report],
+        health: Callable[[], ReadinessView],
     ) -> None:
         self._store = store
         self._stamp = stamp
@@ -62,6 +61,6 @@ class Status:
             lines += [f"**Lost** {wording.lost(found, self._stamp(found.at))}" for found in view.lost]
             if view.last_failure:
                 lines.append(f"**Last failure** {view.last_failure}")
-            found = self._health().channels  # the store is among them when there is something to say about it
-            lines += [f"**{name.capitalize()}** {one.detail or one.state.value}" for name, one in found.items()]
+            found = self._health().channels
+            lines += [f"**{name.capitalize()}** {one.detail or one.state}" for name, one in found.items()]
         return "\n".join(f"- {line}" for line in lines)
