@@ -88,9 +88,8 @@ class CommandRunner:
         def reply(stopped: Stopped) -> tuple[Planned, ...]:
             return self._blocks(call, text(stopped.running, stopped.dropped))
 
-        if effect.renew:
-            return await commands.reset(call.seq, call.session_key, self._clock.new_id(), reply, chosen)
-        return await commands.stop(call.seq, call.session_key, reply, chosen)
+        renew = self._clock.new_id() if effect.renew else None
+        return await commands.stop(call.seq, call.session_key, reply, chosen, renew)
 
     def _blocks(self, call: Call, text: str, choices: tuple[Button, ...] = ()) -> tuple[Planned, ...]:
         source, place = f"cmd:{call.seq}", call.message.origin.place

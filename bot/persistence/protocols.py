@@ -265,13 +265,13 @@ class Commands(Protocol):
     async def answer(self, seq: int, blocks: Sequence[Planned], chosen: Sequence[Planned] = ()) -> CommandKept:
         """A command that only says something."""
 
-    async def stop(self, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = ()) -> CommandKept:
-        """End the session's run and drop what waited before the command was written."""
-
-    async def reset(
-        self, seq: int, session_key: str, transcript_id: str, reply: Reply, chosen: Sequence[Planned] = ()
+    async def stop(
+        self, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = (), renew: str | None = None
     ) -> CommandKept:
-        """As stop; then the session goes on with a new, empty transcript. The old one stays readable."""
+        """End the session's run and drop what waited before the command was written.
+
+        renew: the session goes on with a new, empty transcript of that id. The old one stays readable.
+        """
 
     async def abort(self, turn_id: str) -> bool:
         """End one turn, queued or running; False when it has ended already or is not known."""
