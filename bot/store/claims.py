@@ -10,7 +10,7 @@ from itertools import groupby, takewhile
 from typing import Any
 
 from agent.events import AgentStart, Outcome
-from agent.message import Entry, Message, Text
+from agent.message import Entry, Message, Text, Usage
 from bot.clock import Clock
 from bot.compose import overheard
 from bot.persistence.values import Before, Turn, TurnKind
@@ -163,7 +163,7 @@ class Claims(Subject):
             conv_id=conv_id,
             place=rows.place_of(db, conv_id),
             step=step,
-            usage=codec.load_usage(usage),
+            usage=codec.USAGE.load(usage, Usage()),
             ran=ran,
             entries=entries,
             prompt=prompt,

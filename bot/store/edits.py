@@ -59,7 +59,7 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
     if edited and state in _UNSEEN:
         words = words or replace(message, kind=InboundKind.MESSAGE)
         words = replace(words, text=message.text, attachments=message.attachments)
-        db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.dump_inbound(words), last))
+        db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.INBOUND.dump(words), last))
         return Change(message, "dropped", "replaced the message", message.kind.value)
     if not edited and state in _UNSEEN:
         db.execute("UPDATE inbox SET state='withdrawn', turn_id=NULL WHERE seq=?", (last,))

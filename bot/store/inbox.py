@@ -182,7 +182,7 @@ class Inbox(Subject):
             " ON CONFLICT DO NOTHING RETURNING seq",
             (
                 *(place.channel, place.account, message.event_key, conv_id, session_key, kind or message.kind.value),
-                *(origin.message_id, origin.sender, message.sent_at, now, codec.dump_inbound(message)),
+                *(origin.message_id, origin.sender, message.sent_at, now, codec.INBOUND.dump(message)),
                 *(item.digest if item else None, state, item.reason if item else None, turn_id, ready_at),
                 bool(item and item.gathers),
             ),

@@ -64,7 +64,7 @@ class Turns(Claims):
         _ask(db, run.turn_id, step, message.tool_calls)
         db.execute(
             "UPDATE turn SET step=?, usage=?, model=? WHERE turn_id=?",
-            (step, codec.dump_usage(usage), message.model, run.turn_id),
+            (step, codec.USAGE.dump(usage), message.model, run.turn_id),
         )
         db.execute(
             "UPDATE transcript SET context_start=? WHERE transcript_id=? AND context_start<>?",
