@@ -153,7 +153,7 @@ FAULTS = (
         "access/owners-open-closed-direct-messages",
         "bot/inbound/access.py",
         'if policy == "disabled":',
-        'if policy == "disabled" and not people.is_owner(message):',
+        'if policy == "disabled" and not is_owner:',
         ("tests/bot/test_access.py::test_direct_messages_are_let_in_by_policy_and_lists",),
     ),
     Fault(
