@@ -19,7 +19,6 @@ from bot.persistence.values import (
     Duplicate,
     Exchange,
     Fresh,
-    Known,
     Later,
     Leftover,
     LostDelivery,
@@ -36,7 +35,7 @@ from bot.persistence.values import (
     TurnView,
 )
 from channels.base import Mark
-from channels.message import InboundMessage, Place
+from channels.message import ChatMoved, InboundMessage, Place
 from channels.outgoing import Delivery, Planned, SendResult
 
 
@@ -101,8 +100,8 @@ class History(Protocol):
 class People(Protocol):
     """Who may write, as far as the configuration does not say it."""
 
-    async def known(self) -> Known:
-        """Everybody who was let in, and every chat that moved."""
+    async def known(self) -> tuple[Sequence[Person], Sequence[ChatMoved]]:
+        """Everybody who was let in, and every chat that moved, in the order in which they did."""
 
     async def pending(self) -> Sequence[Person]:
         """Who has a code that is still good, oldest first."""

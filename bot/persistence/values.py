@@ -98,7 +98,7 @@ BOTS = "bots"
 """The reason why another bot's message is dropped: too many of them in a row, and no person between."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Person:
     """Somebody who has asked to write to an account. name: as the platform shows it, never compared.
 
@@ -111,14 +111,6 @@ class Person:
     standing: Standing
     name: str = ""
     until: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Who was let in, and which chats have moved, in the order in which they did."""
-
-    people: Sequence[Person]
-    moved: Sequence[ChatMoved]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
