@@ -363,12 +363,6 @@ class CommandKept:
     deliveries: tuple[Delivery, ...]
 
 
-def acknowledgement(message: InboundMessage) -> str:
-    """Under which source the reaction to a message stands in the ledger."""
-    place = message.origin.place
-    return f"ack:{place.channel}:{place.account}:{message.event_key}"
-
-
 TOOL = "tool:"
 """What the source of a message begins with that a call of a tool sends: it may go to a place of its own."""
 

@@ -312,7 +312,7 @@ def end_turn(
 
 def _take_acknowledgements_away(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     found = db.execute(
-        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see acknowledgement()
+        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see bot/inbound/acknowledge.py
         " ON source = 'ack:' || inbox.channel || ':' || inbox.account || ':' || event_key WHERE inbox.turn_id=?",
         (turn_id,),
     ).fetchall()
