@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,20 +29,13 @@ from channels.settings import AccountSection, Group, GroupTools, ReplyTo, Stream
 
 # A program wants the answer in one piece, and nothing is said before it is whole.
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
-
-
-@dataclass(frozen=True, slots=True)
-class PromptParts:
-    """What system prompts are made of. rules: what the model is told about a conversation, by account or surface."""
-
-    name: str
-    workspace: Path
-    rules: Mapping[str, str]
+_FOR_PROGRAMS = "Your answer is handed to a program as Markdown."
+"""What the model is told where no account is: over HTTP."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specs:
-    """Answers for each turn, by its kind, channel, chat and session, what its run is made of."""
+    """Answers for each turn, by its kind, channel, chat and session, what its run is made of. name: of the bot."""
 
     store: Store
     clock: Clock
@@ -50,7 +43,8 @@ class Specs:
     tools: Sequence[ToolFactory]
     images: Images
     limits: Limits
-    prompt: PromptParts
+    name: str
+    workspace: Path
     accounts: Accounts
     people: People
 
@@ -118,19 +112,19 @@ class Specs:
 
         It is that of the channel the transcript began on: a message over another one changes no prefix.
         """
-        fingerprint = _fingerprint(self.prompt, added, tools)
+        fingerprint = self._fingerprint(added, tools)
         if turn.prompt is not None and turn.fingerprint == fingerprint:
             return turn.prompt
-        files = await asyncio.to_thread(load_files, self.prompt.workspace)
+        files = await asyncio.to_thread(load_files, self.workspace)
         account = self.accounts.like(turn.place)
-        rules = self.prompt.rules.get(account.label if account else turn.place.channel, "")
+        rules = account.rules if account else _FOR_PROGRAMS
         channel = "\n".join(text for text in (rules, added) if text)
-        system = build_prompt(name=self.prompt.name, tools=tools, channel=channel, files=files)
+        system = build_prompt(name=self.name, tools=tools, channel=channel, files=files)
         await self.store.turns.set_prompt(turn.transcript_id, system, fingerprint)
         return system
 
-
-def _fingerprint(parts: PromptParts, added: str, specs: Sequence[ToolSpec]) -> str:
-    """Changes when the configuration does, and not with the workspace: edits there show in the next transcript."""
-    tools = [(tool.name, tool.description, tool.schema_json) for tool in specs]
-    return hashlib.sha256(json.dumps([parts.name, sorted(parts.rules.items()), added, tools]).encode()).hexdigest()[:16]
+    def _fingerprint(self, added: str, specs: Sequence[ToolSpec]) -> str:
+        """Changes when the configuration does, and not with the workspace: edits there show in the next transcript."""
+        tools = [(tool.name, tool.description, tool.schema_json) for tool in specs]
+        rules = sorted((account.label, account.rules) for account in self.accounts)
+        return hashlib.sha256(json.dumps([self.name, rules, added, tools]).encode()).hexdigest()[:16]

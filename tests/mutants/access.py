@@ -300,8 +300,8 @@ FAULTS = (
     Fault(
         "access/the-prompt-of-a-group-stays-as-it-was",
         "bot/runs/specs.py",
-        "sorted(parts.rules.items()), added, tools]",
-        "sorted(parts.rules.items()), tools]",
+        "[self.name, rules, added, tools]",
+        "[self.name, rules, tools]",
         ("tests/bot/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(
