@@ -151,15 +151,9 @@ class Later:
         return self.session_key, self.background, self.ready_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """What the model is told in front of the message that begins a turn.
-
-    changed: edits and deletions of messages that had been seen by then, each with what that message said and when it
-    was sent (milliseconds).
-    """
-
-    changed: tuple[tuple[InboundMessage, str, int], ...] = ()
+Changes = Sequence[tuple[InboundMessage, str, int]]
+"""What the model is told in front of the message that begins a turn: edits and deletions of messages that had been seen
+by then, each with what that message said and when it was sent (milliseconds)."""
 
 
 class TurnKind(StrEnum):

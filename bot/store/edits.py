@@ -8,7 +8,7 @@ mentioned there.
 import sqlite3
 from dataclasses import dataclass, replace
 
-from bot.persistence.values import AcceptedMessage, Before
+from bot.persistence.values import AcceptedMessage, Changes
 from bot.store import codec
 from bot.store.indexes import UNNOTED
 from channels.message import InboundKind, message_key
@@ -74,7 +74,7 @@ def _dropped(item: AcceptedMessage, reason: str) -> Change:
     return Change(replace(item, session_key=None, reason=reason), "dropped")
 
 
-def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Before:
+def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Changes:
     """What is to be said in front of the next message of a session; said once, and only where its message stands."""
     found = db.execute(
         f"UPDATE inbox SET reason='noted' WHERE session_key=? AND {UNNOTED} RETURNING seq, payload", (session_key,)
@@ -92,4 +92,4 @@ def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Befor
         ).fetchone()
         if shown is not None and (original := codec.read_inbound(shown[0], shown[2])) is not None:
             changed.append((change, original.text, original.sent_at or shown[1]))
-    return Before(changed=tuple(changed))
+    return changed
