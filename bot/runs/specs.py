@@ -14,7 +14,7 @@ from agent.models.base import ModelClient, ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.spec import Limits, RunSpec
 from agent.tools.base import RunContext, Tool, ToolFactory
-from agent.tools.registry import matches
+from agent.tools.registry import allowed
 from agent.tools.schema import spec
 from agent.workspace_files import load as load_files
 from bot.accounts import Accounts
@@ -93,19 +93,13 @@ class Specs:
             return Group()
         return group_of(account.section, self.people, turn.messages[0]) or Group(tools=GroupTools(allow=()))
 
-    async def _tools(self, turn: Turn, group: Group, made: AsyncExitStack) -> list[Tool[Any]]:
+    async def _tools(self, turn: Turn, group: Group, made: AsyncExitStack) -> Sequence[Tool[Any]]:
         run = RunContext(
             turn_id=turn.turn_id, session_key=turn.session_key, trusted=all(map(is_trusted, turn.messages))
         )
         found = [tool for make in self.tools for tool in await made.enter_async_context(make(run))]
-        allow, deny = group.tools.allow, group.tools.deny
-        return [
-            tool
-            for tool in found
-            if (run.trusted or not tool.trusted_only)
-            and (allow is None or matches(tool.name, allow))
-            and not matches(tool.name, deny)
-        ]
+        trusted = [tool for tool in found if run.trusted or not tool.trusted_only]
+        return allowed(trusted, group.tools.allow, group.tools.deny)
 
     async def _system(self, turn: Turn, added: str, tools: tuple[ToolSpec, ...]) -> str:
         """The transcript's own prompt; made anew when there is none or the configuration has changed since.

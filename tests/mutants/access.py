@@ -293,8 +293,8 @@ FAULTS = (
     Fault(
         "access/a-group-has-all-tools",
         "bot/runs/specs.py",
-        "and (allow is None or matches(tool.name, allow))",
-        "",
+        "allowed(trusted, group.tools.allow, group.tools.deny)",
+        "trusted",
         ("tests/bot/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(
