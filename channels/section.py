@@ -4,6 +4,7 @@ A refused value raises an error whose message says what is allowed; `bot/config/
 found in front of it.
 """
 
+import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -61,10 +62,19 @@ def _id_to_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _check_id(value: str) -> str:
-    if not value or any(letter.isspace() for letter in value):
-        raise refused("an id without spaces")
-    return value
+def looks_like(pattern: str, allowed: str) -> AfterValidator:
+    """The rule that a text is as the whole pattern says; `allowed` as of `refused`.
+
+    So of an id: a name would never match, and the person would be locked out without a word.
+    """
+    form = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not form.fullmatch(value):
+            raise refused(allowed)
+        return value
+
+    return AfterValidator(check)
 
 
 def _check_url(value: str) -> str:
@@ -88,7 +98,7 @@ Whole = Annotated[int, BeforeValidator(_not_a_bool)]
 Id = Annotated[
     str,
     BeforeValidator(_id_to_text),
-    AfterValidator(_check_id),
+    looks_like(r"\S+", "an id without spaces"),
     WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}]}),
 ]
 """An id of a platform, kept as text whether it was written as a number or not."""

@@ -5,13 +5,14 @@ A channel folder has a module `settings` whose `SECTION` is its `ChannelSection`
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
+from typing_extensions import TypeVar
 
 from channels.base import Surface, Times
 from channels.message import InboundMessage
-from channels.section import Id, Section, Whole, conflict, refused
+from channels.section import Id, Section, Whole, conflict, looks_like, refused
 
 
 def _check_pattern(text: str) -> str:
@@ -23,18 +24,20 @@ def _check_pattern(text: str) -> str:
 
 
 ReplyTo = Literal["off", "first", "all"]
-_PATH = re.compile(r"/[^?#{}\s]*")
+# Ids of people and of chats as one platform writes them.
+Person = TypeVar("Person", bound=str, default=Id)
+Chat = TypeVar("Chat", bound=str, default=Id)
 _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
 
 
-class DirectMessages(Section):
+class DirectMessages(Section, Generic[Person]):
     """Who may write to the bot directly."""
 
     policy: Literal["pairing", "allowlist", "open", "disabled"] = Field(
         default="pairing",
         description="Who is answered: also whoever an owner lets in by a code, only allow_from, everybody, or nobody.",
     )
-    allow_from: tuple[Id, ...] = Field(default=(), description="The ids of those who are answered without a code.")
+    allow_from: tuple[Person, ...] = Field(default=(), description="The ids of those who are answered without a code.")
 
 
 class GroupTools(Section):
@@ -44,19 +47,21 @@ class GroupTools(Section):
     deny: tuple[str, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
 
 
-class Group(Section):
+class Group(Section, Generic[Person]):
     """What holds in one group; what it does not say is as for all groups."""
 
-    users: tuple[Id, ...] | None = Field(
+    users: tuple[Person, ...] | None = Field(
         default=None, description="Only these people are answered there, by their ids."
     )
-    roles: tuple[Id, ...] | None = Field(default=None, description="Only people with one of these roles, or in users.")
+    roles: tuple[Person, ...] | None = Field(
+        default=None, description="Only people with one of these roles, or in users (on Discord)."
+    )
     require_mention: bool | None = Field(default=None, description="Whether the bot has to be named there.")
     tools: GroupTools = Field(default=GroupTools(), description="The tools that the model has there.")
     prompt: str | None = Field(default=None, description="Added to the system prompt there.")
 
 
-class Groups(Section):
+class Groups(Section, Generic[Person, Chat]):
     """What holds in groups and channels."""
 
     policy: Literal["allowlist", "open", "disabled"] = Field(
@@ -71,15 +76,15 @@ class Groups(Section):
     session: Literal["chat", "thread", "person"] = Field(
         default="thread", description="Who shares a conversation: the whole chat, each thread by itself, each person."
     )
-    allow: Mapping[Id, Group] = Field(default={}, description="Groups by their id (on Discord also servers).")
+    allow: Mapping[Chat, Group[Person]] = Field(default={}, description="Groups by their id (on Discord also servers).")
 
-    def of(self, *ids: str) -> Group | None:
+    def of(self, *ids: Chat) -> Group[Person] | None:
         """What holds in one, by its ids and that of what it lies in, the nearest first; None where it is not let in."""
         found = [self.allow[one] for one in ids if one in self.allow]
         if self.policy == "disabled" or (self.policy == "allowlist" and not found):
             return None
         said = {key: getattr(group, key) for group in reversed(found) for key in group.model_fields_set}
-        return Group().model_copy(update={"require_mention": self.require_mention} | said)
+        return Group[Person]().model_copy(update={"require_mention": self.require_mention} | said)
 
 
 class Threads(Section):
@@ -100,13 +105,7 @@ class Acknowledgement(Section):
     )
 
 
-def _check_path(value: str) -> str:
-    if not _PATH.fullmatch(value):
-        raise refused("a path that begins with /")
-    return value
-
-
-HttpPath = Annotated[str, AfterValidator(_check_path)]
+HttpPath = Annotated[str, looks_like(r"/[^?#{}\s]*", "a path that begins with /")]
 
 
 class Listen(Section):

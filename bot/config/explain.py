@@ -8,6 +8,7 @@ import difflib
 import re
 import types
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import ValidationError
@@ -48,6 +49,8 @@ _BOUNDS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": 
 def explain(error: ErrorDetails, place: Position | None, root: type[Section]) -> tuple[KeyPath, str]:
     """Path and sentence for one error; `place` is where its value stood, if it was written at all."""
     path = path_of(error)
+    if place is not None and error["loc"][-1:] == ("[key]",):
+        place = replace(place, written=str(path[-1]), is_text=True)
     if error["type"] == "conflict":
         return (*path, *error["ctx"]["at"]), error["ctx"]["text"]
     if error["type"] in ("extra_forbidden", "literal_error") and (text := later(path, error["input"])):

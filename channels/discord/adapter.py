@@ -12,7 +12,7 @@ from contextlib import suppress
 from weakref import WeakValueDictionary
 
 from channels.base import Capabilities, Health, Mark, Page, Sink, Times
-from channels.discord.api import THREAD_EXISTS, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api, ApiError, Trouble
+from channels.discord.api import THREAD_EXISTS, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api
 from channels.discord.calls import (
     ACTIONS,
     MESSAGES,
@@ -29,6 +29,7 @@ from channels.discord.gateway import Receiver
 from channels.discord.history import download, found, page_of
 from channels.discord.render import MAX_CHARS, bodies
 from channels.discord.settings import DiscordSettings
+from channels.failures import ApiError, Trouble, outcome
 from channels.message import Attachment, InboundKind, InboundMessage, Place
 from channels.outgoing import IDEMPOTENT, Delivery, NotSent, Refused, SendResult, Sent, Unknown
 
@@ -62,10 +63,11 @@ class DiscordChannel:
         self._api = Api(settings)
         self._receiver = Receiver(self.name, self._api, settings, times, self._stored)
         self._world = self._receiver.world
+        # Of a channel; it lives as long as somebody holds it or waits for it.
         self._calls: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._deferring: dict[str, asyncio.Task[None]] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._failures = 0
+        self._unreached = settings.pauses()
 
     @property
     def account(self) -> str:
@@ -106,21 +108,21 @@ class DiscordChannel:
 
     async def send(self, delivery: Delivery) -> SendResult:
         """Make the call; what became of it is told by where it failed."""
-        async with self._call_into(channel_of(delivery.place)):
+        async with self._calls.setdefault(channel_of(delivery.place), asyncio.Lock()):
             try:
                 sent = Sent(await self._carry_out(delivery))
             except ApiError as error:
-                return self._result(error)
+                return outcome(error, self._unreached, self._settings.slow_retry)
             except ValueError as error:
                 return Refused(f"the stored message cannot be read: {error}")
             except OSError as error:
                 return Refused(f"the file cannot be read: {error.strerror or error}")
-        self._failures = 0
+        self._unreached.failures = 0
         return sent
 
     async def settle(self, delivery: Delivery) -> SendResult:
         """While Discord knows the nonce, the same send again gives the same message; later history shows it or not."""
-        pause = self._settings.retry_first
+        pauses = self._settings.pauses()
         while True:
             if self._times.now() - delivery.planned_at < _NONCE_KNOWN:
                 result = await self.send(delivery)
@@ -128,17 +130,16 @@ class DiscordChannel:
                     return result
             else:
                 with suppress(ApiError):
-                    looked = await found(self._api, self._world, delivery, self._backoff(delivery.attempts))
+                    looked = await found(self._api, self._world, delivery, pauses.after(delivery.attempts))
                     if isinstance(looked, NotSent) and delivery.attempts >= _MOST_SENDS:
                         return Unknown("Discord does not have it, however often it is sent")
                     return looked
-            await self._times.sleep(pause)
-            pause = min(2 * pause, self._settings.retry_most)
+            await self._times.sleep(pauses.next())
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that channel is under way: it would show only after that."""
         channel = place.thread if place.thread in self._world.spots else place.chat  # a thread may still be opened
-        call = self._call_into(channel)
+        call = self._calls.setdefault(channel, asyncio.Lock())
         if call.locked() or self.pass_limit(place) > 0:
             return
         async with call:
@@ -193,30 +194,6 @@ class DiscordChannel:
                 return await post(self._api, unthreaded(delivery))
         return await post(self._api, delivery)
 
-    def _result(self, error: ApiError) -> SendResult:
-        match error.trouble:
-            case Trouble.FLOOD:
-                return NotSent(error.retry_after, error.reason)
-            case Trouble.REFUSED:
-                return Refused(error.reason)
-            case Trouble.UNKNOWN:
-                return Unknown(error.reason)
-            case Trouble.TOKEN:
-                return NotSent(self._settings.slow_retry, error.reason)
-        # It never reached Discord.
-        self._failures += 1
-        return NotSent(self._backoff(self._failures), error.reason)
-
-    def _backoff(self, failures: int) -> float:
-        return min(self._settings.retry_first * 2.0 ** min(failures - 1, 16), self._settings.retry_most)
-
-    def _call_into(self, channel: str) -> asyncio.Lock:
-        """The lock of a channel; it lives as long as somebody holds it or waits for it."""
-        lock = self._calls.get(channel)
-        if lock is None:
-            lock = self._calls[channel] = asyncio.Lock()
-        return lock
-
     def _stored(self, message: InboundMessage) -> None:
         """What is stored may be acknowledged, where Discord waits for that: three seconds long."""
         if message.respond:
@@ -247,7 +224,7 @@ class DiscordChannel:
             for one in sink.commands()
         ]
         await self._receiver.ready.wait()
-        scope, pause = f"{self.name}:{self.account}:commands", self._settings.retry_first
+        scope, pauses = f"{self.name}:{self.account}:commands", self._settings.pauses()
         digest = hashlib.sha256(repr(listed).encode()).hexdigest()[:16]
         while listed:
             try:
@@ -259,5 +236,4 @@ class DiscordChannel:
                 log.warning("discord: the commands could not be listed: %s", error)
                 if isinstance(error, ApiError) and error.trouble is Trouble.REFUSED:
                     return
-            await self._times.sleep(pause)
-            pause = min(2 * pause, self._settings.retry_most)
+            await self._times.sleep(pauses.next())

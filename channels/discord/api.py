@@ -1,13 +1,12 @@
-"""REST calls through discord.py's own client, with its exceptions turned into one closed set.
+"""REST calls through discord.py's own client, with its exceptions turned into the closed set of `failures`.
 
-What matters of a failed call is whether it may have been carried out; `Trouble` says so. The library waits out the
-limits of each route, for the channel that is asked only, so a flooded channel holds up nobody else.
+The library waits out the limits of each route, for the channel that is asked only, so a flooded channel holds up nobody
+else.
 """
 
 import asyncio
 import logging
 import re
-from enum import StrEnum
 from typing import Any
 
 import aiohttp
@@ -15,6 +14,7 @@ import discord
 from discord.http import HTTPClient, Ratelimit, Route
 
 from channels.discord.settings import DiscordSettings
+from channels.failures import ApiError, Trouble, reason_of
 
 LONGEST_WAIT = 30.0
 """Seconds that a call waits for its route's limit; the least that the library takes."""
@@ -36,34 +36,6 @@ def _hide_tokens(record: logging.LogRecord) -> bool:
     """The address of an answer to an interaction holds its token, and the library logs addresses."""
     record.msg, record.args = _TOKEN.sub(r"\1<token>", record.getMessage()), ()
     return True
-
-
-class Trouble(StrEnum):
-    """Why a call failed.
-
-    network: it never reached Discord. unknown: it was written, and no answer came that says what became of it. flood:
-    too many calls; this one was not carried out. refused: this call will never do. token: the token is not accepted.
-    """
-
-    NETWORK = "network"
-    UNKNOWN = "unknown"
-    FLOOD = "flood"
-    REFUSED = "refused"
-    TOKEN = "token"
-
-
-class ApiError(Exception):
-    """A call failed. status, code: of the answer, 0 without one. retry_after: seconds, of a flood."""
-
-    def __init__(
-        self, trouble: Trouble, reason: str, *, status: int = 0, code: int = 0, retry_after: float = 0.0
-    ) -> None:
-        super().__init__(reason)
-        self.trouble = trouble
-        self.reason = reason
-        self.status = status
-        self.code = code
-        self.retry_after = retry_after
 
 
 class _Bucket(Ratelimit):
@@ -125,9 +97,9 @@ class Api(HTTPClient):
         except discord.HTTPException as error:
             raise _refused(error) from None
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise ApiError(Trouble.NETWORK, _plain(error)) from None
+            raise ApiError(Trouble.NETWORK, reason_of(error)) from None
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
-            raise ApiError(Trouble.UNKNOWN, _plain(error)) from None
+            raise ApiError(Trouble.UNKNOWN, reason_of(error)) from None
 
     def get_ratelimit(self, key: str) -> Ratelimit:
         """See the library."""
@@ -183,7 +155,3 @@ def _refused(error: discord.HTTPException) -> ApiError:
         return ApiError(Trouble.NETWORK, f"status {status}", status=status)
     hint = f": {_HINTS[code]}" if code in _HINTS else ""
     return ApiError(Trouble.REFUSED, f"{error.text[:300]} ({code}){hint}", status=status, code=code)
-
-
-def _plain(error: Exception) -> str:
-    return (str(error) or type(error).__name__)[:300]

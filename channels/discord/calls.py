@@ -7,9 +7,10 @@ from typing import Any
 
 import discord
 
-from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api, ApiError
+from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api
 from channels.discord.events import text_of
 from channels.discord.world import World
+from channels.failures import ApiError
 from channels.message import Place
 from channels.outgoing import Action, Delivery
 

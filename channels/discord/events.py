@@ -1,10 +1,9 @@
 """Raw events of Discord's gateway to what the service takes in. Pure: one event in, none or some values out.
 
 What a person or another bot sent becomes an `InboundMessage`; what Discord itself tells (members, pins, link previews)
-becomes nothing. Raises `UnreadableEvent` for what is not as documented: the receiver keeps that raw and passes on.
+becomes nothing. Raises `Unreadable` for what is not as documented: the receiver keeps that raw and passes on.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -12,7 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from channels.discord.world import UnreadableEvent, World, an_object, identity, objects, string
+from channels.discord.world import World, identity
+from channels.fields import Unreadable, an_object, edit_key, kind_of, objects, size_of, string, unread_event
 from channels.message import Attachment, InboundKind, InboundMessage, Origin, Quoted, UnreadEvent, message_key
 from channels.utf16 import whole
 
@@ -21,8 +21,6 @@ _SAID = (0, 19, 20, 23)
 """Types of messages that somebody wrote; all others are notices of Discord."""
 _FORWARD = 1
 _MENTION = re.compile(r"<(?:(?P<kind>@[!&]?|#)(?P<id>\d+)|a?:(?P<emoji>\w+):\d+|/(?P<command>[^:>]+):\d+)>")
-_FAMILIES = ("image", "audio", "video")
-_RAW_LIMIT = 16_384
 
 
 def read_event(event: str, data: object, world: World, now: int) -> list[InboundMessage]:
@@ -40,21 +38,14 @@ def read_event(event: str, data: object, world: World, now: int) -> list[Inbound
         case "MESSAGE_DELETE_BULK":
             ids = fields.get("ids")
             if not isinstance(ids, list):
-                raise UnreadableEvent("ids is no list")
+                raise Unreadable("ids is no list")
             return [_deletion(fields, identity({"id": one}, "id"), world, now) for one in ids]
     return _read_interaction(fields, world)
 
 
 def unread(event: str, data: object, world: World, error: Exception) -> UnreadEvent:
     """The value for an event that could not be read."""
-    raw = json.dumps({"t": event, "d": data}).encode("utf-8", "replace").decode()
-    return UnreadEvent(
-        channel="discord",
-        account=world.me,
-        event_key=f"u:{hashlib.sha256(raw.encode()).hexdigest()[:16]}",
-        raw=raw[:_RAW_LIMIT],
-        error=f"{type(error).__name__}: {error}",
-    )
+    return unread_event("discord", world.me, {"t": event, "d": data}, error)
 
 
 def read_message(message: dict[str, Any], world: World, guild: str = "") -> list[InboundMessage]:
@@ -117,11 +108,10 @@ def _read_edit(fields: dict[str, Any], world: World) -> list[InboundMessage]:
     try:
         edited = int(datetime.fromisoformat(string(fields, "edited_timestamp")).timestamp() * 1000)
     except ValueError as error:
-        raise UnreadableEvent("edited_timestamp is no time") from error
+        raise Unreadable("edited_timestamp is no time") from error
     found = []
     for one in read_message(fields, world):
-        digest = hashlib.sha256(one.text.encode()).hexdigest()[:16]
-        key = f"e:{one.origin.place.chat}:{one.origin.message_id}:{edited}:{digest}"
+        key = edit_key(one.origin.place.chat, one.origin.message_id, edited, one.text)
         found.append(replace(one, event_key=key, kind=InboundKind.EDIT, sent_at=edited))
     return found
 
@@ -224,14 +214,13 @@ def _described(message: dict[str, Any]) -> Iterator[str]:
 def _attachments(message: dict[str, Any], channel: str, number: str) -> Iterator[Attachment]:
     for file in objects(message, "attachments"):
         mime = str(file.get("content_type") or "").partition(";")[0]
-        family, size = mime.partition("/")[0], file.get("size", 0)
         reference = {"channel": channel, "message": number, "id": identity(file, "id"), "url": string(file, "url")}
         yield Attachment(
-            kind=family if family in _FAMILIES else "file",
+            kind=kind_of(mime),
             ref=json.dumps(reference),
             name=whole(str(file.get("filename", ""))),
             mime=mime,
-            size=size if isinstance(size, int) else 0,
+            size=size_of(file, "size"),
         )
 
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -20,11 +21,14 @@ import yarl
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
 from channels.base import Health, HealthState, NotAccepted, Reached, Sink, Times
-from channels.discord.api import Api, ApiError, Trouble
+from channels.discord.api import Api
 from channels.discord.events import read_event, unread
 from channels.discord.settings import DiscordSettings
-from channels.discord.world import World, an_object, identity, objects
+from channels.discord.world import World, identity
+from channels.failures import ApiError, Trouble, reason_of
+from channels.fields import an_object, objects
 from channels.message import InboundKind, InboundMessage, Incoming
+from channels.standing import Standing
 
 log = logging.getLogger(__name__)
 
@@ -86,9 +90,9 @@ class Receiver:
         self._resumable: tuple[yarl.URL, str, int | None] | None = None
         self._content = True
         self._warned = ""
-        self._failures = 0
-        self._said = self._unstored = ""
-        self._health = Health(HealthState.STARTING, times.now(), "Not started")
+        self._unstored = ""
+        self._standing = Standing(name, times)
+        self._pauses = settings.pauses()
         self._since = 0.0
         self._waiting: deque[Incoming] = deque()
         self._came, self._room = asyncio.Event(), asyncio.Event()
@@ -101,7 +105,7 @@ class Receiver:
     async def run(self, sink: Sink) -> None:
         """Receive until cancelled, then store what came. Once only."""
         self._sink = sink
-        self._health = Health(HealthState.STARTING, self._times.now(), "Connecting to Discord")
+        self._standing.begin()
         storing = asyncio.create_task(self._store(), name="discord-store")
         try:
             while True:
@@ -110,7 +114,7 @@ class Receiver:
                 except ApiError as error:
                     await self._pause(f"{_SENTENCES[error.trouble]} ({error.reason})", error.trouble is Trouble.TOKEN)
                 except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
-                    await self._pause(f"{_SENTENCES[Trouble.UNKNOWN]} ({str(error) or type(error).__name__})")
+                    await self._pause(f"{_SENTENCES[Trouble.UNKNOWN]} ({reason_of(error)})")
                 except Exception as error:
                     log.exception("discord: unexpected error at the gateway")
                     self._resumable = None  # what broke it would be told again
@@ -118,7 +122,7 @@ class Receiver:
         finally:
             self._came.set()
             await storing
-            self._health = Health(HealthState.DOWN, self._times.now(), "Stopped")
+            self._standing.stop()
 
     def stop(self) -> None:
         """Before `run` is cancelled: take nothing more."""
@@ -127,9 +131,8 @@ class Receiver:
     def health(self) -> Health:
         """READY only while heartbeats are answered and messages are stored."""
         wrong = self._unstored or ("Discord has not answered a heartbeat for too long" if self._overdue() else "")
-        if self._health.state is HealthState.READY and wrong:
-            return Health(HealthState.DOWN, self._health.since, wrong)
-        return self._health
+        health = self._standing.health
+        return Health(HealthState.DOWN, health.since, wrong) if self._standing.is_ready and wrong else health
 
     def take(self, event: str, data: Any) -> None:
         """An event of the gateway: read it, and let it wait for the store. Never fails."""
@@ -157,14 +160,14 @@ class Receiver:
         """One connection from its beginning to its end, which is always an exception or a return."""
         client = self._client or await self._log_in()
         gateway, session, sequence = self._resumable or (yarl.URL(self._settings.gateway_url), None, None)
-        self._health = Health(HealthState.STARTING, self._health.since, self._health.detail)
+        self._standing.health = replace(self._standing.health, state=HealthState.STARTING)
         resume = session is not None
         try:
             async with asyncio.timeout(self._settings.connect_timeout):
                 self._ws = ws = await DiscordWebSocket.from_client(
                     client, initial=True, gateway=gateway, session=session, sequence=sequence, resume=resume
                 )
-                while self._health.state is not HealthState.READY:
+                while not self._standing.is_ready:
                     await ws.poll_event()
             while not self._overdue():
                 await ws.poll_event()
@@ -180,7 +183,7 @@ class Receiver:
             return
         finally:
             await self._ended(resume)
-        await self._pause(_SENTENCES[Trouble.UNKNOWN] if self._failures else "")
+        await self._pause(_SENTENCES[Trouble.UNKNOWN] if self._pauses.failures else "")
 
     async def _log_in(self) -> discord.Client:
         """Who the bot is, and what it may ask for. Raises ApiError."""
@@ -223,7 +226,7 @@ class Receiver:
             known = resume and ws.session_id is not None
             self._resumable = (ws.gateway, ws.session_id or "", ws.sequence) if known else None
             await ws.close(code=1000 if self._stopping else 4000)
-        elif self._failures >= _RESUMES:
+        elif self._pauses.failures >= _RESUMES:
             self._resumable = None
         await self._api.hang_up()
 
@@ -236,25 +239,17 @@ class Receiver:
 
     def _received(self) -> None:
         """A session has begun or goes on."""
-        self._said = ""
         self._since = self._times.monotonic()
-        log.info("discord: receiving")
-        detail = f"receiving; {self._warned}" if self._warned else "receiving"
-        self._health = Health(HealthState.READY, self._times.now(), detail)
+        self._standing.receive(f"receiving; {self._warned}" if self._warned else "receiving")
         self.ready.set()
         self._sink.can_send(self._name, self.world.me)
 
     async def _pause(self, sentence: str, slow: bool = False) -> None:
         """Say what is wrong, once until something is received again, and wait. Empty: it is an everyday event."""
-        if self._health.state is HealthState.READY and self._times.monotonic() - self._since >= _LASTING:
-            self._failures = 0
-        if sentence != self._said:
-            self._said = sentence
-            log.log(logging.WARNING if sentence else logging.INFO, "discord: %s", sentence or "connecting again")
-        since = self._health.since if self._health.state is HealthState.DOWN else self._times.now()
-        self._health = Health(HealthState.DOWN, since, sentence or "Connecting again")
-        seconds = min(self._settings.retry_first * 2.0 ** min(self._failures, 16), self._settings.retry_most)
-        self._failures += 1
+        if self._standing.is_ready and self._times.monotonic() - self._since >= _LASTING:
+            self._pauses.failures = 0
+        self._standing.fail(sentence or "Connecting again", logging.WARNING if sentence else logging.INFO)
+        seconds = self._pauses.next()
         await self._times.sleep(min(5 * seconds, self._settings.slow_retry) if slow else seconds)
 
     # -- the gap
@@ -304,7 +299,7 @@ class Receiver:
                     return
                 if not self._unstored:
                     log.warning("discord: %s: %s", _CANNOT_STORE, error)
-                self._unstored = f"{_CANNOT_STORE}: {str(error) or type(error).__name__}"
+                self._unstored = f"{_CANNOT_STORE}: {reason_of(error)}"
                 await self._times.sleep(self._settings.retry_first)
                 continue
             for item in batch:

@@ -7,11 +7,12 @@ from typing import Any
 import aiohttp
 
 from channels.base import NotDownloaded, NotReadable, Page
-from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api, ApiError, Trouble
+from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api
 from channels.discord.calls import MESSAGES, ONE, channel_of, message_of, unthreaded
 from channels.discord.events import read_message, snowflake_at, unread
 from channels.discord.settings import DiscordSettings
 from channels.discord.world import Spot, World
+from channels.failures import ApiError, Trouble, reason_of
 from channels.message import Attachment, ChatKind, Incoming, Place
 from channels.outgoing import Delivery, NotSent, Sent, Unknown
 
@@ -99,7 +100,7 @@ async def download(api: Api, settings: DiscordSettings, attachment: Attachment) 
                         raise NotDownloaded(f"Discord answered {response.status}")
                 url = await _renewed(api, url)
             except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-                raise NotDownloaded(str(error) or type(error).__name__) from None
+                raise NotDownloaded(reason_of(error)) from None
 
 
 async def _renewed(api: Api, url: str) -> str:

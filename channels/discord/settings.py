@@ -3,15 +3,15 @@
 The adapter, and with it the platform's library, is imported only when an account is built.
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from channels.base import Channel, Times
+from channels.failures import Patience
 from channels.message import ChatKind, InboundMessage
-from channels.section import Id, Secret, Url, conflict, refused
+from channels.section import Id, Secret, Url, conflict, looks_like
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Threads
 
 URL = "https://discord.com/api/v10"
@@ -21,16 +21,13 @@ _AN_ID = "an id of Discord, which is a whole number (switch on Developer Mode, t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscordSettings:
+class DiscordSettings(Patience):
     """One bot. Times are seconds.
 
     cdn: how the addresses begin from which attachments may be downloaded. roles: whether roles decide who is answered,
     so that they are asked for where history does not name them. connect_timeout: until a new connection must have told
-    that it is ready. request_timeout: how long an answer to a call may take before its outcome counts as unknown.
-    typing_timeout: the same for the sign of work, which a send to that channel waits for. heartbeat_timeout: silence
-    after which a connection is dead. close_timeout: how long its other side may take to close it. guilds_timeout: how
-    long servers may take to tell their channels. retry_first, retry_most: pauses after failures, doubled from the first
-    to the most. slow_retry: pause while the token is refused.
+    that it is ready. heartbeat_timeout: silence after which a connection is dead. close_timeout: how long its other
+    side may take to close it. guilds_timeout: how long servers may take to tell their channels.
     """
 
     token: str = field(repr=False)
@@ -39,53 +36,13 @@ class DiscordSettings:
     cdn: tuple[str, ...] = CDN
     roles: bool = False
     connect_timeout: float = 30.0
-    request_timeout: float = 30.0
-    typing_timeout: float = 3.0
+    slow_retry: float = 60.0
     heartbeat_timeout: float = 60.0
     close_timeout: float = 3.0
     guilds_timeout: float = 5.0
-    retry_first: float = 1.0
-    retry_most: float = 30.0
-    slow_retry: float = 60.0
 
 
-def _check_gateway(value: str) -> str:
-    if not re.fullmatch(r"wss?://[^\s/?#]+(/\S*)?", value):
-        raise refused("a URL that begins with ws:// or wss://")
-    return value.rstrip("/")
-
-
-def _is_id(value: str) -> bool:
-    return value.isascii() and value.isdigit()
-
-
-def _check_id(value: str) -> str:
-    # A name would never match, so the person would be locked out without a word.
-    if not _is_id(value):
-        raise refused(_AN_ID)
-    return value
-
-
-class DiscordMessages(DirectMessages):
-    """Who may write to the bot directly."""
-
-    allow_from: tuple[Annotated[Id, AfterValidator(_check_id)], ...] = Field(
-        default=(), description="The ids of those who are answered under the policy allowlist."
-    )
-
-
-class DiscordGroups(Groups):
-    """What holds in servers and their channels."""
-
-    @model_validator(mode="after")
-    def _have_ids(self) -> "DiscordGroups":
-        for chat, group in self.allow.items():
-            for key, ids in (("", (chat,)), ("users", group.users or ()), ("roles", group.roles or ())):
-                for wrong in (value for value in ids if not _is_id(value)):
-                    raise conflict(
-                        f"found {wrong!r}; allowed: {_AN_ID}", ("allow", chat, key) if key else ("allow", chat)
-                    )
-        return self
+Snowflake = Annotated[Id, looks_like("[0-9]+", _AN_ID)]
 
 
 class DiscordThreads(Threads):
@@ -104,11 +61,13 @@ class DiscordAccount(AccountSection):
 
     token: Secret = Field(default=None, description="The bot's token from the Developer Portal.")
     base_url: Url = Field(default=URL, description="Root of the REST API with its version, for a proxy of your own.")
-    gateway_url: Annotated[str, AfterValidator(_check_gateway)] = Field(
-        default=GATEWAY_URL, description="The gateway's WebSocket, for a proxy of your own."
+    gateway_url: Annotated[str, looks_like(r"wss?://[^\s/?#]+(/\S*)?", "a URL that begins with ws:// or wss://")] = (
+        Field(default=GATEWAY_URL, description="The gateway's WebSocket, for a proxy of your own.")
     )
-    dm: DiscordMessages = Field(default=DiscordMessages(), description="Direct messages.")
-    groups: DiscordGroups = Field(default=DiscordGroups(), description="Servers and their channels.")
+    dm: DirectMessages[Snowflake] = Field(default=DirectMessages[Snowflake](), description="Direct messages.")
+    groups: Groups[Snowflake, Snowflake] = Field(
+        default=Groups[Snowflake, Snowflake](), description="Servers and their channels."
+    )
     threads: DiscordThreads = Field(default=DiscordThreads(), description="Threads and forum posts.")
 
     def opens_thread(self, message: InboundMessage) -> bool:

@@ -6,16 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from channels.base import Reached
+from channels.fields import Unreadable, an_object, objects
 from channels.message import ChatKind, Origin, Place
 
 THREADS = (10, 11, 12)
 _RECENT = 2000
 _READABLE = (0, 2, 5, 13, *THREADS)
 """Types of channels in which messages stand; in a forum they stand in its threads."""
-
-
-class UnreadableEvent(ValueError):
-    """An event is not as Discord documents it; says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +40,14 @@ class World:
     recent: dict[str, Origin] = field(default_factory=dict)
 
     def learn(self, event: str, data: dict[str, Any]) -> None:
-        """Take in what an event says about channels, threads and roles. Raises UnreadableEvent."""
+        """Take in what an event says about channels, threads and roles. Raises Unreadable."""
         match event:
             case "GUILD_CREATE" | "THREAD_LIST_SYNC":
                 guild = identity(data, "id" if event == "GUILD_CREATE" else "guild_id")
                 for role in objects(data, "roles"):
                     self._learn_role(role)
                 for channel in (*objects(data, "channels"), *objects(data, "threads")):
-                    with suppress(UnreadableEvent):  # one of many; it is then no place that is known
+                    with suppress(Unreadable):  # one of many; it is then no place that is known
                         self._learn_spot(channel, guild)
             case "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" | "THREAD_UPDATE" if "guild_id" in data:
                 self._learn_spot(data, identity(data, "guild_id"))
@@ -91,32 +88,9 @@ class World:
             self.mine.add(number)
 
 
-def an_object(value: object, name: str) -> dict[str, Any]:
-    """The value, which must be an object. Raises UnreadableEvent, as all of these."""
-    if not isinstance(value, dict):
-        raise UnreadableEvent(f"{name} is no object")
-    return value
-
-
-def objects(fields: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """A list of objects; none when it is not there."""
-    value = fields.get(name) or []
-    if not isinstance(value, list):
-        raise UnreadableEvent(f"{name} is no list")
-    return [an_object(one, name) for one in value]
-
-
 def identity(fields: dict[str, Any], name: str) -> str:
-    """An id."""
+    """An id. Raises Unreadable."""
     value = fields.get(name)
     if not isinstance(value, str) or not value.isascii() or not value.isdigit():
-        raise UnreadableEvent(f"{name} is no id")
-    return value
-
-
-def string(fields: dict[str, Any], name: str) -> str:
-    """A text."""
-    value = fields.get(name)
-    if not isinstance(value, str):
-        raise UnreadableEvent(f"{name} is no text")
+        raise Unreadable(f"{name} is no id")
     return value

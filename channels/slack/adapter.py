@@ -12,11 +12,12 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from channels.base import Capabilities, Health, NotDownloaded, NotReadable, Page, Sink, Times
+from channels.failures import ApiError, Trouble, outcome
 from channels.limits import RateLimits
 from channels.message import Attachment, ChatKind, Incoming, Place
 from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Sent, Unknown
 from channels.slack import history
-from channels.slack.api import NEVER, Api, ApiError, Trouble, flood
+from channels.slack.api import NEVER, Api, flood
 from channels.slack.calls import ACTIONS, call_of, done_before, form_refused, in_thread, shown
 from channels.slack.download import is_slack, pieces
 from channels.slack.events import read_message, unread
@@ -49,8 +50,9 @@ class SlackChannel:
         self._settings = settings
         self._times = times
         self._limits = RateLimits(settings.limits, times.monotonic)
-        self._calls: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._failures = 0
+        # Of a place; it lives as long as somebody holds it or waits for it.
+        self._calls: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
+        self._unreached = settings.pauses()
         self._no_status: set[str] = set()
         self._known = Known()
         self._api = Api(settings)
@@ -94,7 +96,7 @@ class SlackChannel:
 
     async def send(self, delivery: Delivery) -> SendResult:
         """Make the call; what became of it is told by where it failed."""
-        async with self._call_into(delivery.place):
+        async with self._calls.setdefault(delivery.place, asyncio.Lock()):
             try:
                 sent = await self._carry_out(delivery)
             except ApiError as error:
@@ -103,7 +105,7 @@ class SlackChannel:
                 return Refused(f"it cannot be sent: {error}")
             finally:
                 self._limits.ended(delivery.place.chat)
-        self._failures = 0
+        self._unreached.failures = 0
         return Sent(sent)
 
     async def settle(self, delivery: Delivery) -> SendResult:
@@ -112,15 +114,14 @@ class SlackChannel:
             return Unknown("Slack does not tell whether a file arrived; it is not sent again")
         if delivery.attempts >= _MOST_SENDS:
             return Unknown(f"sent {delivery.attempts} times, and never found")
-        absent, pause = False, self._settings.retry_first
+        absent, pauses = False, self._settings.pauses()
         while True:
             try:
                 found = await history.find(self._api, delivery)
             except ApiError as error:
                 if error.trouble in NEVER:
                     return Unknown(f"it cannot be looked up: {error.reason}")
-                await self._times.sleep(error.retry_after or pause)
-                pause = min(2 * pause, self._settings.retry_most)
+                await self._times.sleep(error.retry_after or pauses.next())
                 continue
             if found:
                 return Sent(found)
@@ -133,13 +134,13 @@ class SlackChannel:
 
     async def working(self, place: Place) -> None:
         """Show below a thread that it is thinking; elsewhere Slack has no such sign."""
-        call = self._call_into(place)
+        call = self._calls.setdefault(place, asyncio.Lock())
         if not place.thread or place.chat in self._no_status or call.locked() or self._limits.held(place.chat) > 0:
             return
         arguments = {"channel_id": place.chat, "thread_ts": place.thread, "status": _WORKING}
         async with call:
             try:
-                async with asyncio.timeout(self._settings.status_timeout):
+                async with asyncio.timeout(self._settings.typing_timeout):
                     await self._api.call("assistant.threads.setStatus", arguments)
             except ApiError as error:
                 if error.trouble in NEVER and len(self._no_status) < _MOST_REFUSED:
@@ -190,10 +191,6 @@ class SlackChannel:
                 if error.trouble is not Trouble.FLOOD:
                     return "" if error.trouble in NEVER else None
                 await self._times.sleep(error.retry_after)
-
-    def _call_into(self, place: Place) -> asyncio.Lock:
-        """The lock of a place; it lives as long as somebody holds it or waits for it."""
-        return self._calls.setdefault(f"{place.chat}:{place.thread}", asyncio.Lock())
 
     async def _carry_out(self, delivery: Delivery) -> str:
         """The id of what is there now. Raises ApiError, and others for what cannot be sent."""
@@ -259,19 +256,12 @@ class SlackChannel:
         match error.trouble:
             case Trouble.FLOOD:
                 self._limits.hold(delivery.place.chat, error.retry_after)
-                return NotSent(error.retry_after, error.reason)
             case Trouble.REFUSED if done_before(delivery.action, error.code):
                 return Sent(delivery.target)
             case Trouble.REFUSED:
                 plain = plain_body(delivery.body) if form_refused(delivery.action, error.code) else None
-                return Refused(error.reason) if plain is None else NotSent(0.0, error.reason, plain)
+                if plain is not None:
+                    return NotSent(0.0, error.reason, plain)
             case Trouble.SCOPE if delivery.action is not Action.SEND:
                 return Refused(error.reason)
-            case Trouble.UNKNOWN | Trouble.FAILED:
-                return Unknown(error.reason)
-            case Trouble.TOKEN | Trouble.SCOPE:
-                return NotSent(self._settings.slow_retry, error.reason)
-        # It never reached Slack.
-        seconds = min(self._settings.retry_first * 2.0 ** min(self._failures, 16), self._settings.retry_most)
-        self._failures += 1
-        return NotSent(seconds, error.reason)
+        return outcome(error, self._unreached, self._settings.slow_retry)

@@ -1,18 +1,18 @@
-"""Calls of Slack's Web API through slack-sdk, with what can go wrong turned into one closed set.
+"""Calls of Slack's Web API through slack-sdk, with what can go wrong turned into the closed set of `failures`.
 
-What matters of a failed call is whether it may have been carried out; `Trouble` says so. Nothing is repeated here.
+Nothing is repeated here.
 """
 
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from enum import StrEnum
 from typing import Any
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from channels.failures import ApiError, Trouble, reason_of
 from channels.slack.settings import SlackSettings
 
 log = logging.getLogger(__name__)
@@ -49,37 +49,8 @@ _FAILED = ("fatal_error", "internal_error", "service_unavailable")
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 
 
-class Trouble(StrEnum):
-    """Why a call failed.
-
-    network: it never reached Slack. failed: the answer says that something went wrong on the way or in Slack itself;
-    the call may have been carried out all the same. unknown: it was written, and no answer came that could be read.
-    flood: too many calls. scope: the app was not granted what it needs. token: the token is not accepted. refused: this
-    call will never do.
-    """
-
-    NETWORK = "network"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-    FLOOD = "flood"
-    SCOPE = "scope"
-    TOKEN = "token"
-    REFUSED = "refused"
-
-
 NEVER = (Trouble.SCOPE, Trouble.REFUSED)
 """Asking again would not help."""
-
-
-class ApiError(Exception):
-    """A call failed. reason: for people; code: Slack's own word, if there is one. retry_after: seconds, of a flood."""
-
-    def __init__(self, trouble: Trouble, reason: str, *, code: str = "", retry_after: float = 0.0) -> None:
-        super().__init__(reason)
-        self.trouble = trouble
-        self.reason = reason
-        self.code = code
-        self.retry_after = retry_after
 
 
 class Api:
@@ -142,7 +113,7 @@ class Api:
 
 def _broken(error: Exception) -> ApiError:
     trouble = Trouble.NETWORK if isinstance(error, _NEVER_SENT) else Trouble.UNKNOWN
-    return ApiError(trouble, (str(error) or type(error).__name__)[:300])
+    return ApiError(trouble, reason_of(error))
 
 
 def _refused(response: Any) -> ApiError:

@@ -64,12 +64,12 @@ def is_it(message: dict[str, Any], nonce: int) -> bool:
     return metadata.get("event_type") == _EVENT_TYPE and metadata.get("event_payload") == {"n": str(nonce)}
 
 
-def done_before(action: Action, code: str) -> bool:
+def done_before(action: Action, code: int | str) -> bool:
     """Whether a refusal says that there is nothing left to do."""
     return code in _DONE_BEFORE.get(action, ())
 
 
-def form_refused(action: Action, code: str) -> bool:
+def form_refused(action: Action, code: int | str) -> bool:
     """Whether a refusal says that the form of a message is wrong."""
     return code in _FORM and action in (Action.SEND, Action.EDIT)
 

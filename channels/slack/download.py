@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 from urllib.parse import urljoin, urlsplit
 
 from channels.base import NotDownloaded
+from channels.failures import ApiError, Trouble
 from channels.message import Attachment
-from channels.slack.api import Api, ApiError, Trouble
+from channels.slack.api import Api
 from channels.slack.settings import SlackSettings
 
 _HOST = "slack.com"

@@ -2,16 +2,15 @@
 
 The same message comes as `message`, as `app_mention` and in the history: with the same key, and with everything that
 matters in each of them. What Slack itself tells (joins, pins, previews of links) becomes nothing. Raises
-`UnreadableEvent` for what is not as documented.
+`Unreadable` for what is not as documented.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from channels.fields import Unreadable, an_object, edit_key, kind_of, size_of, unread_event
 from channels.message import (
     Attachment,
     ChatKind,
@@ -33,11 +32,6 @@ EVENTS = ("app_mention", "message")
 _SPOKEN = ("", "bot_message", "file_share", "me_message", "thread_broadcast")
 """Subtypes of messages that are somebody's words."""
 _TS = re.compile(r"\d{1,11}\.\d{6}")
-_RAW_LIMIT = 16_384
-
-
-class UnreadableEvent(ValueError):
-    """An event is not as Slack documents it; says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +45,7 @@ class Me:
 
 
 def read_me(answer: Any) -> Me:
-    """The answer of auth.test. Raises UnreadableEvent."""
+    """The answer of auth.test. Raises Unreadable."""
     return Me(_string(answer, "user_id"), str(answer.get("bot_id")), _string(answer, "user"), str(answer.get("team")))
 
 
@@ -64,7 +58,7 @@ def read(body: Any, me: Me, known: Known, now: int) -> list[Incoming]:
         return [_command(body, me, known, now)]
     if body.get("type") == "block_actions":
         return _clicks(body, me, known)
-    event = _object(body, "event") if body.get("type") == "event_callback" else {}
+    event = an_object(body.get("event"), "event") if body.get("type") == "event_callback" else {}
     return read_message(event, me, known) if event.get("type") in EVENTS else []
 
 
@@ -88,10 +82,8 @@ def read_message(event: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
 
 def unread(body: Any, me: Me, error: Exception) -> UnreadEvent:
     """The value for what could not be read."""
-    raw = json.dumps({name: value for name, value in body.items() if name != "token"})
-    event_id = body.get("event_id") or hashlib.sha256(raw.encode()).hexdigest()[:16]
-    words = f"{type(error).__name__}: {error}"
-    return UnreadEvent(channel="slack", account=me.id, event_key=f"u:{event_id}", raw=raw[:_RAW_LIMIT], error=words)
+    kept = {name: value for name, value in body.items() if name != "token"}
+    return unread_event("slack", me.id, kept, error, body.get("event_id") or None)
 
 
 def _words(event: dict[str, Any], kind: InboundKind, key: str, sent_at: int, me: Me, known: Known) -> list[Incoming]:
@@ -124,7 +116,7 @@ def _origin(event: dict[str, Any], me: Me, known: Known, chat: str = "", message
     kind = known.kind(chat, str(event.get("channel_type", "")))
     sender = event.get("user") or event.get("bot_id")
     if not isinstance(sender, str):
-        raise UnreadableEvent("nobody has sent it")
+        raise Unreadable("nobody has sent it")
     thread = _ts(event, "thread_ts") if event.get("thread_ts") else ""
     profile = event.get("bot_profile") or {}
     return Origin(
@@ -147,7 +139,7 @@ def _is_mine(message: dict[str, Any], me: Me) -> bool:
 
 def _changed(event: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
     """An edit or a deletion; Slack also calls it a change when it adds a preview or counts replies."""
-    message = _object(event, "message")
+    message = an_object(event.get("message"), "message")
     if message.get("subtype") == "tombstone":
         return _deleted(event, event.get("previous_message") or message, _string(message, "ts"), me, known)
     edited, before = message.get("edited"), event.get("previous_message") or {}
@@ -157,9 +149,8 @@ def _changed(event: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
         return []
     message_id, stamp = _ts(message, "ts"), _ts(edited, "ts")
     chat = _string(event, "channel")
-    digest = hashlib.sha256(str(message.get("text", "")).encode(errors="replace")).hexdigest()[:16]
     told = {**message, "channel": chat, "channel_type": event.get("channel_type", "")}
-    key = f"e:{chat}:{message_id}:{stamp}:{digest}"
+    key = edit_key(chat, message_id, stamp, str(message.get("text", "")))
     return _words(told, InboundKind.EDIT, key, _milliseconds(stamp), me, known)
 
 
@@ -199,7 +190,7 @@ def _command(body: dict[str, Any], me: Me, known: Known, now: int) -> InboundMes
 
 def _clicks(body: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
     """Presses of buttons that this bot made: those with a value."""
-    container, user = _object(body, "container"), _object(body, "user")
+    container, user = an_object(body.get("container"), "container"), an_object(body.get("user"), "user")
     if container.get("type") != "message":
         return []
     chat, message_id = _string(container, "channel_id"), _ts(container, "message_ts")
@@ -250,28 +241,20 @@ def _names(me: Me, known: Known) -> Callable[[str], str]:
 
 
 def _file(file: dict[str, Any]) -> Attachment:
-    mime, size = str(file.get("mimetype") or ""), file.get("size", 0)
-    family = mime.partition("/")[0]
+    mime = str(file.get("mimetype") or "")
     return Attachment(
-        kind=family if family in ("image", "audio", "video") else "file",
+        kind=kind_of(mime),
         ref=f"{_string(file, 'id')} {file.get('url_private_download') or file.get('url_private') or ''}".strip(),
         name=whole(str(file.get("name") or "")),
         mime=mime,
-        size=max(size, 0) if isinstance(size, int) else 0,
+        size=size_of(file, "size"),
     )
-
-
-def _object(fields: Any, name: str) -> dict[str, Any]:
-    value = fields.get(name)
-    if not isinstance(value, dict):
-        raise UnreadableEvent(f"{name} is no object")
-    return value
 
 
 def _string(fields: Any, name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value:
-        raise UnreadableEvent(f"{name} is no text")
+        raise Unreadable(f"{name} is no text")
     return value
 
 
@@ -279,7 +262,7 @@ def _ts(fields: Any, name: str) -> str:
     """A time as Slack names messages by it."""
     value = _string(fields, name)
     if not _TS.fullmatch(value):
-        raise UnreadableEvent(f"{name} is no time: {value[:40]}")
+        raise Unreadable(f"{name} is no time: {value[:40]}")
     return value
 
 

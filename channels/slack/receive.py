@@ -19,15 +19,17 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.request import SocketModeRequest
 
-from channels.base import Health, HealthState, NotAccepted, Reached, Sink, Times
+from channels.base import Health, NotAccepted, Reached, Sink, Times
+from channels.failures import ApiError, Trouble, reason_of
 from channels.listener import Listener
 from channels.message import Incoming
-from channels.slack.api import EVENT_SCOPES, METHODS, NEVER, WHERE_SCOPES, Api, ApiError, Trouble
+from channels.slack.api import EVENT_SCOPES, METHODS, NEVER, WHERE_SCOPES, Api
 from channels.slack.events import Me, read, read_me, unread
 from channels.slack.history import conversations
 from channels.slack.known import Known
 from channels.slack.settings import SlackSettings
 from channels.slack.socket import Connection
+from channels.standing import Standing
 
 log = logging.getLogger(__name__)
 
@@ -57,9 +59,8 @@ class Receiver:
         self._known = known
         self._settings = settings
         self._times = times
-        self._failures = 0
-        self._said = ""
-        self._health = Health(HealthState.STARTING, times.now(), "Not started")
+        self._standing = Standing("slack", times)
+        self._pauses = settings.pauses()
         self._connection: Connection | None = None
         self._listener: Listener | None = None
         self._gap = True
@@ -70,7 +71,7 @@ class Receiver:
     async def run(self, sink: Sink) -> None:
         """Receive until cancelled. Once only."""
         self._sink = sink
-        self._health = Health(HealthState.STARTING, self._times.now(), "Connecting to Slack")
+        self._standing.begin()
         self._watch()
         while True:
             try:
@@ -79,7 +80,7 @@ class Receiver:
                 await self._pause(error)
             except Exception as error:
                 log.exception("slack: unexpected error while connecting")
-                await self._wait(f"Unexpected error: {type(error).__name__}", self._backoff())
+                await self._wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
 
     async def stop(self) -> None:
         """Take nothing more; what is being stored is answered."""
@@ -90,11 +91,11 @@ class Receiver:
         if self._connection is not None:
             await self._connection.close()
         self._listener = self._connection = None
-        self._health = Health(HealthState.DOWN, self._times.now(), "Stopped")
+        self._standing.stop()
 
     def health(self) -> Health:
         """READY only while a connection lives, or while requests are taken."""
-        return self._health
+        return self._standing.health
 
     async def accept(self, body: dict[str, Any]) -> BoltResponse:
         """Store what came and answer 200; 500 when it could not be stored."""
@@ -170,7 +171,7 @@ class Receiver:
                 await connection.close()
                 raise
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise ApiError(Trouble.NETWORK, str(error) or type(error).__name__, code=_OPEN) from None
+            raise ApiError(Trouble.NETWORK, reason_of(error), code=_OPEN) from None
         except ApiError as error:
             raise ApiError(error.trouble, error.reason, code=_OPEN, retry_after=error.retry_after) from None
         before, self._connection = self._connection, connection
@@ -193,7 +194,7 @@ class Receiver:
             await listener.start()
         except OSError as error:
             sentence = f"Requests of Slack cannot be taken at {listen.host}:{listen.port}: {error.strerror}"
-            await self._wait(sentence, self._backoff())
+            await self._wait(sentence, self._pauses.next())
             return
         self._listener = listener
         self._tell_gap()
@@ -220,12 +221,8 @@ class Receiver:
 
     def _received(self, where: str = "a connection of Socket Mode") -> None:
         assert self.me is not None
-        self._failures = 0
-        self._said = ""
-        sentence = f"receiving as @{self.me.name} by {where}"
-        if self._health.state is not HealthState.READY:
-            log.info("slack: %s", sentence)
-            self._health = Health(HealthState.READY, self._times.now(), sentence)
+        self._pauses.failures = 0
+        if self._standing.receive(f"receiving as @{self.me.name} by {where}"):
             self._sink.can_send("slack", self.me.id)
 
     def _check_scopes(self, told: str) -> None:
@@ -241,24 +238,15 @@ class Receiver:
             sentence = _APP_TOKEN
         elif error.code == _OPEN and error.trouble is Trouble.REFUSED:
             sentence = _NO_SOCKET
-        seconds = self._backoff()
+        seconds = self._pauses.next()
         if error.trouble in (Trouble.TOKEN, *NEVER):
             seconds = min(5 * seconds, self._settings.slow_retry)
         await self._wait(f"{sentence} ({error.reason})", error.retry_after or seconds)
 
     async def _wait(self, sentence: str, seconds: float) -> None:
         """Say it once, until something is received again, and wait."""
-        if sentence != self._said:
-            self._said = sentence
-            log.warning("slack: %s", sentence)
-        since = self._health.since if self._health.state is HealthState.DOWN else self._times.now()
-        self._health = Health(HealthState.DOWN, since, sentence)
+        self._standing.fail(sentence)
         await self._times.sleep(seconds)
-
-    def _backoff(self) -> float:
-        seconds = self._settings.retry_first * 2.0 ** min(self._failures, 16)
-        self._failures += 1
-        return min(seconds, self._settings.retry_most)
 
     def _watch(self, due: float = 0.0) -> None:
         """Look how late the event loop is: what blocks it for seconds costs Slack's acknowledgements."""

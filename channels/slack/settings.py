@@ -3,21 +3,26 @@
 The adapter, and with it the platform's libraries, is imported only when an account is built.
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, model_validator
 
 from channels.base import Channel, Times
+from channels.failures import Patience
 from channels.limits import Rates
 from channels.message import ChatKind, InboundMessage
-from channels.section import Id, Secret, Url, conflict, refused
+from channels.section import Id, Secret, Url, conflict, looks_like
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, HttpPath, Listen, PlatformSection
 
 URL = "https://slack.com/api"
-_PERSON = re.compile(r"[UW][A-Z0-9]{2,}")
-_GROUP = re.compile(r"[CG][A-Z0-9]{2,}")
+UserId = Annotated[
+    Id, looks_like("[UW][A-Z0-9]{2,}", "a Slack member ID, such as U0AB12CD (copied from the person's profile)")
+]
+ChannelId = Annotated[
+    Id,
+    looks_like("[CG][A-Z0-9]{2,}", "a Slack channel ID, such as C0AB12CD (at the end of the channel's details)"),
+]
 _KINDS = {
     "bot_token": ("xoxb-", "the bot token; OAuth & Permissions on the app's page has it"),
     "app_token": ("xapp-", "an app-level token with connections:write; Basic Information on the app's page makes it"),
@@ -26,16 +31,14 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackSettings:
+class SlackSettings(Patience):
     """One bot. Times are seconds.
 
     listen: where requests of Slack are taken; None: Socket Mode. base_url: of the Web API; files and addresses to
     answer to are trusted there and on Slack's own hosts.
     ping_interval: how often a WebSocket that says nothing is pinged; half as much later it counts as gone.
-    request_timeout: how long an answer may take before the outcome of a call counts as unknown. status_timeout: the
-    same for the sign of work. retry_first, retry_most: pauses after failures, doubled from the first to the most.
-    slow_retry: pause while a token is refused. settle_pause: between two looks for a message whose outcome is unknown.
-    lag_warning: what the event loop may be late before the log says so.
+    settle_pause: between two looks for a message whose outcome is unknown. lag_warning: what the event loop may be late
+    before the log says so.
     """
 
     bot_token: str = field(repr=False)
@@ -44,30 +47,9 @@ class SlackSettings:
     base_url: str = URL
     listen: Listen | None = None
     ping_interval: float = 10.0
-    connect_timeout: float = 10.0
-    request_timeout: float = 30.0
-    status_timeout: float = 3.0
-    retry_first: float = 1.0
-    retry_most: float = 30.0
-    slow_retry: float = 30.0
     settle_pause: float = 5.0
     lag_warning: float = 0.5
     limits: Rates = field(default_factory=lambda: Rates(group_per_minute=60, per_second=20))
-
-
-def _check_person(value: str) -> str:
-    # A name would never match a sender, so the person would be locked out without a word.
-    if not _PERSON.fullmatch(value):
-        raise refused("a Slack member ID, such as U0AB12CD (copied from the person's profile)")
-    return value
-
-
-class SlackMessages(DirectMessages):
-    """Who may write to the bot directly."""
-
-    allow_from: tuple[Annotated[Id, AfterValidator(_check_person)], ...] = Field(
-        default=(), description="The ids of those who are answered without a code."
-    )
 
 
 class SlackListen(Listen):
@@ -95,7 +77,8 @@ class SlackAccount(AccountSection):
     reply_in: Literal["thread", "channel"] = Field(
         default="thread", description="Where a mention in a channel is answered: in a thread under it, or beside it."
     )
-    dm: SlackMessages = Field(default=SlackMessages(), description="Direct messages.")
+    dm: DirectMessages[UserId] = Field(default=DirectMessages[UserId](), description="Direct messages.")
+    groups: Groups[UserId, ChannelId] = Field(default=Groups[UserId, ChannelId](), description="Groups and channels.")
 
     def opens_thread(self, message: InboundMessage) -> bool:
         in_channel = message.origin.place.kind is ChatKind.CHANNEL
@@ -120,17 +103,6 @@ class SlackAccount(AccountSection):
     def _secret(self, name: str) -> str:
         value: SecretStr | None = getattr(self, name)
         return value.get_secret_value() if value else ""
-
-    @field_validator("groups")
-    @classmethod
-    def _are_ids(cls, groups: Groups) -> Groups:
-        wrong = next((chat for chat in groups.allow if not _GROUP.fullmatch(chat)), None)
-        if wrong is not None:
-            raise conflict(
-                f"found `{wrong}`; allowed: a Slack channel ID, such as C0AB12CD (at the end of the channel's details)",
-                ("allow", wrong),
-            )
-        return groups
 
     @model_validator(mode="after")
     def _are_tokens(self) -> "SlackAccount":

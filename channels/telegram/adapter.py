@@ -10,10 +10,11 @@ from contextlib import suppress
 from weakref import WeakValueDictionary
 
 from channels.base import Capabilities, Health, NotDownloaded, Sink, Times
+from channels.failures import ApiError, Trouble, outcome
 from channels.limits import RateLimits
 from channels.message import Attachment, ChatKind, Place
-from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
-from channels.telegram.api import Api, ApiError, Trouble
+from channels.outgoing import Delivery, NotSent, Refused, SendResult, Sent, Unknown
+from channels.telegram.api import Api
 from channels.telegram.calls import ACTIONS, FILE_BYTES, WITH_TEXT, addressed, call_of, done_before
 from channels.telegram.poll import Receiver
 from channels.telegram.render import MAX_UNITS, bodies, plain_body
@@ -48,8 +49,9 @@ class TelegramChannel:
         self._settings = settings
         self._times = times
         self._limits = RateLimits(settings.limits, times.monotonic)
+        # Of a chat; it lives as long as somebody holds it or waits for it.
         self._calls: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._failures = 0
+        self._unreached = settings.pauses()
         self._api = Api(settings)
         self._receiver = Receiver(self.name, self._api, settings, times)
         self._receiving: asyncio.Task[None] | None = None
@@ -98,24 +100,23 @@ class TelegramChannel:
         except OSError as error:
             return Refused(f"the file cannot be read: {error.strerror}")
         chat = delivery.place.chat
-        async with self._call_into(chat):
+        async with self._calls.setdefault(chat, asyncio.Lock()):
             try:
                 answer = await self._api.call(method, arguments, self._settings.request_timeout)
             except ApiError as error:
                 return self._result(error, delivery)
             finally:
                 self._limits.ended(chat)
-        self._failures = 0
+        self._unreached.failures = 0
         return Sent(str(answer.get("message_id", "")) if isinstance(answer, dict) else delivery.target)
 
     async def settle(self, delivery: Delivery) -> SendResult:
         """Telegram cannot be asked what it has: send again, but only once it is alive, and not for ever."""
         if delivery.attempts >= _MOST_SENDS:
             return Unknown(f"sent {delivery.attempts} times, and Telegram never told what became of it")
-        known, pause = self._api.answers, self._settings.retry_first
+        known, pauses = self._api.answers, self._settings.pauses()
         while self._api.answers == known:
-            await self._times.sleep(pause)
-            pause = min(2 * pause, self._settings.retry_most)
+            await self._times.sleep(pauses.next())
             if self._api.answers == known:
                 with suppress(ApiError):  # a refusal is an answer, too
                     await self._api.call("getMe", {}, self._settings.request_timeout)
@@ -141,7 +142,7 @@ class TelegramChannel:
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that chat is under way: it would show only after that."""
-        call = self._call_into(place.chat)
+        call = self._calls.setdefault(place.chat, asyncio.Lock())
         if call.locked() or self._limits.held(place.chat) > 0:
             return
         seconds = self._settings.typing_timeout
@@ -159,20 +160,10 @@ class TelegramChannel:
         """How it stands."""
         return self._receiver.health()
 
-    def _call_into(self, chat: str) -> asyncio.Lock:
-        """The lock of a chat; it lives as long as somebody holds it or waits for it."""
-        lock = self._calls.get(chat)
-        if lock is None:
-            lock = self._calls[chat] = asyncio.Lock()
-        return lock
-
     def _result(self, error: ApiError, delivery: Delivery) -> SendResult:
         match error.trouble:
             case Trouble.FLOOD:
                 self._limits.hold(delivery.place.chat, error.retry_after)
-                return NotSent(error.retry_after, error.reason)
-            case Trouble.MOVED:
-                return Moved(error.new_chat)
             case Trouble.REFUSED if done_before(delivery.action, error.reason):
                 return Sent(delivery.target)
             case Trouble.TOKEN if "method not found" in error.reason:  # a server of one's own that is older
@@ -180,12 +171,6 @@ class TelegramChannel:
             case Trouble.REFUSED:
                 formatted = error.status == 400 and delivery.action in WITH_TEXT
                 plain = plain_body(delivery.body) if formatted else None
-                return Refused(error.reason) if plain is None else NotSent(0.0, error.reason, plain)
-            case Trouble.UNKNOWN | Trouble.FAILED:
-                return Unknown(error.reason)
-            case Trouble.TOKEN:
-                return NotSent(self._settings.slow_retry, error.reason)
-        # It never reached Telegram.
-        seconds = min(self._settings.retry_first * 2.0 ** min(self._failures, 16), self._settings.retry_most)
-        self._failures += 1
-        return NotSent(seconds, error.reason)
+                if plain is not None:
+                    return NotSent(0.0, error.reason, plain)
+        return outcome(error, self._unreached, self._settings.slow_retry)

@@ -1,14 +1,12 @@
-"""Calls of the Bot API through python-telegram-bot, with its exceptions turned into one closed set.
+"""Calls of the Bot API through python-telegram-bot, with its exceptions turned into the closed set of `failures`.
 
-What matters of a failed call is whether it may have been carried out; `Trouble` says so. The token is in no message
-and no log record.
+The token is in no message and no log record.
 """
 
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from enum import StrEnum
 from typing import Any
 
 import httpx
@@ -17,6 +15,7 @@ from telegram.error import TelegramError
 from telegram.request import HTTPXRequest
 from telegram.warnings import PTBUserWarning
 
+from channels.failures import ApiError, Trouble
 from channels.telegram.settings import TelegramSettings
 
 _POOL = 256
@@ -25,42 +24,8 @@ _TALKATIVE = ("httpx", "telegram.Bot")
 _NEVER_SENT = (httpx.PoolTimeout, httpx.ConnectTimeout, httpx.ConnectError, httpx.ProxyError)
 
 
-class Trouble(StrEnum):
-    """Why a call failed.
-
-    network: it never reached Telegram. failed: the answer says that something went wrong on the way or in Telegram
-    itself; the call may have been carried out all the same. unknown: it was written, and no answer came that could be
-    read. flood: too many calls. refused: this call will never do. moved: the chat has another id. token: the token is
-    not accepted. conflict: another program receives, or a webhook is set.
-    """
-
-    NETWORK = "network"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-    FLOOD = "flood"
-    REFUSED = "refused"
-    MOVED = "moved"
-    TOKEN = "token"
-    CONFLICT = "conflict"
-
-
 _ANSWERED = (Trouble.FLOOD, Trouble.REFUSED, Trouble.MOVED, Trouble.TOKEN, Trouble.CONFLICT)
 """In these Telegram itself has answered."""
-
-
-class ApiError(Exception):
-    """A call failed. status: of the answer, 0 without one. retry_after: seconds, of a flood. new_chat: of a chat that
-    moved."""
-
-    def __init__(
-        self, trouble: Trouble, reason: str, *, status: int = 0, retry_after: float = 0.0, new_chat: str = ""
-    ) -> None:
-        super().__init__(reason)
-        self.trouble = trouble
-        self.reason = reason
-        self.status = status
-        self.retry_after = retry_after
-        self.new_chat = new_chat
 
 
 class _Refusal(TelegramError):

@@ -1,16 +1,15 @@
 """Raw updates of the Bot API to what the service takes in. Pure: one update in, none to two values out.
 
 What a person sent becomes an `InboundMessage`, whatever it is; what Telegram itself tells (members, titles, pins)
-becomes nothing. Raises `UnreadableUpdate` for what is not as documented: the poll loop keeps that raw and passes on.
+becomes nothing. Raises `Unreadable` for what is not as documented: the poll loop keeps that raw and passes on.
 """
 
-import hashlib
-import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from channels.fields import Unreadable, an_object, edit_key, kind_of, size_of, string, unread_event
 from channels.message import (
     Attachment,
     ChatKind,
@@ -53,11 +52,6 @@ _DESCRIBED = {
 # Content with neither text nor file, named to the model because a person sent it.
 _NAMED = ("dice", "story", "game", "checklist", "paid_media", "giveaway", "invoice", "gift")
 _COMMAND = re.compile(r"(?P<verb>/\w+)@(?P<to>\w+)(?!\S)")
-_RAW_LIMIT = 16_384
-
-
-class UnreadableUpdate(ValueError):
-    """An update is not as the Bot API documents it; says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +67,10 @@ class Me:
 
 
 def read_me(answer: object) -> Me:
-    """The answer of getMe. Raises UnreadableUpdate."""
-    me = _object(answer, "getMe")
+    """The answer of getMe. Raises Unreadable."""
+    me = an_object(answer, "getMe")
     reads_groups = me.get("can_read_all_group_messages") is True
-    return Me(_identity(me, "id"), _string(me, "username"), reads_groups)
+    return Me(_identity(me, "id"), string(me, "username"), reads_groups)
 
 
 def read_update(update: object, me: Me, now: int) -> list[Incoming]:
@@ -84,14 +78,14 @@ def read_update(update: object, me: Me, now: int) -> list[Incoming]:
 
     now: milliseconds, the time of a click, which carries none.
     """
-    fields = _object(update, "update")
+    fields = an_object(update, "update")
     if len(fields) < 2:
-        raise UnreadableUpdate("the update is empty")
+        raise Unreadable("the update is empty")
     if "callback_query" in fields:
-        return _read_click(_object(fields["callback_query"], "callback_query"), me, now)
+        return _read_click(an_object(fields["callback_query"], "callback_query"), me, now)
     for kind in ALLOWED_UPDATES:
         if kind in fields:
-            return _read_message(_object(fields[kind], kind), me, edited=kind == "edited_message")
+            return _read_message(an_object(fields[kind], kind), me, edited=kind == "edited_message")
     return []
 
 
@@ -103,15 +97,7 @@ def update_id_of(update: object) -> int | None:
 
 def unread(update: object, me: Me, error: Exception) -> UnreadEvent:
     """The value for an update that could not be read."""
-    raw, update_id = json.dumps(update), update_id_of(update)
-    digest = hashlib.sha256(raw.encode()).hexdigest()[:16]
-    return UnreadEvent(
-        channel="telegram",
-        account=me.id,
-        event_key=f"u:{digest if update_id is None else update_id}",
-        raw=raw[:_RAW_LIMIT],
-        error=f"{type(error).__name__}: {error}",
-    )
+    return unread_event("telegram", me.id, update, error, update_id_of(update))
 
 
 def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Incoming]:
@@ -136,8 +122,7 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
     sent_at = _seconds(message, "date")
     if edited:
         stamp = _seconds(message, "edit_date") if "edit_date" in message else sent_at
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        key, sent_at = f"e:{place.chat}:{message_id}:{stamp}:{digest}", stamp
+        key, sent_at = edit_key(place.chat, message_id, stamp, text), stamp
     reply_to, replied = _replied(message, place, me)
     forwarded = _forwarded(message, text)
     album = message.get("media_group_id")
@@ -161,18 +146,18 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
 
 def _read_click(query: dict[str, Any], me: Me, now: int) -> list[Incoming]:
     """A button below a message of the bot; nothing where it has no data (a game), or no chat (an inline message)."""
-    query_id = _string(query, "id")
+    query_id = string(query, "id")
     if "data" not in query or "message" not in query:
         return []
-    message = _object(query["message"], "message")
+    message = an_object(query["message"], "message")
     place = _place(message, me)
-    sender, name = _person(_object(query.get("from"), "from"))
+    sender, name = _person(an_object(query.get("from"), "from"))
     return [
         InboundMessage(
             origin=Origin(place=place, sender=sender, sender_name=name, chat_name=_title(message)),
             event_key=f"b:{query_id}",
             kind=InboundKind.BUTTON,
-            text=whole(_string(query, "data")),
+            text=whole(string(query, "data")),
             sent_at=now,
             reply_to=_identity(message, "message_id"),
             respond=query_id,
@@ -181,10 +166,10 @@ def _read_click(query: dict[str, Any], me: Me, now: int) -> list[Incoming]:
 
 
 def _place(message: dict[str, Any], me: Me) -> Place:
-    chat = _object(message.get("chat"), "chat")
-    kind = _KINDS.get(_string(chat, "type"))
+    chat = an_object(message.get("chat"), "chat")
+    kind = _KINDS.get(string(chat, "type"))
     if kind is None:
-        raise UnreadableUpdate(f"chat.type is {chat['type']!r}")
+        raise Unreadable(f"chat.type is {chat['type']!r}")
     thread = _identity(message, "message_thread_id") if message.get("is_topic_message") else ""
     return Place(channel="telegram", account=me.id, chat=_identity(chat, "id"), kind=kind, thread=thread)
 
@@ -197,10 +182,10 @@ def _origin(message: dict[str, Any], place: Place, message_id: str) -> Origin:
     """Who wrote it where; without a sender when nobody did. A chat may write in its own name."""
     by_bot = False
     if "sender_chat" in message:
-        chat = _object(message["sender_chat"], "sender_chat")
+        chat = an_object(message["sender_chat"], "sender_chat")
         sender, name = _identity(chat, "id"), whole(str(chat.get("title", "")))
     else:
-        user = _object(message.get("from"), "from")
+        user = an_object(message.get("from"), "from")
         (sender, name), by_bot = _person(user), user.get("is_bot") is True
     return Origin(
         place=place,
@@ -218,14 +203,14 @@ def _person(user: dict[str, Any]) -> tuple[str, str]:
 
 
 def _title(message: dict[str, Any]) -> str:
-    return whole(str(_object(message.get("chat"), "chat").get("title", "")))
+    return whole(str(an_object(message.get("chat"), "chat").get("title", "")))
 
 
 def _text(message: dict[str, Any], me: Me) -> tuple[str, bool, bool]:
     """Text or caption without the bot's name at its beginning; whether it names the bot, and whether somebody else."""
     for name, marks in (("text", "entities"), ("caption", "caption_entities")):
         if name in message:
-            text = whole(_string(message, name))
+            text = whole(string(message, name))
             named = _named(text, message.get(marks), me)
             command = _COMMAND.match(text)
             if command and command["to"].lower() == me.username.lower():
@@ -255,42 +240,40 @@ def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
     found = []
     sizes = message.get("photo")
     if isinstance(sizes, list) and sizes:
-        found.append(_attachment(_object(sizes[-1], "photo"), "image", mime="image/jpeg"))
+        found.append(_attachment(an_object(sizes[-1], "photo"), "image", mime="image/jpeg"))
     for name, kind in _ATTACHMENTS.items():
         # An animation comes with a copy of itself as a document.
         if name in message and not (name == "document" and "animation" in message):
-            found.append(_attachment(_object(message[name], name), kind))
+            found.append(_attachment(an_object(message[name], name), kind))
     return tuple(found)
 
 
 def _attachment(file: dict[str, Any], kind: str, mime: str = "") -> Attachment:
     mime = str(file.get("mime_type", mime))
-    family = mime.partition("/")[0]
-    if kind == "file" and family in ("image", "audio", "video"):
-        kind = family
+    if kind == "file":
+        kind = kind_of(mime)
     if file.get("is_animated") or file.get("is_video"):
         kind = "video" if file.get("is_video") else "file"
-    size = file.get("file_size", 0)
     return Attachment(
         kind=kind,
-        ref=_string(file, "file_id"),
+        ref=string(file, "file_id"),
         name=whole(str(file.get("file_name", ""))),
         mime=mime,
-        size=size if isinstance(size, int) else 0,
+        size=size_of(file, "file_size"),
     )
 
 
 def _described(message: dict[str, Any]) -> str:
     """Words for what a person sent without any."""
     if "poll" in message:
-        poll = _object(message["poll"], "poll")
+        poll = an_object(message["poll"], "poll")
         options = poll.get("options")
         texts = [one.get("text") for one in options if isinstance(one, dict)] if isinstance(options, list) else []
         words = " / ".join(str(text) for text in (poll.get("question"), *texts) if text)
         return f"[poll: {words}]" if words else "[poll]"
     for name, words in _DESCRIBED.items():
         if name in message:
-            return words.format_map(defaultdict(str, _object(message[name], name)))
+            return words.format_map(defaultdict(str, an_object(message[name], name)))
     return next((f"[{name}]" for name in _NAMED if name in message), "")
 
 
@@ -302,13 +285,13 @@ def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted
         external = message.get("external_reply")
         author = _author(external.get("origin")) if isinstance(external, dict) else ""
         return "", Quoted(author=author, text=words) if words else None
-    replied = _object(message["reply_to_message"], "reply_to_message")
+    replied = an_object(message["reply_to_message"], "reply_to_message")
     message_id = _identity(replied, "message_id")
     if message_id == place.thread:  # in a topic every message replies to the one that opened it
         return "", None
     try:
         origin = _origin(replied, place, message_id)
-    except UnreadableUpdate:  # who wrote it is not told of every message
+    except Unreadable:  # who wrote it is not told of every message
         origin = Origin(place=place)
     text = words or _text(replied, me)[0] or whole(_described(replied)) or _what(replied)
     return message_id, Quoted(author=origin.sender_name, text=text, by_me=origin.sender == me.id)
@@ -338,23 +321,10 @@ def _what(message: dict[str, Any]) -> str:
     return " ".join(f"[{attachment.kind}]" for attachment in _attachments(message))
 
 
-def _object(value: object, name: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise UnreadableUpdate(f"{name} is no object")
-    return value
-
-
-def _string(fields: dict[str, Any], name: str) -> str:
-    value = fields.get(name)
-    if not isinstance(value, str):
-        raise UnreadableUpdate(f"{name} is no text")
-    return value
-
-
 def _identity(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise UnreadableUpdate(f"{name} is no whole number")
+        raise Unreadable(f"{name} is no whole number")
     return str(value)
 
 
@@ -362,5 +332,5 @@ def _seconds(fields: dict[str, Any], name: str) -> int:
     """A time in seconds that a calendar knows."""
     value = int(_identity(fields, name))
     if not 0 <= value < 1 << 33:
-        raise UnreadableUpdate(f"{name} is no time: {value}")
+        raise Unreadable(f"{name} is no time: {value}")
     return value

@@ -8,14 +8,19 @@ import asyncio
 import hashlib
 import json
 import logging
+from typing import TYPE_CHECKING
 
 from channels.base import Health, HealthState, Mark, NotAccepted, Sink, Times
+from channels.failures import ApiError, Trouble
 from channels.message import InboundKind, InboundMessage, Incoming
-from channels.telegram.api import Api, ApiError, Trouble
+from channels.standing import Standing
+from channels.telegram.api import Api
 from channels.telegram.events import ALLOWED_UPDATES, Me, read_me, read_update, unread, update_id_of
 from channels.telegram.pastes import Pastes
 from channels.telegram.settings import TelegramSettings
-from channels.telegram.webhook import Webhook
+
+if TYPE_CHECKING:
+    from channels.telegram.webhook import Webhook
 
 log = logging.getLogger(__name__)
 
@@ -48,18 +53,21 @@ class Receiver:
         self._times = times
         self._offset: int | None = None
         self._marked = False
-        self._failures = 0
-        self._said = ""
-        self._health = Health(HealthState.STARTING, times.now(), "Not started")
+        self._standing = Standing(name, times)
+        self._pauses = settings.pauses()
         self._heard = times.monotonic()
         self._pastes = Pastes()
         self._clicks: set[asyncio.Task[None]] = set()
-        self._webhook = Webhook(api, settings, settings.listen, times, self._take) if settings.listen else None
+        self._webhook: Webhook | None = None
+        if settings.listen is not None:
+            from channels.telegram import webhook  # it brings an HTTP server
+
+            self._webhook = webhook.Webhook(api, settings, settings.listen, times, self._take)
 
     async def run(self, sink: Sink) -> None:
         """Receive until cancelled. Once only."""
         self._sink = sink
-        self._health = Health(HealthState.STARTING, self._times.now(), "Connecting to Telegram")
+        self._standing.begin()
         while True:
             try:
                 await self._step()
@@ -68,10 +76,10 @@ class Receiver:
             except NotAccepted as error:
                 await self._wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
             except OSError as error:
-                await self._wait(f"The webhook cannot listen: {error.strerror}", self._backoff())
+                await self._wait(f"The webhook cannot listen: {error.strerror}", self._pauses.next())
             except Exception as error:
                 log.exception("telegram: unexpected error in the poll loop")
-                await self._wait(f"Unexpected error: {type(error).__name__}", self._backoff())
+                await self._wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
 
     @property
     def port(self) -> int:
@@ -85,14 +93,15 @@ class Receiver:
         for task in self._clicks:
             task.cancel()
         await asyncio.gather(*self._clicks, return_exceptions=True)
-        self._health = Health(HealthState.DOWN, self._times.now(), "Stopped")
+        self._standing.stop()
 
     def health(self) -> Health:
         """READY only while polls come back."""
         overdue = self._times.monotonic() - self._heard - self._settings.poll_timeout - 2 * _ANSWER_MARGIN
-        if self._health.state is HealthState.READY and overdue > 0:
-            return Health(HealthState.DOWN, self._health.since, "No poll has come back for too long")
-        return self._health
+        health = self._standing.health
+        if self._standing.is_ready and overdue > 0:
+            return Health(HealthState.DOWN, health.since, "No poll has come back for too long")
+        return health
 
     async def _step(self) -> None:
         if self.me is None:
@@ -108,7 +117,7 @@ class Receiver:
             self._offset = await self._stored_offset(scope)
             self._marked = True
         # The first poll, and the first after a trouble, comes back at once, so that the health is soon known.
-        seconds = self._settings.poll_timeout if self._health.state is HealthState.READY else 0
+        seconds = self._settings.poll_timeout if self._standing.is_ready else 0
         arguments = {"timeout": seconds, "limit": _BATCH, "allowed_updates": list(ALLOWED_UPDATES)}
         if self._offset is not None:
             arguments["offset"] = self._offset
@@ -179,13 +188,9 @@ class Receiver:
             return [unread(update, me, error)]
 
     def _received(self, me: Me) -> None:
-        self._failures = 0
-        self._said = ""
+        self._pauses.failures = 0
         self._heard = self._times.monotonic()
-        if self._health.state is not HealthState.READY:
-            sentence = f"receiving as @{me.username}{'' if me.reads_groups else _PRIVACY}"
-            log.info("telegram: %s", sentence)
-            self._health = Health(HealthState.READY, self._times.now(), sentence)
+        if self._standing.receive(f"receiving as @{me.username}{'' if me.reads_groups else _PRIVACY}"):
             self._sink.can_send(self._name, me.id)
 
     async def _pause(self, error: ApiError) -> None:
@@ -195,39 +200,26 @@ class Receiver:
                 await self._remove_webhook()
                 return
             case Trouble.TOKEN | Trouble.CONFLICT:
-                seconds = min(5 * self._backoff(), self._settings.slow_retry)
+                seconds = min(5 * self._pauses.next(), self._settings.slow_retry)
             case Trouble.FLOOD:
                 seconds = error.retry_after
             case _:
-                seconds = self._backoff()
+                seconds = self._pauses.next()
         await self._wait(f"{sentence} ({error.reason})", seconds)
 
     async def _remove_webhook(self) -> None:
         """While a webhook is set nothing can be polled; what waits there is kept for us."""
-        self._tell(_WEBHOOK)
+        self._standing.fail(_WEBHOOK)
         try:
             await self._api.call("deleteWebhook", {"drop_pending_updates": False}, self._settings.request_timeout)
         except ApiError as error:
             log.warning("telegram: the webhook could not be removed: %s", error.reason)
         # Whoever has set it may set it again: no race with them.
-        await self._times.sleep(self._backoff())
+        await self._times.sleep(self._pauses.next())
 
     async def _wait(self, sentence: str, seconds: float) -> None:
-        self._tell(sentence)
+        self._standing.fail(sentence)
         await self._times.sleep(seconds)
-
-    def _tell(self, sentence: str) -> None:
-        """Say it once, until something is received again."""
-        if sentence != self._said:
-            self._said = sentence
-            log.warning("telegram: %s", sentence)
-        since = self._health.since if self._health.state is HealthState.DOWN else self._times.now()
-        self._health = Health(HealthState.DOWN, since, sentence)
-
-    def _backoff(self) -> float:
-        seconds = self._settings.retry_first * 2.0 ** min(self._failures, 16)
-        self._failures += 1
-        return min(seconds, self._settings.retry_most)
 
 
 def _next_offset(updates: list[object]) -> int | None:

@@ -3,31 +3,28 @@
 The adapter, and with it the platform's library, is imported only when an account is built.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from channels.base import Channel, Times
+from channels.failures import Patience
 from channels.limits import Rates
-from channels.section import Id, Secret, Url, conflict, refused
-from channels.settings import AccountSection, ChannelSection, DirectMessages, Group, Groups, Listen, PlatformSection
+from channels.section import Id, Secret, Url, conflict, looks_like
+from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, Listen, PlatformSection
 
 URL = "https://api.telegram.org/bot"
 FILE_URL = "https://api.telegram.org/file/bot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TelegramSettings:
-    """One bot. base_url and base_file_url: the token follows without a separator. Times are seconds.
+class TelegramSettings(Patience):
+    """One bot. base_url and base_file_url: the token follows without a separator.
 
     listen: where Telegram brings updates instead of being polled; webhook_url: the address under which it reaches that.
-    poll_timeout: how long Telegram may hold a poll that has nothing to tell. request_timeout: how long an answer to a
-    send may take before its outcome counts as unknown. typing_timeout: the same for the sign of work, which a send to
-    that chat waits for. retry_first, retry_most: pauses after failures, doubled from the first to the most.
-    slow_retry: pause while another program polls, or the token is refused. rich: whether blocks with tables, task lists
-    or mathematics go out as rich messages.
+    poll_timeout: seconds that Telegram may hold a poll that has nothing to tell. rich: whether blocks with tables, task
+    lists or mathematics go out as rich messages.
     """
 
     token: str = field(repr=False)
@@ -36,45 +33,12 @@ class TelegramSettings:
     base_url: str = URL
     base_file_url: str = FILE_URL
     poll_timeout: int = 30
-    connect_timeout: float = 10.0
-    request_timeout: float = 30.0
-    typing_timeout: float = 3.0
-    retry_first: float = 1.0
-    retry_most: float = 30.0
-    slow_retry: float = 30.0
     limits: Rates = field(default_factory=Rates)
     rich: bool = False
 
 
-def _check_person(value: str) -> str:
-    # A name would never match a sender, so the person would be locked out without a word.
-    if not value.isascii() or not value.isdigit():
-        raise refused("a Telegram user id, which is a whole number (names can change hands)")
-    return value
-
-
-Person = Annotated[Id, AfterValidator(_check_person)]
+UserId = Annotated[Id, looks_like(r"[0-9]+", "a Telegram user id, which is a whole number (names can change hands)")]
 """Somebody by id; never a chat that writes in its own name (a channel, an anonymous administrator)."""
-
-
-class TelegramMessages(DirectMessages):
-    """Who may write to the bot directly."""
-
-    allow_from: tuple[Person, ...] = Field(default=(), description="The ids of those who are answered without a code.")
-
-
-class TelegramGroup(Group):
-    """What holds in one group; what it does not say is as for all groups."""
-
-    users: tuple[Person, ...] | None = Field(
-        default=None, description="Only these people are answered there, by their ids."
-    )
-
-
-class TelegramGroups(Groups):
-    """What holds in groups and channels."""
-
-    allow: Mapping[Id, TelegramGroup] = Field(default={}, description="Groups by their id.")
 
 
 class TelegramAccount(AccountSection):
@@ -96,8 +60,8 @@ class TelegramAccount(AccountSection):
         default="off",
         description="auto: tables, task lists and formulas as rich messages, which some apps do not show.",
     )
-    dm: TelegramMessages = Field(default=TelegramMessages(), description="Direct messages.")
-    groups: TelegramGroups = Field(default=TelegramGroups(), description="Groups and channels.")
+    dm: DirectMessages[UserId] = Field(default=DirectMessages[UserId](), description="Direct messages.")
+    groups: Groups[UserId] = Field(default=Groups[UserId](), description="Groups and channels.")
 
     def build(self, times: Times) -> Channel:
         from channels.telegram.adapter import TelegramChannel

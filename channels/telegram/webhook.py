@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from channels.base import NotAccepted, Times
+from channels.failures import ApiError, Trouble
 from channels.listener import Listener
 from channels.settings import Listen
-from channels.telegram.api import Api, ApiError, Trouble
+from channels.telegram.api import Api
 from channels.telegram.events import ALLOWED_UPDATES
 from channels.telegram.settings import TelegramSettings
 

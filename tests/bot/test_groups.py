@@ -94,6 +94,7 @@ async def test_it_follows_a_thread_from_the_question_on(tmp_path: Path) -> None:
         asked = " ".join(texts(hark.model.requests[-1], "user"))
         assert all(word in asked for word in ("one", "two", "three"))
         assert "else" not in asked
+        assert {"one", "two", "three"} <= set(hark.stored.texts()), "for it, and not only overheard"
 
 
 @pytest.mark.parametrize(("follow", "own", "joined"), [("started", 1, 0), ("joined", 1, 1), ("never", 0, 0)])
@@ -176,17 +177,17 @@ async def test_a_group_has_its_own_prompt_and_tools(tmp_path: Path) -> None:
         assert "Be brief." in group.system
         assert "Sing." in space.system
         assert "Be brief." not in direct.system + space.system
+    changed = {CHAT: {"prompt": "Be long.", "tools": {"allow": ["read"]}}}
+    async with running(tmp_path, config=settings({"allow": changed})) as hark:
+        await hear(hark, said(hark, "three", mentioned=True))
+        (request,) = (one for one in hark.model.requests if "Be long." in one.system)
+        assert "one" in texts(request, "user")[0]
     async with running(tmp_path, config=settings({"policy": "disabled"})) as hark:
         item = AcceptedMessage(message=said(hark, "before"), session_key=f"agent:main:telegram:group:{CHAT}")
         await hark.service.parts.pipeline.accept_one(item)
         await hark.until(lambda: hark.model.requests)
         await hark.service.parts.lanes.wait_idle()
         assert hark.model.requests[0].tools == ()
-    changed = {CHAT: {"prompt": "Be long.", "tools": {"allow": ["read"]}}}
-    async with running(tmp_path, config=settings({"allow": changed})) as hark:
-        await hear(hark, said(hark, "three", mentioned=True))
-        (request,) = (one for one in hark.model.requests if "Be long." in one.system)
-        assert "one" in texts(request, "user")[0]
 
 
 @pytest.mark.parametrize("told_by", ["an event", "a refused send"])

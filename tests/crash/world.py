@@ -28,8 +28,8 @@ from bot.service import Service
 from channels.console.settings import Console
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import console_key, http_key
-from channels.settings import Streaming
-from channels.telegram.settings import Telegram, TelegramMessages
+from channels.settings import DirectMessages, Streaming
+from channels.telegram.settings import Telegram, UserId
 from tests.crash.model import FaithfulModel
 from tests.crash.platform import ListeningChannel, Platform, PlatformChannel, Update
 from tests.crash.process import Asking, Counting, End, Process, Sending, drop_tasks, let_go
@@ -433,7 +433,7 @@ def _config(root: Path, places: int, drain_seconds: float, timeout_seconds: floa
         channels=Channels(
             console=Console(enabled=False),
             telegram=Telegram(
-                enabled=False, dm=TelegramMessages(policy="open"), streaming=Streaming(min_chars=40, max_chars=90)
+                enabled=False, dm=DirectMessages[UserId](policy="open"), streaming=Streaming(min_chars=40, max_chars=90)
             ),
         ),
         queue=Queue(debounce_ms=debounce),

@@ -64,13 +64,6 @@ FAULTS = (
         ("tests/bot/test_acknowledge.py::test_it_goes_after_a_restart",),
     ),
     Fault(
-        "choices/the-reaction-goes-with-the-next-message",
-        "bot/runs/journal.py",
-        "if kept.end is not None and not deliveries:",
-        "if kept.end is None and not deliveries:",
-        ("tests/bot/test_acknowledge.py::test_it_goes_after_a_silent_answer",),
-    ),
-    Fault(
         "choices/everybody-reads-what-is-wrong-with-the-service",
         "bot/wording.py",
         "return _MODEL_ERRORS[found] if found in _FOR_EVERYBODY else OUT_OF_ORDER",

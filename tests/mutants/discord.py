@@ -67,8 +67,8 @@ FAULTS = (
     Fault(
         "discord/cut-call-taken-for-not-sent",
         "channels/discord/api.py",
-        "raise ApiError(Trouble.UNKNOWN, _plain(error)) from None",
-        "raise ApiError(Trouble.NETWORK, _plain(error)) from None",
+        "raise ApiError(Trouble.UNKNOWN, reason_of(error)) from None",
+        "raise ApiError(Trouble.NETWORK, reason_of(error)) from None",
         (f"{_WIRE}a_wire_that_is_cut_leaves_the_outcome_unknown",),
     ),
     Fault(

@@ -121,8 +121,8 @@ FAULTS = (
     Fault(
         "slack/flood-not-held",
         "channels/slack/adapter.py",
-        "                self._limits.hold(delivery.place.chat, error.retry_after)\n",
-        "",
+        "self._limits.hold(delivery.place.chat, error.retry_after)",
+        "pass",
         (f"{_TESTS}429_waits_as_told_and_holds_back_that_conversation_alone",),
     ),
     Fault(

@@ -10,14 +10,12 @@ import pty
 import re
 import signal
 import struct
-import subprocess
 import termios
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-PATIENCE = 30.0
-"""Seconds after which something that is waited for has failed."""
+from tests.forked import PATIENCE, fork
 
 _TOKEN = re.compile(
     r"\x1b\[([?>]?)([0-9;]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b([=>78])|\x1b|.", re.DOTALL
@@ -118,23 +116,22 @@ class Emulator:
 
 
 class Program:
-    """A program in a terminal of its own. Use as a context manager; leaving it ends the program."""
+    """`hark` in a terminal of its own; blocks: see `fork`. Use as a context manager; leaving it ends the program."""
 
     def __init__(
-        self, command: Sequence[str], folder: Path, environ: Mapping[str, str], rows: int = 24, columns: int = 80
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        rows: int = 24,
+        columns: int = 80,
+        *,
+        blocks: int | None = None,
     ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        self._process = subprocess.Popen(
-            command,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            cwd=folder,
-            env={**environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"},
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
+        environ = {**environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        self._process = fork(arguments, folder, environ, [slave] * 3, terminal=True, blocks=blocks)
         os.close(slave)
         os.set_blocking(self._master, False)
         self.screen = Emulator(rows, columns, self.type)
@@ -149,13 +146,13 @@ class Program:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self.hang_up()
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGKILL)
-        await asyncio.to_thread(self._process.wait)
+        self._process.kill()
+        await asyncio.to_thread(self._process.join)
 
     @property
     def pid(self) -> int:
         """Of the program."""
+        assert self._process.pid is not None
         return self._process.pid
 
     def type(self, text: str) -> None:
@@ -164,7 +161,7 @@ class Program:
 
     def send_signal(self, number: signal.Signals) -> None:
         """As another program does."""
-        self._process.send_signal(number)
+        os.kill(self.pid, number)
 
     def modes(self) -> list[object]:
         """How the kernel treats what is typed."""
@@ -192,7 +189,9 @@ class Program:
 
     async def exit_code(self) -> int:
         """The program's exit code, once it has ended by itself."""
-        return await asyncio.to_thread(self._process.wait, PATIENCE)
+        await asyncio.to_thread(self._process.join, PATIENCE)
+        assert self._process.exitcode is not None, f"it did not end within {PATIENCE:g} s"
+        return self._process.exitcode
 
     def _read(self) -> None:
         try:

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,62 +13,17 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
 from bot import wording
-from tests.bot.cli.terminal_emulator import PATIENCE, Program
+from tests.bot.cli.terminal_emulator import Program
 from tests.bot.gateway.house import house
+from tests.forked import ENVIRON, PATIENCE, Done, begin
 
-ROOT = Path(__file__).parents[3]
-ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONFAULTHANDLER": "1"}
 OFFLINE = "I am Hark's built-in offline model"
 NO_OLLAMA = "agent: {model: offline/offline}\n"
 """So that no test depends on what else this machine runs."""
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    error: str
-
-
-@dataclass(frozen=True)
-class Begun:
-    """A command that runs."""
-
-    process: asyncio.subprocess.Process
-    stdin: asyncio.StreamWriter
-    stdout: asyncio.StreamReader
-    stderr: asyncio.StreamReader
-
-
-async def begin(folder: Path, *arguments: str, piped: bool = False) -> Begun:
-    """piped: somebody may write to its standard input, or only have forgotten to close it."""
-    return await launch(folder, sys.executable, "-m", "bot", *arguments, piped=piped)
-
-
-async def launch(folder: Path, *command: str, piped: bool) -> Begun:
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *command, cwd=folder, env=ENVIRON, stdin=pipe, stdout=pipe, stderr=pipe
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    if not piped:
-        process.stdin.close()
-    return Begun(process, process.stdin, process.stdout, process.stderr)
-
-
-async def finish(begun: Begun, typed: str = "") -> Done:
-    ending = asyncio.create_task(begun.process.communicate(typed.encode()))
-    if not (await asyncio.wait([ending], timeout=PATIENCE))[0]:
-        begun.process.send_signal(signal.SIGABRT)  # it says where it stands, by faulthandler
-        raise AssertionError(f"it did not end within {PATIENCE:g} s: {await ending}")
-    out, error = await ending
-    return Done(begun.process.returncode or 0, out.decode(), error.decode())
-
-
 async def hark(folder: Path, *arguments: str, typed: str = "") -> Done:
-    return await finish(await begin(folder, *arguments, piped=True), typed)
+    return await (await begin(folder, *arguments, piped=True)).finish(typed)
 
 
 @pytest.fixture
@@ -102,10 +56,10 @@ async def test_an_interrupt_ends_the_run_of_a_line_and_the_next_one_follows(tmp_
         command.stdin.write(b"one\n")
         (await at.model.called()).say("One. " * 200 + "\n\nAnd more.")
         assert await command.stdout.readuntil(b"One.")
-        command.process.send_signal(signal.SIGINT)
+        command.send_signal(signal.SIGINT)
         command.stdin.write(b"two\n")
         (await at.model.called()).answer("Two.")
-        done = await finish(command)
+        done = await command.finish()
         assert (done.code, done.error) == (0, "")
         assert done.out.endswith("One.\nTwo.\n")
         assert len(at.stored.turns(outcome="aborted")) == 1
@@ -133,7 +87,7 @@ async def test_an_answer_is_printed_as_it_comes(tmp_path: Path) -> None:
         call.say("\n\nThen \x1b[31mred.\n")
         call.finish("First. \n\nThen \x1b[31mred.\n", ToolCall("c1", "glob", '{"pattern": "x"}'))
         (await at.model.called()).answer("Last.\n\n")
-        assert await finish(command) == Done(0, " \n\nThen [31mred.\n\nLast.\n", "")
+        assert await command.finish() == Done(0, " \n\nThen [31mred.\n\nLast.\n", "")
 
 
 async def test_an_answer_that_begins_anew_is_printed_whole(tmp_path: Path) -> None:
@@ -143,7 +97,7 @@ async def test_an_answer_that_begins_anew_is_printed_whole(tmp_path: Path) -> No
         call.say("Half of it")
         call.fail(ModelError(ErrorKind.NETWORK, "broke off"))
         (await at.model.called()).answer("All of it.")
-        done = await finish(command)
+        done = await command.finish()
         assert (done.code, done.out) == (0, "Half of it\n\nAll of it.\n")
         assert done.error == "\n(The answer broke off, and goes on.)\n"
 
@@ -171,7 +125,7 @@ async def test_an_input_that_was_only_inherited_is_not_waited_for(tmp_path: Path
         async with asyncio.timeout(PATIENCE):
             assert (await command.stderr.readline()).startswith(b"Nothing came on standard input for 5 s")
         assert (await at.model.called()).request.messages[-1].text.endswith("\nhello")
-        assert (await finish(command)).out == "Read.\n"
+        assert (await command.finish()).out == "Read.\n"
 
 
 async def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
@@ -181,11 +135,11 @@ async def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None
         call.say("One line.\n\nAnother")
         async with asyncio.timeout(PATIENCE):
             await command.stdout.readuntil(b"Another")
-        command.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+        command.stdout._transport.close()  # type: ignore[attr-defined]
         call.say(" line.")
         call.finish("One line.\n\nAnother line.")
         assert await command.stderr.read() == b""
-        assert await command.process.wait() == 0
+        assert await command.wait() == 0
         assert len(at.stored.turns(outcome="completed")) == 1
 
 
@@ -225,7 +179,7 @@ async def test_a_service_that_answers_with_another_model_says_so(tmp_path: Path)
 async def test_a_service_is_found_from_another_folder(alone: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("other")
     (alone / "config.yaml").write_text(f"{NO_OLLAMA}gateway: {{port: 0}}\nowners: ['telegram:${{WHO}}']\n")
-    async with Program([sys.executable, "-m", "bot", "run"], alone, {**ENVIRON, "WHO": "1"}) as terminal:
+    async with Program(["run"], alone, {**ENVIRON, "WHO": "1"}) as terminal:
         await terminal.until(lambda shown: "answers." in shown and shown.endswith("\n>"))
         done = await hark(alone, "status")  # also without the variables of the shell that it was started in
         assert (done.code, done.out.startswith("Hark is running and ready.")) == (0, True)
@@ -263,7 +217,7 @@ async def test_a_turn_that_failed(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         command = await begin(tmp_path, "agent", "-m", "hi")
         (await at.model.called()).fail(ModelError(ErrorKind.AUTH, "401"))
-        done = await finish(command)
+        done = await command.finish()
         assert done == Done(1, f"{wording.failure('auth')}\n", "test/puppet: 401\n")
 
 
@@ -280,8 +234,8 @@ async def test_an_interrupt_ends_the_turn(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         command = await begin(tmp_path, "agent", "-m", "hi")
         await at.model.called()
-        command.process.send_signal(signal.SIGINT)
-        done = await finish(command)
+        command.send_signal(signal.SIGINT)
+        done = await command.finish()
         assert done == Done(130, "", "")
         await at.service.parts.lanes.wait_idle()
         assert len(at.stored.turns(outcome="aborted")) == 1
@@ -391,7 +345,7 @@ def free_port() -> int:
 
 async def test_the_terminal_of_the_service_closes_without_it(alone: Path) -> None:
     (alone / "config.yaml").write_text(f"{NO_OLLAMA}gateway: {{port: {free_port()}}}\n")
-    async with Program([sys.executable, "-m", "bot", "run"], alone, ENVIRON) as terminal:
+    async with Program(["run"], alone, ENVIRON) as terminal:
         await terminal.until("offline/offline answers.")
         await terminal.until(lambda shown: shown.endswith("\n>"))
         terminal.type("say hello\r")
@@ -406,7 +360,7 @@ async def test_the_terminal_of_the_service_closes_without_it(alone: Path) -> Non
 
 async def test_ctrl_c_twice_in_the_terminal_of_the_service_stops_it(alone: Path) -> None:
     (alone / "config.yaml").write_text(f"{NO_OLLAMA}gateway: {{port: {free_port()}}}\n")
-    async with Program([sys.executable, "-m", "bot", "run"], alone, ENVIRON) as terminal:
+    async with Program(["run"], alone, ENVIRON) as terminal:
         await terminal.until(lambda shown: "answers." in shown and shown.endswith("\n>"))
         terminal.type("\x03")
         await terminal.until("Ctrl-C again to leave")

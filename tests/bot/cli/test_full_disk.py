@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import resource
 import signal
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,16 @@ import httpx2
 import pytest
 
 from bot.gateway.unix_socket import SOCKET
+from tests import forked
 from tests.bot.cli.terminal_emulator import PATIENCE, Program
-from tests.bot.cli.test_commands import ENVIRON, NO_OLLAMA, Begun, Done, finish, hark, launch
+from tests.bot.cli.test_commands import NO_OLLAMA, hark
+from tests.forked import ENVIRON, Begun, Done
 
 pytestmark = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits cannot be raised from outside")
 
 FULL = [0, 32]
 """Blocks of 512 bytes: room for nothing, and for files but not for the store."""
 WAITS = "the service waits with its start"
-
-
-def limited(blocks: int, *arguments: str) -> list[str]:
-    """A command whose files cannot grow beyond so many blocks."""
-    return ["/bin/sh", "-c", f'ulimit -S -f {blocks}; exec "$@"', "sh", sys.executable, "-m", "bot", *arguments]
 
 
 def give_room(pid: int) -> None:
@@ -38,23 +34,22 @@ def give_room(pid: int) -> None:
 
 async def begin(folder: Path, blocks: int, *arguments: str) -> Begun:
     (folder / "config.yaml").write_text(NO_OLLAMA + "gateway: {port: 0}\n")
-    return await launch(folder, *limited(blocks, *arguments), piped=True)
+    return await forked.begin(folder, *arguments, piped=True, blocks=blocks)
 
 
 @contextlib.asynccontextmanager
 async def waiting(folder: Path, blocks: int) -> AsyncIterator[tuple[Begun, httpx2.AsyncClient]]:
     """`hark run` that waits with its start, and a client of its socket."""
     command = await begin(folder, blocks, "run")
-    process = command.process
     try:
         await said(command, WAITS)
         transport = httpx2.AsyncHTTPTransport(uds=str(folder / "state" / SOCKET))
         async with httpx2.AsyncClient(base_url="http://hark", transport=transport, timeout=PATIENCE) as client:
             yield command, client
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        if command.running:
+            command.send_signal(signal.SIGKILL)
+            await command.finish()
 
 
 async def said(command: Begun, words: str) -> str:
@@ -63,7 +58,7 @@ async def said(command: Begun, words: str) -> str:
         while line := (await command.stderr.readline()).decode():
             if words in line:
                 return line
-    raise AssertionError(f"it ended without a word of {words!r}: {await finish(command)}")
+    raise AssertionError(f"it ended without a word of {words!r}: {await command.finish()}")
 
 
 async def get(client: httpx2.AsyncClient, path: str) -> tuple[int, dict[str, Any]]:
@@ -86,27 +81,27 @@ async def test_the_service_waits_red_and_goes_on_by_itself(tmp_path: Path, block
         assert (done.code, done.error) == (1, "")
         assert done.out.startswith("Hark is running, but not ready.")
         assert store["detail"].partition("(")[0] in done.out  # the free room may differ by now
-        give_room(command.process.pid)
+        give_room(command.pid)
         await said(command, "the service goes on with its start")
         async with asyncio.timeout(PATIENCE):
             while (await get(client, "/readyz"))[0] != 200:
                 pass
         assert (await hark(tmp_path, "agent", "-m", "say hello")).out.endswith("hello\n")
-        command.process.send_signal(signal.SIGTERM)
-        assert (await finish(command)).code == 0
+        command.send_signal(signal.SIGTERM)
+        assert (await command.finish()).code == 0
 
 
 async def test_a_start_that_waits_can_be_ended(tmp_path: Path) -> None:
     async with waiting(tmp_path, 32) as (command, _):
-        command.process.send_signal(signal.SIGTERM)
-        done = await finish(command)
+        command.send_signal(signal.SIGTERM)
+        done = await command.finish()
         assert done.code == 0
         assert "Traceback" not in done.error
 
 
 async def test_the_terminal_says_it_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(NO_OLLAMA + "gateway: {port: 0}\n")
-    async with Program(limited(32, "run"), tmp_path, ENVIRON, columns=300) as terminal:
+    async with Program(["run"], tmp_path, ENVIRON, columns=300, blocks=32) as terminal:
         await terminal.until("Hark waits with its start, and goes on by itself: the store ")
         give_room(terminal.pid)
         shown = await terminal.until("/help shows")
@@ -114,7 +109,7 @@ async def test_the_terminal_says_it_in_a_line(tmp_path: Path) -> None:
 
 
 async def test_a_command_does_not_wait(tmp_path: Path) -> None:
-    done = await finish(await begin(tmp_path, 32, "agent", "-m", "hi"))
+    done = await (await begin(tmp_path, 32, "agent", "-m", "hi")).finish()
     assert (done.code, done.out) == (1, "")
     assert done.error.startswith("Hark cannot start: the store ")
     assert done.error.count("\n") == 1

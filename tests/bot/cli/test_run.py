@@ -1,22 +1,19 @@
 """`hark run` in a terminal, as a person sees it, and how it ends."""
 
-import os
 import signal
-import sys
 from pathlib import Path
 
 from tests.bot.cli.terminal_emulator import Program
+from tests.forked import ENVIRON
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import BOT_NAME
 
-ROOT = Path(__file__).parents[3]
-ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
 OFFLINE = "agent: {model: offline/offline}\ngateway: {port: 0}\n"
 
 
 def run(folder: Path, config: str = OFFLINE) -> Program:
     (folder / "config.yaml").write_text(config)
-    return Program([sys.executable, "-m", "bot", "run"], folder, ENVIRON)
+    return Program(["run"], folder, ENVIRON)
 
 
 async def greeted(terminal: Program) -> None:

@@ -1,23 +1,20 @@
 """`hark chat` in a terminal, as a person sees it: a real service, a real screen, a model that the test leads."""
 
-import os
 import signal
 import stat
-import sys
 from pathlib import Path
 
 from agent.message import ToolCall
 from tests.bot.cli.terminal_emulator import Program
 from tests.bot.gateway.house import House, house
+from tests.forked import ENVIRON
 
-ROOT = Path(__file__).parents[3]
 CONSOLE = "agent:main:console:direct:local"
 CTRL_C, CTRL_D = "\x03", "\x04"
-ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def chat(at: House, rows: int = 24) -> Program:
-    return Program([sys.executable, "-m", "bot", "chat"], at.folder, ENVIRON, rows)
+    return Program(["chat"], at.folder, ENVIRON, rows)
 
 
 async def greeted(terminal: Program) -> None:
@@ -221,8 +218,7 @@ async def test_a_terminal_that_opens_again_shows_the_last_exchange(tmp_path: Pat
 
 
 async def test_a_full_disk_costs_the_history_and_not_the_message(tmp_path: Path) -> None:
-    limited = ["sh", "-c", 'ulimit -f 0; exec "$0" -m bot chat', sys.executable]  # no file can grow
-    async with house(tmp_path, reply="Yes."), Program(limited, tmp_path, ENVIRON) as terminal:
+    async with house(tmp_path, reply="Yes."), Program(["chat"], tmp_path, ENVIRON, blocks=0) as terminal:
         await greeted(terminal)
         for number in range(3):
             terminal.type(f"are you there {number}?\r")

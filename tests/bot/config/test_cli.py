@@ -1,27 +1,18 @@
 """The command line of the configuration, called as people call it."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests import forked
+from tests.forked import ENVIRON, ROOT, Done
 
 
-def hark(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    paths = {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, "-m", "bot", *arguments],
-        cwd=folder,
-        env={**os.environ, **paths, **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+def hark(folder: Path, *arguments: str, **environ: str) -> Done:
+    return forked.hark(folder, *arguments, environ={**ENVIRON, **environ})
 
 
 def test_help_imports_typer_and_nothing_heavy(tmp_path: Path) -> None:
@@ -44,10 +35,10 @@ def test_help_imports_typer_and_nothing_heavy(tmp_path: Path) -> None:
 
 def test_check_says_that_all_is_well(tmp_path: Path) -> None:
     done = hark(tmp_path, "config", "check")
-    assert (done.returncode, done.stdout) == (0, "no configuration file: the defaults apply\n")
+    assert (done.code, done.out) == (0, "no configuration file: the defaults apply\n")
     (tmp_path / "config.yaml").write_text("agent: {max_steps: 3}")
     done = hark(tmp_path, "config", "check")
-    assert (done.returncode, done.stdout) == (0, "config.yaml: no mistakes\n")
+    assert (done.code, done.out) == (0, "config.yaml: no mistakes\n")
 
 
 @pytest.mark.parametrize(
@@ -64,16 +55,16 @@ def test_a_channel_that_would_answer_nobody_is_a_warning(tmp_path: Path, rest: s
     owners = rest if rest.startswith("owners") else ""
     (tmp_path / "config.yaml").write_text(f"channels: {{telegram: {{token: '1:x', dm: {direct}}}}}\n{owners}")
     done = hark(tmp_path, "config", "check")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert ("warning: channels.telegram.dm.allow_from is empty" in done.stdout) is warned
+    assert (done.code, done.error) == (0, "")
+    assert ("warning: channels.telegram.dm.allow_from is empty" in done.out) is warned
 
 
 @pytest.mark.parametrize("command", [["config", "check"], ["config", "get", "agent.name"]])
 def test_mistakes_are_lines_and_the_exit_code_is_2(tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "config.yaml").write_text("agnt: {}\ngateway: {port: x}\n")
     done = hark(tmp_path, *command)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines() == [
+    assert (done.code, done.out) == (2, "")
+    assert done.error.splitlines() == [
         "config.yaml:1: agnt: unknown key; nearest known name is `agent`",
         "config.yaml:2: gateway.port: found `x`; allowed: a whole number",
     ]
@@ -84,8 +75,8 @@ def test_the_file_is_named_before_or_after_the_command(tmp_path: Path, early: bo
     (tmp_path / "other.yaml").write_text("agent: {name: Ada}")
     named, command = ["--config", "other.yaml"], ["config", "get", "agent.name"]
     done = hark(tmp_path, *(named + command if early else command + named))
-    assert done.stdout == "Ada\n"
-    assert hark(tmp_path, *command, HARK_CONFIG="other.yaml").stdout == "Ada\n"
+    assert done.out == "Ada\n"
+    assert hark(tmp_path, *command, HARK_CONFIG="other.yaml").out == "Ada\n"
 
 
 def test_get(tmp_path: Path) -> None:
@@ -93,15 +84,15 @@ def test_get(tmp_path: Path) -> None:
         "gateway: {token: sesame-0123456789}\n"
         "providers: {openai: {api_keys: [sk-1], models: {gpt-5.1: {max_output: 7}}}}"
     )
-    everything = hark(tmp_path, "config", "get").stdout
+    everything = hark(tmp_path, "config", "get").out
     assert "sesame" not in everything
     assert "sk-1" not in everything
     assert json.loads(everything)["gateway"]["port"] == 8420
-    assert hark(tmp_path, "config", "get", "providers.openai.models.gpt-5.1.max_output").stdout == "7\n"
-    assert hark(tmp_path, "config", "get", "workspace").stdout == f"{tmp_path / 'workspace'}\n"
+    assert hark(tmp_path, "config", "get", "providers.openai.models.gpt-5.1.max_output").out == "7\n"
+    assert hark(tmp_path, "config", "get", "workspace").out == f"{tmp_path / 'workspace'}\n"
     done = hark(tmp_path, "config", "get", "gateway.prt")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "hark config get: gateway.prt: unknown key; nearest known name is `port`\n"
+    assert (done.code, done.out) == (2, "")
+    assert done.error == "hark config get: gateway.prt: unknown key; nearest known name is `port`\n"
 
 
 def test_get_shows_no_secret_inside_urls_or_parameters(tmp_path: Path) -> None:
@@ -111,11 +102,11 @@ def test_get_shows_no_secret_inside_urls_or_parameters(tmp_path: Path) -> None:
         "    models: {m: {params: {temperature: 0.5, api_key: p1p1}}}\n"
         "channels: {telegram: {base_url: 'http://host.example/bot'}}\n"
     )
-    found = json.loads(hark(tmp_path, "config", "get", "providers.proxy").stdout)
+    found = json.loads(hark(tmp_path, "config", "get", "providers.proxy").out)
     stars = "*" * 10
     assert found["base_url"] == f"https://{stars}@host.example:8443/v1/{stars}/x?key={stars}&v={stars}&{stars}#{stars}"
     assert found["models"]["m"]["params"] == {"temperature": 0.5, "api_key": stars}
-    assert hark(tmp_path, "config", "get", "channels.telegram.base_url").stdout == "http://host.example/bot\n"
+    assert hark(tmp_path, "config", "get", "channels.telegram.base_url").out == "http://host.example/bot\n"
 
 
 @pytest.mark.parametrize(
@@ -131,25 +122,25 @@ def test_get_shows_no_secret_inside_urls_or_parameters(tmp_path: Path) -> None:
 def test_check_says_what_run_says(tmp_path: Path, text: str, mistake: str) -> None:
     (tmp_path / "config.yaml").write_text(text)
     checked, started = hark(tmp_path, "config", "check"), hark(tmp_path, "run")
-    assert checked.stderr.startswith(mistake)
-    assert (checked.returncode, checked.stderr) == (started.returncode, started.stderr) == (2, checked.stderr)
+    assert checked.error.startswith(mistake)
+    assert (checked.code, checked.error) == (started.code, started.error) == (2, checked.error)
     assert not (tmp_path / "state").exists()
 
 
 def test_what_only_a_service_needs_keeps_nobody_else_from_asking(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("agent: {model: openai/x}\ntools: {exec: {security: full}}\n")
-    assert hark(tmp_path, "config", "get", "agent.model").stdout == "openai/x\n"
+    assert hark(tmp_path, "config", "get", "agent.model").out == "openai/x\n"
 
 
 def test_schema_is_one(tmp_path: Path) -> None:
-    schema = json.loads(hark(tmp_path, "config", "schema").stdout)
+    schema = json.loads(hark(tmp_path, "config", "schema").out)
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]) >= {"agent", "owners", "providers", "channels", "gateway", "state"}
     assert "break" in schema["$defs"]["Streaming"]["properties"]
 
 
 def test_usage_mistakes_are_2_and_the_version_is_shown(tmp_path: Path) -> None:
-    assert hark(tmp_path, "agent").returncode == 2
-    assert hark(tmp_path, "nonsense").returncode == 2
-    assert hark(tmp_path, "agent", "-m", "x", "--timeout", "soon").returncode == 2
-    assert hark(tmp_path, "--version").stdout.startswith("hark 0.")
+    assert hark(tmp_path, "agent").code == 2
+    assert hark(tmp_path, "nonsense").code == 2
+    assert hark(tmp_path, "agent", "-m", "x", "--timeout", "soon").code == 2
+    assert hark(tmp_path, "--version").out.startswith("hark 0.")

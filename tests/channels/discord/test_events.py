@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from channels.discord.events import read_event, snowflake_at, time_of, unread
-from channels.discord.world import UnreadableEvent, World
+from channels.discord.world import World
+from channels.fields import Unreadable
 from channels.message import ChatKind, InboundKind, InboundMessage, Quoted
 
 CORPUS = json.loads((Path(__file__).parents[1] / "fixtures" / "discord_events.json").read_text())
@@ -64,15 +65,15 @@ def test_every_sound_event_is_taken_or_passed_over(world: World) -> None:
 @pytest.mark.parametrize("name", [one["name"] for one in CORPUS["malformed"]])
 def test_a_malformed_event_is_read_or_unreadable_and_nothing_else(world: World, name: str) -> None:
     event = next(one for one in CORPUS["malformed"] if one["name"] == name)
-    with suppress(UnreadableEvent):
+    with suppress(Unreadable):
         if isinstance(event["d"], dict):
             world.learn(event["t"], event["d"])
         for message in read_event(event["t"], event["d"], world, 5):
             message.text.encode()
             assert message.origin.message_id or message.kind is not InboundKind.MESSAGE
-    kept = unread(event["t"], event["d"], world, UnreadableEvent("it is odd"))
+    kept = unread(event["t"], event["d"], world, Unreadable("it is odd"))
     assert json.loads(kept.raw) == {"t": event["t"], "d": event["d"]}
-    assert (kept.event_key[:2], kept.error) == ("u:", "UnreadableEvent: it is odd")
+    assert (kept.event_key[:2], kept.error) == ("u:", "Unreadable: it is odd")
 
 
 def test_an_unreadable_event_is_kept_in_bounds(world: World) -> None:

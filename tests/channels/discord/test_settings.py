@@ -20,9 +20,9 @@ IDS = "allowed: an id of Discord, which is a whole number (switch on Developer M
         ("{enabled: true}", "token: missing; Discord is enabled and needs the bot's token from the Developer Portal"),
         ("{token: 'a b'}", "token: found a hidden value; allowed: a token as the Developer Portal shows it"),
         ("{token: x, dm: {allow_from: [bob]}}", f"dm.allow_from[0]: found `bob`; {IDS}"),
-        ("{token: x, groups: {allow: {home: {}}}}", f"groups.allow.home: found 'home'; {IDS}"),
-        ("{token: x, groups: {allow: {1: {users: [bob]}}}}", f"groups.allow.1.users: found 'bob'; {IDS}"),
-        ("{token: x, groups: {allow: {1: {roles: [2, '@x']}}}}", f"groups.allow.1.roles: found '@x'; {IDS}"),
+        ("{token: x, groups: {allow: {home: {}}}}", f"groups.allow.home: found `home`; {IDS}"),
+        ("{token: x, groups: {allow: {1: {users: [bob]}}}}", f"groups.allow.1.users[0]: found `bob`; {IDS}"),
+        ("{token: x, groups: {allow: {1: {roles: [2, '@x']}}}}", f"groups.allow.1.roles[1]: found `@x`; {IDS}"),
         ("{token: x, threads: {open: sometimes}}", "threads.open: found `sometimes`; allowed: off, on_mention, always"),
         (
             "{token: x, gateway_url: 'https://a'}",

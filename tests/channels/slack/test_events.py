@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from channels.fields import Unreadable
 from channels.message import InboundMessage, Incoming
-from channels.slack.events import Me, UnreadableEvent, read, read_message, unread
+from channels.slack.events import Me, read, read_message, unread
 from channels.slack.known import Known, Room
 from channels.slack.text import markup_of, readable
 from tests.standins import slack_corpus as corpus
@@ -295,5 +296,5 @@ def test_what_blocks_say_is_escaped_like_a_text() -> None:
 
 
 def test_an_error_says_what_is_wrong() -> None:
-    with pytest.raises(UnreadableEvent, match="ts is no time: yesterday"):
+    with pytest.raises(Unreadable, match="ts is no time: yesterday"):
         read(corpus.malformed()["ts is no time"][1], ME, Known(), 0)

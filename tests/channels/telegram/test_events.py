@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.fields import Unreadable
 from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, Quoted, UnreadEvent
-from channels.telegram.events import Me, UnreadableUpdate, read_me, read_update, unread
+from channels.telegram.events import Me, read_me, read_update, unread
 from channels.telegram.pastes import Pastes
 
 ME = Me("99", "hark_bot")
@@ -279,18 +280,18 @@ def test_a_group_that_moves_is_told_from_both_sides() -> None:
 
 def test_what_cannot_be_read_is_kept_raw() -> None:
     update = {"update_id": 3, "message": {"text": "\ud83d" * 9000}}
-    with pytest.raises(UnreadableUpdate, match="chat is no object") as caught:
+    with pytest.raises(Unreadable, match="chat is no object") as caught:
         read_update(update, ME, NOW)
     kept = unread(update, ME, caught.value)
     assert kept.event_key == "u:3"
-    assert kept.error == "UnreadableUpdate: chat is no object"
+    assert kept.error == "Unreadable: chat is no object"
     assert len(kept.raw.encode()) <= 16_384
     assert unread({"a": 1}, ME, caught.value).event_key != unread({"a": 2}, ME, caught.value).event_key
 
 
 def test_who_the_bot_is() -> None:
     assert read_me({"id": 99, "username": "hark_bot", "is_bot": True}) == ME
-    with pytest.raises(UnreadableUpdate):
+    with pytest.raises(Unreadable):
         read_me({"id": "99"})
 
 

@@ -1,0 +1,244 @@
+"""A platform of the contract suite with a service on it that can die.
+
+    async with staged("slack", tmp_path) as stage, stage.serving():
+        stage.side.say("hello")
+        await stage.until(lambda: stage.side.posts() == ["re: hello"])
+
+Time stands still but for `Stage.passing`, which goes on to the next pause that somebody makes when nothing happens.
+The model answers `re: ` and the last line that it was sent, and the servers hold every text that is said twice in one
+place against the service by themselves.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from bot.clock import Clock
+from bot.config.model import Config
+from bot.service import Service
+from channels.base import HealthState, Times
+from tests.crash.process import let_go
+from tests.scripted_model import ScriptedModel
+from tests.serving import assemble
+from tests.stored import Stored, disk_full
+from tests.watch import PATIENCE, ManualTime, Watch
+from tests.wire.platforms import SIDES, Json, Side
+
+_seeds = itertools.count(8)
+IDLE = 0.01
+"""Real seconds without anything that happens, after which time goes on in `Stage.passing`."""
+
+
+class Time(ManualTime):
+    """Tells when the next pause ends."""
+
+    def next_due(self) -> float | None:
+        """Seconds until then; None when nobody sleeps."""
+        if not self._sleeping:
+            return None
+        return max(0.0, (min(self._sleeping.values()) - self._now) / 1000)
+
+
+def own_words(request: Any) -> str:
+    """What the model of these tests answers: the last line that it was sent; nothing more where that was said."""
+    if "Your reply was cut off" in request.last_user_text:
+        return ""
+    return f"re: {request.last_user_text.splitlines()[-1]}"
+
+
+class Crash(BaseException):
+    """The process is dead: nothing that it does reaches the store any more."""
+
+
+@dataclass
+class Stage:
+    """A platform, a place for the state, and services on it, one after the other.
+
+    beside: further platforms of the same service. commits: how many there were. die_at: the commit, counted from the
+    start, at which the process dies; `dead` is set then.
+    full: while it is set the store cannot write. slow: real seconds that a commit takes.
+    """
+
+    home: Path
+    side: Side
+    time: Time
+    watch: Watch
+    changes: Json = field(default_factory=dict)
+    given: Json = field(default_factory=dict)
+    beside: tuple[Side, ...] = ()
+    commits: int = 0
+    die_at: int = 0
+    die_when: str = "before"
+    dead: bool = False
+    full: bool = False
+    slow: Callable[[], None] | None = None
+    service: Service | None = None
+    _marks: int = 0
+
+    def __post_init__(self) -> None:
+        self.model = ScriptedModel(self.watch)
+        self.model.default = own_words
+        self.stored = Stored(self.home / "state")
+
+    def config(self, **changes: Any) -> Config:
+        """Alice and Bob may write directly and in one room; Alice owns the bot."""
+        section = _merged(self.side.section(), self.changes.get("section", {}))
+        document = {
+            "agent": {"drain_seconds": 0},
+            "owners": [f"{self.side.name}:{self.side.alice}"],
+            "queue": {"debounce_ms": 0},
+            "channels": {"console": {"enabled": False}, self.side.name: section},
+            "workspace": self.home / "workspace",
+            "state": self.home / "state",
+        }
+        return Config.model_validate(_merged(document, {k: v for k, v in self.changes.items() if k != "section"}))
+
+    def _probe(self, at: Literal["before", "after"]) -> None:
+        """See `bot/store/writer.py`; runs in the database's thread."""
+        if self.dead:
+            raise Crash
+        if at == "before":
+            self.commits += 1
+            if self.full:
+                raise disk_full()
+            if self.slow is not None:
+                self.slow()
+        if self.die_at and self.commits >= self.die_at and at == self.die_when:
+            self.dead = True
+            self._loop.call_soon_threadsafe(self.watch.changed)
+            raise Crash
+        if at == "after":
+            self._loop.call_soon_threadsafe(self.watch.changed)
+
+    @contextlib.asynccontextmanager
+    async def serving(self, *, ready: bool = True, built: Callable[[], None] = lambda: None) -> AsyncIterator[Service]:
+        """A service on the state, that receives unless told otherwise; what dies with `die_at` is dropped.
+
+        built: called before it starts.
+        """
+        self._loop = asyncio.get_running_loop()
+        self.dead = False
+        self.commits = 0
+        now = self.time
+        clock = Clock(now.now, now.monotonic, now.sleep, Random(next(_seeds)), UTC)
+        times = Times(now=now.now, monotonic=now.monotonic, sleep=now.sleep)
+        channels = [side.channel(times) for side in (self.side, *self.beside)]
+        given = {"model": self.model, **self.given}
+        service = self.service = await assemble(
+            self.config(), clock=clock, channels=channels, commit_probe=self._probe, **given
+        )
+        built()
+        starting = asyncio.create_task(service.start(), name="test-start")
+        try:
+            starting.add_done_callback(lambda _: self.watch.changed())
+            await self.until(lambda: starting.done() or self.dead, "the start")
+            if ready and not self.dead:
+                starting.result()
+                await self.passing(lambda: service.health().ready or self.dead, "readiness")
+                if not self.dead:
+                    await self.side.connect(service)
+                    await self.passing(lambda: self.side.listed() or self.dead, "the list of commands")
+            yield service
+        finally:
+            self.die_at = 0
+            await self._end(service, starting)
+
+    async def _end(self, service: Service, starting: "asyncio.Task[None]") -> None:
+        """A dead service writes nothing more, so what it does in its end is what its sockets show of a death."""
+        starting.cancel()
+        closing = asyncio.create_task(service.close(), name="test-close")
+        closing.add_done_callback(lambda _: self.watch.changed())
+        try:
+            await self.passing(lambda: starting.done() and closing.done(), "the end of the service")
+        finally:
+            for one in (starting, closing):
+                one.cancel()
+            await asyncio.wait((starting, closing), timeout=PATIENCE)
+            if self.dead:
+                await let_go(service)
+        if not self.dead:
+            closing.result()
+
+    async def until(self, condition: Callable[[], object], what: str = "the condition") -> None:
+        """Return when it holds, whoever brings it about; time stands still."""
+        ledger = self.side.server.ledger
+        waits = [
+            asyncio.create_task(self.watch.until(condition, what)),
+            asyncio.create_task(ledger.until(lambda: bool(condition()), what, PATIENCE)),
+        ]
+        try:
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for one in done:
+                one.result()
+        finally:
+            for one in waits:
+                one.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    async def passing(self, condition: Callable[[], object], what: str = "the condition", most: float = 900.0) -> None:
+        """The same while time goes on, from one pause to the next, whenever nothing else happens; at most so long."""
+        end = self.time.monotonic() + most
+        waiting = asyncio.create_task(self.until(condition, what))
+        try:
+            while not waiting.done():
+                seen = len(self.side.server.ledger.calls), self.commits, len(self.time.asked)
+                await asyncio.wait((waiting,), timeout=IDLE)
+                if waiting.done() or seen != (
+                    len(self.side.server.ledger.calls),
+                    self.commits,
+                    len(self.time.asked),
+                ):
+                    continue
+                due = self.time.next_due()
+                if due is not None and self.time.monotonic() + due <= end:
+                    self.time.advance(due)
+            waiting.result()
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+
+    def ready(self) -> bool:
+        """What `/readyz` says."""
+        assert self.service is not None
+        return self.service.health().ready
+
+    def state(self) -> HealthState:
+        """How the channel stands."""
+        assert self.service is not None
+        return self.service.health().channels[self.side.name].state
+
+    async def settled(self) -> None:
+        """Return when everything that was said until now has been decided about, and what it led to is done."""
+        self._marks += 1
+        self.side.say(f"mark {self._marks}", "bob")
+        mark = f"re: mark {self._marks}"
+        await self.passing(
+            lambda: mark in self.side.posts(who="bob") and not self.side.open and self.at_rest(), "everything"
+        )
+
+    def at_rest(self) -> bool:
+        """Nothing that was accepted is unfinished."""
+        return not self.stored.unfinished()
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Json:
+    found = dict(below)
+    for key, value in above.items():
+        found[key] = _merged(found[key], value) if isinstance(value, Mapping) and key in found else value
+    return found
+
+
+@contextlib.asynccontextmanager
+async def staged(name: str, home: Path, **changes: Any) -> AsyncIterator[Stage]:
+    """A stage for the platform of that name. changes: of the configuration; `section`: of the platform's own."""
+    watch = Watch()
+    now = Time(watch, int(time.time() * 1000))  # signatures go by the machine's clock
+    async with SIDES[name](now) as side:
+        yield Stage(home, side, now, watch, changes)

@@ -1,0 +1,155 @@
+"""What is promised of every platform when nobody listened: it is answered once, oldest first, however that goes."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.wire.platforms import SIDES
+from tests.wire.stage import Stage, staged
+
+pytestmark = pytest.mark.xdist_group("wire-platforms")
+every = pytest.mark.parametrize("name", list(SIDES))
+with_history = pytest.mark.parametrize("name", [name for name, side in SIDES.items() if not side.replays])
+connected = pytest.mark.parametrize("name", [name for name in SIDES if name != "slack-http"])
+STEPS = 40
+"""Commits at which a life may end, at the most."""
+
+
+@every
+async def test_what_was_said_meanwhile_is_answered_once_oldest_first(name: str, tmp_path: Path) -> None:
+    async with staged(name, tmp_path) as stage:
+        side, room = stage.side, stage.side.room
+        async with stage.serving():
+            side.say("hello")
+            ours = side.thread(side.say("a topic", "bob", room))
+            side.say("question", "alice", room, thread=ours, mention=True)
+            await stage.until(lambda: side.posts(room, ours) == ["re: question"], "an answer")
+            await stage.settled()
+        missed = [f"missed {number}" for number in range(4)]
+        for text in missed:
+            said = side.say(text if text != "missed 2" else "miss")
+            if text == "missed 2":
+                side.edit(said, text)
+        if side.deletes:
+            side.delete(side.say("taken back"))
+        asked = side.say("in the room", "bob", room, mention=True)
+        below = side.answers_below(asked)
+        side.say("in the thread", "bob", room, thread=ours)
+        side.say("not for it", "bob", room)
+        async with stage.serving():
+            side.say("live")
+            side.again()
+            await stage.settled()
+            await stage.passing(lambda: len(side.posts()) >= 6 and stage.at_rest(), "all answers")
+            await stage.passing(lambda: side.posts(room, below)[-1:] == ["re: in the room"], "the room's")
+            await stage.passing(lambda: side.posts(room, ours)[-1:] == ["re: in the thread"], "the thread's")
+        async with stage.serving():
+            side.again()
+            await stage.settled()
+        assert side.posts() == ["re: hello", *(f"re: {text}" for text in missed), "re: live"]
+        assert side.posts(room, ours) == ["re: question", "re: in the thread"]
+        assert side.posts(room, below).count("re: in the room") == 1
+        assert not any("not for it" in text for text in side.shown())
+
+
+@every
+async def test_what_is_too_old_is_passed_over_with_one_line(name: str, tmp_path: Path) -> None:
+    async with staged(name, tmp_path) as stage:
+        side = stage.side
+        async with stage.serving():
+            side.say("hello")
+            await stage.settled()
+        side.say("old")
+        side.say("older than a day")
+        stage.time.advance(25 * 3600)
+        side.say("new")
+        for _ in range(2):
+            async with stage.serving():
+                side.again()
+                await stage.settled()
+                await stage.passing(lambda: "re: new" in side.posts(), "an answer")
+        first, *away, last = side.posts()
+        assert (first, last) == ("re: hello", "re: new")
+        assert len(away) == 1
+        assert "I was away" in away[0]
+
+
+@with_history
+async def test_what_comes_while_the_history_is_read_comes_behind_it(name: str, tmp_path: Path) -> None:
+    async with staged(name, tmp_path) as stage:
+        side = stage.side
+        async with stage.serving():
+            side.say("hello")
+            await stage.settled()
+        side.say("missed")
+        held = side.hold_history()
+        async with stage.serving():
+            await stage.until(held.reached.is_set, "a look into the history")
+            side.say("live")
+            await stage.until(lambda: "live" in stage.stored.texts(), "its acceptance")
+            assert side.posts() == ["re: hello"]
+            held.release()
+            await stage.passing(lambda: len(side.posts()) == 3 and stage.at_rest(), "both answers")
+        assert side.posts() == ["re: hello", "re: missed", "re: live"]
+
+
+@connected
+async def test_connections_that_end_lose_and_double_nothing(name: str, tmp_path: Path) -> None:
+    async with staged(name, tmp_path) as stage:
+        side, said = stage.side, ["hello"]
+        side.impatient()
+        async with stage.serving():
+            await ends_of_connections(stage, said)
+        assert side.posts() == [f"re: {text}" for text in said]
+
+
+async def ends_of_connections(stage: Stage, said: list[str]) -> None:
+    side = stage.side
+    side.say("hello")
+    await stage.settled()
+    for number in range(3):
+        for end in ("cut", "renewed"):
+            said.append(f"{end} {number}")
+            if end == "cut":
+                side.cut()
+                side.say(said[-1])
+            else:
+                await side.renew()
+                side.say(said[-1])
+            await stage.passing(lambda: side.posts()[-1] == f"re: {said[-1]}", "an answer")
+    await stage.passing(stage.ready, "green")
+    await stage.settled()
+
+
+@every
+async def test_a_crash_at_any_step_of_catching_up_loses_and_doubles_nothing(name: str, tmp_path: Path) -> None:
+    async with staged(name, tmp_path) as stage:
+        side, said = stage.side, ["hello"]
+        async with stage.serving():
+            side.say("hello")
+            await stage.settled()
+        for step in range(1, STEPS):
+            said = [*said, f"before {step}", f"after {step}"]
+            side.say(said[-2])
+            stage.die_at, stage.die_when = step, ("before", "after")[step % 2]
+            async with stage.serving():
+                await stage.passing(lambda now=said[:-1]: stage.dead or answered(stage, now), "the end of a life")
+                survived = not stage.dead
+            side.say(said[-1])
+            if not side.knows_sends:
+                side.may_double(*(f"re: {text}" for text in said))
+            async with stage.serving():
+                await stage.passing(lambda now=said: answered(stage, now), "all answers")
+            if survived:
+                break
+        assert survived, "a life has fewer commits than that"
+        assert step > 4, "it has died on its way"
+        posts = side.posts()
+        once = list(dict.fromkeys(posts))
+        assert once == [f"re: {text}" for text in said]
+        assert posts == once or not side.knows_sends
+
+
+def answered(stage: Stage, said: list[str]) -> bool:
+    """Whether all of it is, and nothing is left to be done."""
+    return {f"re: {text}" for text in said} <= set(stage.side.posts()) and stage.at_rest()
