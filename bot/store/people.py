@@ -64,17 +64,13 @@ class People(Subject):
         if person.standing != "pending" or person.until <= now:
             return Settled(person=person, used=True)
         whose = (person.channel, person.account, person.sender)
-        db.execute(
-            f"UPDATE person SET standing=?, since=?, expires_at=NULL WHERE {_WHOSE}",
-            (standing, now, *whose),
-        )
+        db.execute(f"UPDATE person SET standing=?, since=?, expires_at=NULL WHERE {_WHOSE}", (standing, now, *whose))
         person = replace(person, standing=standing, until=0)
         if standing == "blocked":
             _drop_held(db, whose, "denied")
             return Settled(person=person)
         held = db.execute(
-            f"SELECT seq, conv_id, session_key, payload FROM inbox WHERE {_WHOSE} AND {_HELD}",
-            whose,
+            f"SELECT seq, conv_id, session_key, payload FROM inbox WHERE {_WHOSE} AND {_HELD}", whose
         ).fetchone()
         if held is None:  # lost with a damaged store
             return Settled(person=person)
@@ -123,10 +119,7 @@ def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMe
 
 
 def _drop_held(db: sqlite3.Connection, whose: tuple[str, str, str], reason: str) -> None:
-    db.execute(
-        f"UPDATE inbox SET state='dropped', reason=? WHERE {_WHOSE} AND {_HELD}",
-        (reason, *whose),
-    )
+    db.execute(f"UPDATE inbox SET state='dropped', reason=? WHERE {_WHOSE} AND {_HELD}", (reason, *whose))
 
 
 def drop_expired(db: sqlite3.Connection, now: int) -> None:
