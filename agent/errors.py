@@ -3,6 +3,8 @@
 AgentError
 ├── ModelError(kind)     a model call failed; kind is one of ErrorKind
 └── RunLost              the store refused a write: the run was stopped or belongs to another worker
+
+Beside it stands ToolError, which ends no run: the model reads it.
 """
 
 from enum import StrEnum
@@ -49,3 +51,7 @@ class ModelError(AgentError):
 
 class RunLost(AgentError):
     """The run no longer holds its turn (stopped, or claimed by another worker): end without another word."""
+
+
+class ToolError(Exception):
+    """A call cannot do what it is asked; the text is what the model reads of it."""

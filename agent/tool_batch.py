@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.context import Context
-from agent.errors import AgentError
+from agent.errors import AgentError, ToolError
 from agent.events import AgentEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from agent.journal import CallResult, CallState, Journal
 from agent.message import Image, ToolCall, ToolOutput, ToolResult, ToolSend
@@ -139,6 +139,8 @@ async def _execute(call: ToolCall, tool: Tool[Any], parameters: Any, context: Ca
         if task is None or task.cancelling():
             raise
         return _result(call, "failed", "The tool was cancelled by itself; its outcome is unknown.")
+    except ToolError as error:
+        return _result(call, "failed", str(error))
     except Exception as error:
         return _result(call, "failed", f"{type(error).__name__}: {error}")
     return _result(call, "failed" if output.is_error else "done", output.text, output.images, output.sends)

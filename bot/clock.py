@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from random import Random, SystemRandom
 
 
@@ -36,3 +36,8 @@ class Clock:
         """A moment as people read it: weekday, date, time and zone."""
         moment = datetime.fromtimestamp(at / 1000, self.zone).astimezone(self.zone)
         return moment.strftime("%a %Y-%m-%d %H:%M %Z")
+
+
+def moment(at: int) -> str:
+    """Milliseconds since the epoch as ISO 8601 in UTC, such as 2026-01-31T12:00:00.250Z."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"

@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from agent.message import Message, Text
-from bot.persistence.values import Before
+from bot.persistence.values import Changes
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Quoted
 
 NAME_LIMIT = 64
@@ -54,15 +54,15 @@ _OURS = re.compile(
 _IN_NAMES = str.maketrans('"<>[]', "'‹›()")
 
 
-def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[InboundMessage, int, Before], Message]:
+def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[InboundMessage, int, Changes], Message]:
     """Makes the function that the store calls when a message becomes part of a transcript.
 
     stamp: a moment (milliseconds) as local weekday, date, time and zone. shared: the direct messages of several people
     are one session.
     """
 
-    def lines(message: InboundMessage, accepted_at: int, before: Before) -> Iterator[str]:
-        for change, words, at in before.changed[-CHANGES_TOLD:]:
+    def lines(message: InboundMessage, accepted_at: int, before: Changes) -> Iterator[str]:
+        for change, words, at in before[-CHANGES_TOLD:]:
             which = f"a message of [{stamp(at)}], {named(words)},"
             if change.kind is InboundKind.EDIT:
                 yield f"({which} was edited; it now says:)"
@@ -84,7 +84,7 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
         if words:
             yield words
 
-    def compose(message: InboundMessage, accepted_at: int, before: Before) -> Message:
+    def compose(message: InboundMessage, accepted_at: int, before: Changes) -> Message:
         return Message("user", (Text("\n".join(lines(message, accepted_at, before))),))
 
     return compose

@@ -1,20 +1,13 @@
 """Whether the service really works: every channel receives, the store can write. What `/healthz` and `/readyz` show."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from bot import wording
 from bot.accounts import Account, twins
+from bot.clock import moment
+from bot.gateway.views import ChannelView, ReadinessView
 from bot.persistence.values import Salvage
 from channels.base import Health, HealthState
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """ready: every enabled channel receives and the store can write; channels: by label, the store among them."""
-
-    ready: bool
-    channels: dict[str, Health]
 
 
 def report(
@@ -23,10 +16,11 @@ def report(
     salvage: Salvage | None,
     now: Callable[[], int],
     serving: bool,
-) -> Report:
+) -> ReadinessView:
     """How the service stands at this moment; also that the store was found damaged at the start, until the next.
 
-    serving: it has started, and is not stopping.
+    serving: it has started, and is not stopping. Channels stand there by their labels, the store among them when there
+    is something to say about it.
     """
     found = {one.label: one.channel.health() for one in accounts}
     for label, other in twins(accounts).items():
@@ -39,4 +33,8 @@ def report(
         kept = f"kept as {salvage.kept_as}, {wording.recovered(salvage)}"
         found["store"] = Health(HealthState.READY, salvage.at, f"the store was damaged: {kept}")
     ready = serving and all(health.state is HealthState.READY for health in found.values())
-    return Report(ready, found)
+    channels = {
+        label: ChannelView(state=one.state.value, since=moment(one.since), detail=one.detail)
+        for label, one in found.items()
+    }
+    return ReadinessView(ready=ready, channels=channels)

@@ -22,7 +22,8 @@ from bot.agent_api import AgentApi
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.answers import CommandRunner
-from bot.health import Report, report
+from bot.gateway.views import ReadinessView
+from bot.health import report
 from bot.inbound.pairing import Pairing
 from bot.inbound.people import People
 from bot.inbound.pipeline import Pipeline
@@ -115,7 +116,7 @@ class Service:
         self._in_background(self._sweep(), "sweep")
         self._in_background(self._probe_store(), "probe-store")
 
-    def health(self) -> Report:
+    def health(self) -> ReadinessView:
         """Whether every channel receives and the store can be used; and that it was damaged, if it was."""
         parts = self.parts
         store = parts.store

@@ -29,7 +29,7 @@ from bot.compose import composer
 from bot.config.choose_model import Probe, choose_model, probe_ollama
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
-from bot.health import Report
+from bot.gateway.views import ReadinessView
 from bot.inbound.pairing import Pairing, new_code
 from bot.inbound.people import People
 from bot.inbound.pipeline import Pipeline
@@ -41,7 +41,7 @@ from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
 from bot.runs.runner import TurnRunner
-from bot.runs.specs import PromptParts, Specs
+from bot.runs.specs import Specs
 from bot.service import Parts, Service
 from bot.store.sqlite_errors import passes
 from bot.store.store import Store
@@ -172,7 +172,7 @@ def _assemble(
 
 
 def _gateway(
-    config: Config, given: Dependencies, parts: Parts, health: Callable[[], Report], status: Status
+    config: Config, given: Dependencies, parts: Parts, health: Callable[[], ReadinessView], status: Status
 ) -> "Gateway":
     from bot.gateway.app import Served
     from bot.gateway.server import Gateway, GatewaySettings
@@ -221,7 +221,8 @@ def _specs(
         limits=Limits(
             timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
         ),
-        prompt=_prompt_parts(config, accounts),
+        name=agent.name,
+        workspace=config.workspace,
         accounts=accounts,
         people=people,
     )
@@ -239,12 +240,6 @@ def _accounts(config: Config, given: Dependencies) -> Accounts:
                 if section.local or bot.enabled:
                     found.append(Account(f"{name}:{account}" if account else name, bot.build(times), bot))
     return Accounts(found)
-
-
-def _prompt_parts(config: Config, accounts: Accounts) -> PromptParts:
-    rules = {"http": "Your answer is handed to a program as Markdown."}
-    rules |= {account.label: account.rules for account in accounts}
-    return PromptParts(config.agent.name, config.workspace, rules)
 
 
 def _routing(

@@ -98,8 +98,8 @@ class Tool(Generic[P]):
     """Base class of tools. `parallel_safe` says that calls of one step may run beside others that say so too.
     `trusted_only`: runs for callers whom nobody vouches for are made without it.
 
-    An exception out of `asks` or `run` becomes an error result that the model can read; cancellation ends the work at
-    once and leaves nothing running.
+    An exception out of `asks` or `run` becomes an error result that the model can read, a ToolError word for word;
+    cancellation ends the work at once and leaves nothing running.
     """
 
     name: str

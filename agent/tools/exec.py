@@ -17,12 +17,13 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
+from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
 from agent.tools.leftovers import start_time
 from agent.tools.output import HeadAndTail
 from agent.tools.process import gated
-from agent.tools.workspace import Workspace, WorkspaceError
+from agent.tools.workspace import Workspace
 
 MAX_COMMAND_CHARACTERS = 30_000  # the system takes 128 KiB in one argument, a character is at most 4 bytes
 ABORT_SECONDS = 0.1  # between TERM and KILL when the run is aborted, of the 200 ms that /stop may take
@@ -91,10 +92,8 @@ class ExecTool(Tool[ExecParameters]):
         try:
             folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
             status = await self._run(parameters.command, folder, limit, output, context)
-        except WorkspaceError as error:
-            return ToolOutput(text=str(error), is_error=True)
         except OSError as error:
-            return ToolOutput(text=f"The command could not be started: {error.strerror}.", is_error=True)
+            raise ToolError(f"The command could not be started: {error.strerror}.") from error
         ending = f"stopped after its time limit of {limit:g} s" if status is None else _ending(status)
         return ToolOutput(text=f"[{ending}]\n{output.text() or '[no output]'}", is_error=status != 0)
 

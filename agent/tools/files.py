@@ -12,9 +12,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
-from agent.tools.workspace import IsFolder, Item, Workspace, WorkspaceError
+from agent.tools.workspace import IsFolder, Item, Workspace
 
 MAX_LINES = 2000
 MAX_BYTES = 48 * 1024
@@ -48,16 +49,12 @@ class ReadTool(Tool[ReadParameters]):
 
     async def run(self, parameters: ReadParameters, context: CallContext) -> ToolOutput:
         """The lines asked for, and a last line in brackets when there is more to know."""
-        try:
-            return await asyncio.to_thread(self._read, parameters)
-        except WorkspaceError as error:
-            return ToolOutput(text=str(error), is_error=True)
+        return await asyncio.to_thread(self._read, parameters)
 
     def _read(self, parameters: ReadParameters) -> ToolOutput:
         with suppress(IsFolder), self._workspace.open(parameters.path) as file:
             if b"\x00" in file.peek(_BINARY_PROBE)[:_BINARY_PROBE]:
-                size = file.seek(0, 2)
-                return ToolOutput(text=f"{parameters.path}: a binary file of {size:,} bytes, not text.", is_error=True)
+                raise ToolError(f"{parameters.path}: a binary file of {file.seek(0, 2):,} bytes, not text.")
             return _slice(_lines(file), parameters, "The file")
         listing = (_described(item) for item in self._workspace.items(parameters.path))
         return _slice(((line.encode(), 0) for line in listing), parameters, "The folder")
@@ -91,7 +88,7 @@ def _slice(lines: Iterator[tuple[bytes, int]], parameters: ReadParameters, what:
     if not taken and number == 0:
         return ToolOutput(text=f"[{what} is empty.]")
     if not taken:
-        return ToolOutput(text=f"offset {first}: {what.lower()} has {number:,} lines only.", is_error=True)
+        raise ToolError(f"offset {first}: {what.lower()} has {number:,} lines only.")
     if more:
         last = first + len(taken) - 1
         taken.append(f"[Lines {first:,} to {last:,}. {what} goes on: read with offset {last + 1}.]")
@@ -137,10 +134,7 @@ class WriteTool(Tool[WriteParameters]):
     async def run(self, parameters: WriteParameters, context: CallContext) -> ToolOutput:
         """What was done: created, replaced or appended, and the sizes."""
         content = parameters.content.encode()
-        try:
-            written = await self._workspace.write(parameters.path, content, parameters.mode)
-        except WorkspaceError as error:
-            return ToolOutput(text=str(error), is_error=True)
+        written = await self._workspace.write(parameters.path, content, parameters.mode)
         if written.created:
             return ToolOutput(text=f"Created {written.path} ({written.size:,} bytes).")
         if parameters.mode == "append":

@@ -36,8 +36,15 @@ def tools_for(
     tools: list[Tool[Any]] = [ReadTool(workspace), WriteTool(workspace), SendFileTool(workspace)]
     if exec_security == "full":
         tools.append(ExecTool(workspace, exec_timeout_seconds))
-    allowed = (tool for tool in tools if allow is None or matches(tool.name, allow))
-    return tuple(tool for tool in allowed if not matches(tool.name, deny))
+    return allowed(tools, allow, deny)
+
+
+def allowed(
+    tools: Sequence[Tool[Any]], allow: tuple[str, ...] | None, deny: tuple[str, ...] = ()
+) -> tuple[Tool[Any], ...]:
+    """Those that are allowed and not denied; see `tools_for`."""
+    kept = (tool for tool in tools if allow is None or matches(tool.name, allow))
+    return tuple(tool for tool in kept if not matches(tool.name, deny))
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

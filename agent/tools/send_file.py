@@ -8,9 +8,10 @@ from pathlib import Path
 
 from pydantic import Field
 
+from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
-from agent.tools.workspace import Workspace, WorkspaceError
+from agent.tools.workspace import Workspace
 
 
 class SendFileParameters(Parameters):
@@ -31,16 +32,13 @@ class SendFileTool(Tool[SendFileParameters]):
         self._workspace = workspace
 
     async def run(self, parameters: SendFileParameters, context: CallContext) -> ToolOutput:
-        """That it is on its way, or why it cannot be sent."""
+        """That it is on its way. Raises ToolError with why it cannot be sent."""
         if not context.file_bytes:
-            return ToolOutput(text="Files cannot be sent into this conversation.", is_error=True)
-        try:
-            path, size = await asyncio.to_thread(self._checked, parameters.path)
-        except WorkspaceError as error:
-            return ToolOutput(text=str(error), is_error=True)
+            raise ToolError("Files cannot be sent into this conversation.")
+        path, size = await asyncio.to_thread(self._checked, parameters.path)
         if not 0 < size <= context.file_bytes:
             allowed = f"1 to {context.file_bytes:,} can be sent here"
-            return ToolOutput(text=f"{parameters.path}: has {size:,} bytes; {allowed}.", is_error=True)
+            raise ToolError(f"{parameters.path}: has {size:,} bytes; {allowed}.")
         await context.deliver(parameters.caption, path)
         return ToolOutput(text=f"On its way: {path.name} ({size:,} bytes). Do not send it again.")
 

@@ -18,6 +18,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Literal
 
+from agent.errors import ToolError
+
 WriteMode = Literal["create", "overwrite", "append"]
 
 MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -29,7 +31,7 @@ _TEMPORARY = ".hark-write.tmp"  # one per folder, under _writing: the next write
 _writing = threading.Lock()
 
 
-class WorkspaceError(Exception):
+class WorkspaceError(ToolError):
     """The path cannot be used; the text says why, in words meant for the model, without the host's own paths."""
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import structlog
@@ -23,40 +23,32 @@ log = structlog.get_logger()
 _PAUSE = 1.0
 
 
+@dataclass(eq=False)
 class CommandRunner:
     """Runs accepted commands, each in a task of its own.
 
     is_owner: whether a message is by an owner of the bot.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        outbox: Outbox,
-        lanes: Lanes,
-        clock: Clock,
-        registry: Registry,
-        is_owner: Callable[[InboundMessage], bool],
-    ) -> None:
-        self._store = store
-        self._outbox = outbox
-        self._lanes = lanes
-        self._clock = clock
-        self._registry = registry
-        self._is_owner = is_owner
-        self._tasks: set[asyncio.Task[None]] = set()
+    store: Store
+    outbox: Outbox
+    lanes: Lanes
+    clock: Clock
+    registry: Registry
+    is_owner: Callable[[InboundMessage], bool]
+    _tasks: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
 
     def begin(self, seq: int, session_key: str, message: InboundMessage) -> None:
         """Carry a command out soon; one that cannot be written now is tried until it can."""
-        call = Call(seq, session_key, message, self._is_owner(message))
+        call = Call(seq, session_key, message, self.is_owner(message))
         task = asyncio.create_task(self._carry_out(call), name=f"command-{seq}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def recover(self) -> None:
         """Carry out what was accepted before the service ended, in order."""
-        for seq, session_key, message in await self._store.inbox.open_commands():
-            await self._carry_out(Call(seq, session_key, message, self._is_owner(message)))
+        for seq, session_key, message in await self.store.inbox.open_commands():
+            await self._carry_out(Call(seq, session_key, message, self.is_owner(message)))
 
     async def drain(self, seconds: float) -> None:
         """Wait for commands under way; those that take longer are carried out at the next start."""
@@ -68,10 +60,10 @@ class CommandRunner:
 
     async def _carry_out(self, call: Call) -> None:
         """Once; where it fails by a fault of ours, that is said instead."""
-        for effect in (self._registry.effect, _apologise):
+        for effect in (self.registry.effect, _apologise):
             try:
                 keep = partial(self._keep, call, effect)
-                self._follow(call, await once_available(keep, lambda _: self._clock.sleep(_PAUSE)))
+                self._follow(call, await once_available(keep, lambda _: self.clock.sleep(_PAUSE)))
                 return
             except Exception:
                 log.exception("command failed", seq=call.seq)
@@ -79,7 +71,7 @@ class CommandRunner:
     async def _keep(self, call: Call, find: Callable[[Call], Awaitable[Effect]]) -> CommandKept:
         """Effect, reply and the end of the command in one transaction."""
         effect = await find(call)
-        commands = self._store.commands
+        commands = self.store.commands
         if isinstance(effect, Say):
             chosen = () if effect.mistake else await self._chosen(call)
             return await commands.answer(call.seq, self._blocks(call, effect.text, effect.choices), chosen)
@@ -88,15 +80,14 @@ class CommandRunner:
         def reply(stopped: Stopped) -> tuple[Planned, ...]:
             return self._blocks(call, text(stopped.running, stopped.dropped))
 
-        if effect.renew:
-            return await commands.reset(call.seq, call.session_key, self._clock.new_id(), reply, chosen)
-        return await commands.stop(call.seq, call.session_key, reply, chosen)
+        renew = self.clock.new_id() if effect.renew else None
+        return await commands.stop(call.seq, call.session_key, reply, chosen, renew)
 
     def _blocks(self, call: Call, text: str, choices: tuple[Button, ...] = ()) -> tuple[Planned, ...]:
         source, place = f"cmd:{call.seq}", call.message.origin.place
-        blocks = self._outbox.notice(source, text, place.channel)
+        blocks = self.outbox.notice(source, text, place.channel)
         if choices and len(blocks) > 1:  # the message that is edited later is one
-            blocks += self._outbox.notice(f"{source}:choose", wording.CHOOSE, place.channel)
+            blocks += self.outbox.notice(f"{source}:choose", wording.CHOOSE, place.channel)
         if choices:
             blocks = (*blocks[:-1], replace(blocks[-1], buttons=choices))
         if call.message.kind is InboundKind.COMMAND and call.message.respond:
@@ -109,22 +100,22 @@ class CommandRunner:
         if message.kind is not InboundKind.BUTTON:
             return ()
         place = message.origin.place
-        offer = await self._store.reads.offer(place, message.reply_to)
+        offer = await self.store.reads.offer(place, message.reply_to)
         if offer is None:
             return ()
         label = next((button.label for button in offer.buttons if button.sends == message.text), message.text)
         text = f"{offer.said}\n\n✓ **{label}**"
-        edit = self._outbox.notice(f"chosen:{offer.delivery_id}", text, place.channel)[:1]
+        edit = self.outbox.notice(f"chosen:{offer.delivery_id}", text, place.channel)[:1]
         return tuple(replace(one, action=Action.EDIT, target=message.reply_to, said="") for one in edit)
 
     def _follow(self, call: Call, kept: CommandKept) -> None:
         """Stop what was stopped, then send the reply: in this order, so that it is the last word."""
-        handle = self._lanes.handle(call.session_key)
+        handle = self.lanes.handle(call.session_key)
         if handle is not None and handle.turn_id in kept.stopped.turns:
             handle.stop()
         if kept.stopped.turns and handle is None:  # it was parked, and others may have come behind it
-            self._lanes.wake(call.session_key)
-        self._outbox.send(kept.deliveries)
+            self.lanes.wake(call.session_key)
+        self.outbox.send(kept.deliveries)
 
 
 async def _apologise(call: Call) -> Effect:

@@ -12,8 +12,9 @@ from starlette.responses import Response
 
 from bot import wording
 from bot.agent_api import OPEN, AgentApi, IdempotencyConflict, Submission
+from bot.clock import moment
 from bot.gateway.access import Caller, caller
-from bot.gateway.answers import HttpProblem, answer, moment, unavailable
+from bot.gateway.answers import HttpProblem, answer, unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.views import RunView
 from bot.inbound.access import OWNER, PERSON

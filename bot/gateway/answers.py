@@ -1,7 +1,6 @@
-"""What every answer of the gateway looks like: JSON bodies, moments as text, and one shape for all errors."""
+"""What every answer of the gateway looks like: JSON bodies, and one shape for all errors."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic_core import to_json
@@ -31,11 +30,6 @@ class HttpProblem(HTTPException):
 def answer(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON answer. body: a mapping or a dataclass."""
     return Response(to_json(body), status, headers, media_type="application/json")
-
-
-def moment(at: int) -> str:
-    """Milliseconds since the epoch as ISO 8601 in UTC, such as 2026-01-31T12:00:00.250Z."""
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
 
 
 def unavailable(code: str, message: str, hint: str) -> HttpProblem:

@@ -13,13 +13,12 @@ from bot.agent_api import AgentApi
 from bot.bus import EventBus
 from bot.gateway.access import Caller, caller, not_open
 from bot.gateway.agent_routes import AgentRoutes, resolve_session, seen_by
-from bot.gateway.answers import HttpProblem, answer, moment, unavailable
+from bot.gateway.answers import HttpProblem, answer, unavailable
 from bot.gateway.closing import Closing
 from bot.gateway.event_stream import EventStreams, Filter
 from bot.gateway.pairing_routes import PairingRoutes
 from bot.gateway.sse import EventStreamResponse, read_position
-from bot.gateway.views import ChannelView, ConsoleView, ReadinessView, StatusView
-from bot.health import Report
+from bot.gateway.views import ConsoleView, ReadinessView, StatusView
 from bot.inbound.pairing import Pairing
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Reads
@@ -33,7 +32,7 @@ class Served:
     api: AgentApi
     reads: Reads
     bus: EventBus
-    health: Callable[[], Report]
+    health: Callable[[], ReadinessView]
     status: Callable[[], Awaitable[StatusView]]
     pairing: Pairing
 
@@ -48,12 +47,12 @@ class Routes:
 
     async def healthz(self, request: Request) -> Response:
         """GET /healthz: the process lives."""
-        return answer(_readiness(self._served.health()))
+        return answer(self._served.health())
 
     async def readyz(self, request: Request) -> Response:
         """GET /readyz: the service works."""
         found = self._served.health()
-        return answer(_readiness(found), 200 if found.ready else 503)
+        return answer(found, 200 if found.ready else 503)
 
     async def status(self, request: Request) -> Response:
         """GET /v1/status, for owners."""
@@ -123,14 +122,6 @@ def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
     )
     app.router.redirect_slashes = False
     return app
-
-
-def _readiness(found: Report) -> ReadinessView:
-    channels = {
-        name: ChannelView(state=health.state.value, since=moment(health.since), detail=health.detail)
-        for name, health in found.channels.items()
-    }
-    return ReadinessView(ready=found.ready, channels=channels)
 
 
 async def _problem(request: Request, error: Exception) -> Response:

@@ -5,8 +5,6 @@ groups of the configuration, whatever people those list. A group that is not the
 reads along, and writes, is up to whoever runs the group.
 """
 
-from typing import Protocol
-
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin
 from channels.settings import AccountSection, Group
 
@@ -22,25 +20,19 @@ PAIRING = "pairing"
 _ASKS = (InboundKind.MESSAGE, InboundKind.COMMAND, InboundKind.EDIT, InboundKind.DELETE)
 
 
-class Knows(Protocol):
-    """What is asked about a sender; see `People`."""
-
-    def is_owner(self, message: InboundMessage) -> bool: ...
-
-    def is_paired(self, origin: Origin) -> bool: ...
-
-
 def is_trusted(message: InboundMessage) -> bool:
     """Whether somebody vouches for the sender: a channel's rules, a token, or the permissions of a socket."""
     origin = message.origin
     return origin.place.kind is not ChatKind.API or origin.sender == OWNER
 
 
-def refusal(message: InboundMessage, account: AccountSection | None, group: Group | None, people: Knows) -> str | None:
+def refusal(
+    message: InboundMessage, account: AccountSection | None, group: Group | None, *, is_owner: bool, is_paired: bool
+) -> str | None:
     """Why a message is dropped or held, None when it is let in.
 
     account: the one it came to, None for one that is not configured. group: what holds where it was said, None in
-    direct messages and where the bot is not to answer.
+    direct messages and where the bot is not to answer. is_owner, is_paired: the sender, see `People`.
     """
     origin = message.origin
     if origin.place.kind in LOCAL:
@@ -54,15 +46,15 @@ def refusal(message: InboundMessage, account: AccountSection | None, group: Grou
     if origin.place.kind is not ChatKind.DIRECT:
         if group is None:
             return GROUP
-        return None if _listed(origin, group) or people.is_owner(message) else MEMBER
+        return None if _listed(origin, group) or is_owner else MEMBER
     policy = account.dm.policy
     if policy == "disabled":
         return STRANGER
-    if policy == "open" or origin.sender in account.dm.allow_from or people.is_owner(message):
+    if policy == "open" or origin.sender in account.dm.allow_from or is_owner:
         return None
     if policy != "pairing" or not origin.sender or origin.by_bot:
         return STRANGER
-    if people.is_paired(origin):
+    if is_paired:
         return None
     return PAIRING if message.kind in _ASKS else STRANGER
 

@@ -73,6 +73,7 @@ class _Account:
         return self.gaps.setdefault(key_of(place), _Gap(place))
 
 
+@dataclass(eq=False)
 class CatchUp:
     """Between the decision about a message and the store.
 
@@ -80,34 +81,26 @@ class CatchUp:
     raises StoreUnavailable.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        outbox: Outbox,
-        lanes: Lanes,
-        clock: Clock,
-        settings: CatchUpSettings,
-        decide: Callable[[Incoming], Accepted],
-        keep: Keep,
-    ) -> None:
-        self._store = store
-        self._outbox = outbox
-        self._lanes = lanes
-        self._clock = clock
-        self._max_age = int(settings.max_age.total_seconds() * 1000)
-        self._most = settings.max_conversations
-        self._decide = decide
-        self._keep = keep
-        self._accounts: dict[tuple[str, str], _Account] = {}
-        self._unwritten = Unwritten(clock, keep)
-        self._calls = asyncio.Semaphore(CALLS)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._closed = False
-        self._told: set[str] = set()
+    store: Store
+    outbox: Outbox
+    lanes: Lanes
+    clock: Clock
+    settings: CatchUpSettings
+    decide: Callable[[Incoming], Accepted]
+    keep: Keep
+    _accounts: dict[tuple[str, str], _Account] = field(default_factory=dict, init=False)
+    _calls: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, CALLS), init=False)
+    _tasks: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
+    _told: set[str] = field(default_factory=set, init=False)
+    _closed: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._max_age = int(self.settings.max_age.total_seconds() * 1000)
+        self._unwritten = Unwritten(self.clock, self.keep)
 
     def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
         """See channels.base.Sink."""
-        found = self._outbox.serving(Place(channel=channel, account=account, chat="", kind=ChatKind.DIRECT))
+        found = self.outbox.serving(Place(channel=channel, account=account, chat="", kind=ChatKind.DIRECT))
         if self._closed or not isinstance(found, History):
             return
         known = self._accounts.setdefault((channel, account), _Account(found))
@@ -127,8 +120,8 @@ class CatchUp:
         if not said or not 0 < message.sent_at < oldest:
             return item
         place = message.origin.place
-        source, text = self._note_aged(place), wording.away(self._clock.stamp(oldest))
-        say = self._outbox.notice(source, text, place.channel) if place.kind is ChatKind.DIRECT else ()
+        source, text = self._note_aged(place), wording.away(self.clock.stamp(oldest))
+        say = self.outbox.notice(source, text, place.channel) if place.kind is ChatKind.DIRECT else ()
         return replace(item, state="dropped", reason="age", session_key=None, say=say)
 
     async def accept(self, batch: Sequence[Incoming], items: Sequence[Accepted], mark: Mark | None) -> None:
@@ -199,7 +192,7 @@ class CatchUp:
         everything: all that the store knows of the account have one.
         """
         channel, since = account.channel, self._oldest()
-        ask = partial(self._store.history.known, channel.name, channel.account, since)
+        ask = partial(self.store.history.known, channel.name, channel.account, since)
         known = await once_available(ask, self._pause)
         account.first = known.first
         for one in known.conversations:
@@ -216,7 +209,7 @@ class CatchUp:
             wanted = not fresh and not (gap.newest and id_order(gap.newest) <= id_order(gap.cursor))
             if fresh and gap.newest:  # what was said before its first time here was not said to it
                 self._unwritten.move(gap.place, gap.newest)
-            if wanted and calls == self._most:
+            if wanted and calls == self.settings.max_conversations:
                 wanted = False
                 passed += 1
             calls += wanted
@@ -243,13 +236,13 @@ class CatchUp:
             while gap.held and asked == gap.asked:
                 gap.held = False  # what is held from here on comes behind this transaction
                 try:
-                    released = await self._store.history.release(gap.place)
+                    released = await self.store.history.release(gap.place)
                 except StoreUnavailable:
                     gap.held = True
-                    await self._clock.sleep(PAUSE)
+                    await self.clock.sleep(PAUSE)
                 else:
                     for session_key in released:
-                        self._lanes.wake(session_key)
+                        self.lanes.wake(session_key)
         del account.gaps[key_of(gap.place)]
 
     async def _read(self, account: _Account, gap: _Gap) -> None:
@@ -270,13 +263,13 @@ class CatchUp:
             after = max(after, page.newest, key=id_order)
             if id_order(after) > id_order(gap.cursor):
                 items += map(self._decide_read, page.batch)
-                keep = partial(self._keep, [Heard(gap.place, after), *items], None)
+                keep = partial(self.keep, [Heard(gap.place, after), *items], None)
                 await once_available(keep, self._pause)
                 gap.cursor, items = after, []
 
     def _decide_read(self, message: Incoming) -> Accepted:
         """It waits for nothing more of its sender: what comes behind it is ready at once."""
-        item = self._decide(message)
+        item = self.decide(message)
         return replace(item, delay=0, gathers=False) if isinstance(item, AcceptedMessage) else item
 
     async def _passed_over(self, channel: History, gap: _Gap, oldest: str) -> list[Accepted]:
@@ -289,12 +282,12 @@ class CatchUp:
             after = page.newest
         if page.batch:
             self._note_aged(gap.place)
-        decided = map(self._decide, page.batch[:1])
+        decided = map(self.decide, page.batch[:1])
         return [item for item in decided if isinstance(item, AcceptedMessage) and item.reason == "age"]
 
     def _note_aged(self, place: Place) -> str:
         """Log it once, in a place and for a time that this names."""
-        name = f"away:{':'.join(key_of(place))}:{self._clock.now() // self._max_age}"
+        name = f"away:{':'.join(key_of(place))}:{self.clock.now() // self._max_age}"
         if name not in self._told:
             self._told.add(name)
             log.warning("messages older than catch_up.max_age are not read", channel=place.channel, chat=place.chat)
@@ -317,14 +310,14 @@ class CatchUp:
                     raise
                 wait = 0.0
                 log.exception("channel failed", channel=place.channel)
-            await self._clock.sleep(max(wait, min(PAUSE * 2**tries, LONGEST_PAUSE)))
+            await self.clock.sleep(max(wait, min(PAUSE * 2**tries, LONGEST_PAUSE)))
             tries += 1
 
     def _oldest(self) -> int:
-        return self._clock.now() - self._max_age
+        return self.clock.now() - self._max_age
 
     async def _pause(self, error: StoreUnavailable) -> None:
-        await self._clock.sleep(PAUSE)
+        await self.clock.sleep(PAUSE)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, name="catch-up")

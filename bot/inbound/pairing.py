@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 
@@ -35,20 +36,18 @@ def welcome(
     return notice(f"paired:{digest(code)}", wording.welcome(standing == "owner"), channel)
 
 
+@dataclass(eq=False)
 class Pairing:
     """Codes of a service that runs. begin: is given each message that was accepted thereby."""
 
-    def __init__(
-        self, store: Store, people: People, outbox: Outbox, begin: Callable[[int, str, InboundMessage], None]
-    ) -> None:
-        self._store = store
-        self._people = people
-        self._outbox = outbox
-        self._begin = begin
+    store: Store
+    people: People
+    outbox: Outbox
+    begin: Callable[[int, str, InboundMessage], None]
 
     async def pending(self) -> Sequence[Person]:
         """Who waits with a code that is still good. Raises StoreUnavailable."""
-        return await self._store.people.pending()
+        return await self.store.people.pending()
 
     async def carry_out(self, action: str, code: str) -> str:
         """What an owner asks for in a chat (list, approve or deny), in words. Raises StoreUnavailable."""
@@ -58,12 +57,12 @@ class Pairing:
 
     async def settle(self, code: str, standing: Standing) -> Settled | None:
         """Use a code, and answer what its person had written; None when it is wrong. Raises StoreUnavailable."""
-        tell = partial(welcome, self._outbox.notice, code, standing)
-        found = await self._store.people.settle(digest(code), standing, tell)
+        tell = partial(welcome, self.outbox.notice, code, standing)
+        found = await self.store.people.settle(digest(code), standing, tell)
         if found is None or found.used or standing == "blocked":
             return found
-        self._people.let_in(found.person)
-        self._outbox.send(found.said)
+        self.people.let_in(found.person)
+        self.outbox.send(found.said)
         if found.waiting is not None:
-            self._begin(*found.waiting)
+            self.begin(*found.waiting)
         return found

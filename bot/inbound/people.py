@@ -22,10 +22,10 @@ class People:
 
     async def load(self) -> None:
         """Read what the store knows. Raises StoreUnavailable."""
-        known = await self._store.people.known()
-        for person in known.people:
+        people, chats = await self._store.people.known()
+        for person in people:
             self.let_in(person)
-        for moved in known.moved:
+        for moved in chats:
             self.follow(moved)
 
     def let_in(self, person: Person) -> None:

@@ -47,12 +47,13 @@ class Routing:
         found = self.accounts.of(place)
         account = found.section if found and isinstance(found.section, AccountSection) else None
         group = group_of(account, self.people, message)
-        reason = refusal(message, account, group, self.people)
+        is_owner, is_paired = self.people.is_owner(message), self.people.is_paired(message.origin)
+        reason = refusal(message, account, group, is_owner=is_owner, is_paired=is_paired)
         if reason is not None and reason != PAIRING:
             return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="dropped", reason=reason)
         if reason == PAIRING and message.kind in (InboundKind.EDIT, InboundKind.DELETE):  # of what is held
             return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="held")
-        is_command = self.registry.find(message.text, self.people.is_owner(message)) is not None
+        is_command = self.registry.find(message.text, is_owner) is not None
         passes = gate(message, account, group, is_command) if account and group else True
         if passes is False:
             return AcceptedMessage(message=message, session_key=None, state="overheard")

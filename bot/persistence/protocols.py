@@ -19,7 +19,6 @@ from bot.persistence.values import (
     Duplicate,
     Exchange,
     Fresh,
-    Known,
     Later,
     Leftover,
     LostDelivery,
@@ -36,7 +35,7 @@ from bot.persistence.values import (
     TurnView,
 )
 from channels.base import Mark
-from channels.message import InboundMessage, Place
+from channels.message import ChatMoved, InboundMessage, Place
 from channels.outgoing import Delivery, Planned, SendResult
 
 
@@ -101,8 +100,8 @@ class History(Protocol):
 class People(Protocol):
     """Who may write, as far as the configuration does not say it."""
 
-    async def known(self) -> Known:
-        """Everybody who was let in, and every chat that moved."""
+    async def known(self) -> tuple[Sequence[Person], Sequence[ChatMoved]]:
+        """Everybody who was let in, and every chat that moved, in the order in which they did."""
 
     async def pending(self) -> Sequence[Person]:
         """Who has a code that is still good, oldest first."""
@@ -265,13 +264,13 @@ class Commands(Protocol):
     async def answer(self, seq: int, blocks: Sequence[Planned], chosen: Sequence[Planned] = ()) -> CommandKept:
         """A command that only says something."""
 
-    async def stop(self, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = ()) -> CommandKept:
-        """End the session's run and drop what waited before the command was written."""
-
-    async def reset(
-        self, seq: int, session_key: str, transcript_id: str, reply: Reply, chosen: Sequence[Planned] = ()
+    async def stop(
+        self, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = (), renew: str | None = None
     ) -> CommandKept:
-        """As stop; then the session goes on with a new, empty transcript. The old one stays readable."""
+        """End the session's run and drop what waited before the command was written.
+
+        renew: the session goes on with a new, empty transcript of that id. The old one stays readable.
+        """
 
     async def abort(self, turn_id: str) -> bool:
         """End one turn, queued or running; False when it has ended already or is not known."""

@@ -98,7 +98,7 @@ BOTS = "bots"
 """The reason why another bot's message is dropped: too many of them in a row, and no person between."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Person:
     """Somebody who has asked to write to an account. name: as the platform shows it, never compared.
 
@@ -111,14 +111,6 @@ class Person:
     standing: Standing
     name: str = ""
     until: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Who was let in, and which chats have moved, in the order in which they did."""
-
-    people: Sequence[Person]
-    moved: Sequence[ChatMoved]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,15 +151,9 @@ class Later:
         return self.session_key, self.background, self.ready_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """What the model is told in front of the message that begins a turn.
-
-    changed: edits and deletions of messages that had been seen by then, each with what that message said and when it
-    was sent (milliseconds).
-    """
-
-    changed: tuple[tuple[InboundMessage, str, int], ...] = ()
+Changes = Sequence[tuple[InboundMessage, str, int]]
+"""What the model is told in front of the message that begins a turn: edits and deletions of messages that had been seen
+by then, each with what that message said and when it was sent (milliseconds)."""
 
 
 class TurnKind(StrEnum):
@@ -369,12 +355,6 @@ class CommandKept:
 
     stopped: Stopped
     deliveries: tuple[Delivery, ...]
-
-
-def acknowledgement(message: InboundMessage) -> str:
-    """Under which source the reaction to a message stands in the ledger."""
-    place = message.origin.place
-    return f"ack:{place.channel}:{place.account}:{message.event_key}"
 
 
 TOOL = "tool:"

@@ -81,19 +81,14 @@ class RunJournal:
         self.turn = turn
         self.blocks = 0
         self.answering = False
-        self._bus = dependencies.bus
+        self._given = dependencies
         self._outbox = dependencies.outbox
         self._turns = dependencies.store.turns
-        self._approvals = dependencies.store.approvals
-        self._new_id = dependencies.clock.new_id
-        self._nonce = dependencies.clock.nonce
-        self._now = dependencies.clock.now
-        self._is_owner = dependencies.is_owner
         self._replies = replies
         self.typing = typing
 
     def tell(self, event: ToolExecutionUpdate) -> None:
-        self._bus.publish(event)
+        self._given.bus.publish(event)
 
     def begin(self, step: int, after: str) -> None:
         self.answering = True
@@ -103,7 +98,7 @@ class RunJournal:
         blocks = self._replies.feed(event.delta) if event.part == "text" else ()
         if blocks:
             await self._plan(blocks)
-        self._bus.publish(event)
+        self._given.bus.publish(event)
 
     @_followed_through
     async def step(
@@ -155,10 +150,10 @@ class RunJournal:
 
     @_followed_through
     async def park(self, call_id: str, ask: Ask) -> AgentEnd:
-        approval_id = self._new_id()
+        approval_id = self._given.clock.new_id()
         blocks = self._sentence(f"ask:{approval_id}", ask.words) if ask.words else ()
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
-            deliveries, end = await self._approvals.park(
+            deliveries, end = await self._given.store.approvals.park(
                 self.turn.run, call_id, approval_id, ask, where=where, blocks=blocks
             )
             self.blocks += len(blocks)
@@ -176,7 +171,7 @@ class RunJournal:
         name = tool_message(self.turn.turn_id, call_id, number)
         blocks = self._sentence(name, text) if text or file is None else ()
         if file is not None:
-            caption, *more = blocks or [Planned(source=name, body="", nonce=self._nonce())]
+            caption, *more = blocks or [Planned(source=name, body="", nonce=self._given.clock.nonce())]
             sent = OutgoingFile(path=str(file), name=file.name, mime=mimetypes.guess_type(file.name)[0] or "")
             blocks = (replace(caption, action=Action.FILE, file=sent), *more)
         await self._plan(blocks)
@@ -199,14 +194,14 @@ class RunJournal:
     @_followed_through
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
         self.answering = False
-        to_owner = self.turn.place.kind in _PRIVATE and all(map(self._is_owner, self.turn.messages))
+        to_owner = self.turn.place.kind in _PRIVATE and all(map(self._given.is_owner, self.turn.messages))
         cause = error_message if outcome is Outcome.FAILED else None
         local = self.turn.place.kind in LOCAL
         said = wording.failure(error_kind, cause if to_owner else None, to_owner=to_owner or local)
         blocks = self._notice("error", said)
         notice = None
         if said == wording.OUT_OF_ORDER:  # once an hour for each kind: it fails again with every message
-            source = f"failed:{error_kind}:{self._now() // _HOUR}"
+            source = f"failed:{error_kind}:{self._given.clock.now() // _HOUR}"
             notice = self._outbox.to_owner(source, wording.failed_elsewhere(self.turn.place, error_kind, cause))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             deliveries, end = await self._turns.finish(

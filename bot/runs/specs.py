@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from agent.models.base import ModelClient, ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.spec import Limits, RunSpec
 from agent.tools.base import RunContext, Tool, ToolFactory
-from agent.tools.registry import matches
+from agent.tools.registry import allowed
 from agent.tools.schema import spec
 from agent.workspace_files import load as load_files
 from bot.accounts import Accounts
@@ -29,20 +29,13 @@ from channels.settings import AccountSection, Group, GroupTools, ReplyTo, Stream
 
 # A program wants the answer in one piece, and nothing is said before it is whole.
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
-
-
-@dataclass(frozen=True, slots=True)
-class PromptParts:
-    """What system prompts are made of. rules: what the model is told about a conversation, by account or surface."""
-
-    name: str
-    workspace: Path
-    rules: Mapping[str, str]
+_FOR_PROGRAMS = "Your answer is handed to a program as Markdown."
+"""What the model is told where no account is: over HTTP."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specs:
-    """Answers for each turn, by its kind, channel, chat and session, what its run is made of."""
+    """Answers for each turn, by its kind, channel, chat and session, what its run is made of. name: of the bot."""
 
     store: Store
     clock: Clock
@@ -50,7 +43,8 @@ class Specs:
     tools: Sequence[ToolFactory]
     images: Images
     limits: Limits
-    prompt: PromptParts
+    name: str
+    workspace: Path
     accounts: Accounts
     people: People
 
@@ -99,38 +93,32 @@ class Specs:
             return Group()
         return group_of(account.section, self.people, turn.messages[0]) or Group(tools=GroupTools(allow=()))
 
-    async def _tools(self, turn: Turn, group: Group, made: AsyncExitStack) -> list[Tool[Any]]:
+    async def _tools(self, turn: Turn, group: Group, made: AsyncExitStack) -> Sequence[Tool[Any]]:
         run = RunContext(
             turn_id=turn.turn_id, session_key=turn.session_key, trusted=all(map(is_trusted, turn.messages))
         )
         found = [tool for make in self.tools for tool in await made.enter_async_context(make(run))]
-        allow, deny = group.tools.allow, group.tools.deny
-        return [
-            tool
-            for tool in found
-            if (run.trusted or not tool.trusted_only)
-            and (allow is None or matches(tool.name, allow))
-            and not matches(tool.name, deny)
-        ]
+        trusted = [tool for tool in found if run.trusted or not tool.trusted_only]
+        return allowed(trusted, group.tools.allow, group.tools.deny)
 
     async def _system(self, turn: Turn, added: str, tools: tuple[ToolSpec, ...]) -> str:
         """The transcript's own prompt; made anew when there is none or the configuration has changed since.
 
         It is that of the channel the transcript began on: a message over another one changes no prefix.
         """
-        fingerprint = _fingerprint(self.prompt, added, tools)
+        fingerprint = self._fingerprint(added, tools)
         if turn.prompt is not None and turn.fingerprint == fingerprint:
             return turn.prompt
-        files = await asyncio.to_thread(load_files, self.prompt.workspace)
+        files = await asyncio.to_thread(load_files, self.workspace)
         account = self.accounts.like(turn.place)
-        rules = self.prompt.rules.get(account.label if account else turn.place.channel, "")
+        rules = account.rules if account else _FOR_PROGRAMS
         channel = "\n".join(text for text in (rules, added) if text)
-        system = build_prompt(name=self.prompt.name, tools=tools, channel=channel, files=files)
+        system = build_prompt(name=self.name, tools=tools, channel=channel, files=files)
         await self.store.turns.set_prompt(turn.transcript_id, system, fingerprint)
         return system
 
-
-def _fingerprint(parts: PromptParts, added: str, specs: Sequence[ToolSpec]) -> str:
-    """Changes when the configuration does, and not with the workspace: edits there show in the next transcript."""
-    tools = [(tool.name, tool.description, tool.schema_json) for tool in specs]
-    return hashlib.sha256(json.dumps([parts.name, sorted(parts.rules.items()), added, tools]).encode()).hexdigest()[:16]
+    def _fingerprint(self, added: str, specs: Sequence[ToolSpec]) -> str:
+        """Changes when the configuration does, and not with the workspace: edits there show in the next transcript."""
+        tools = [(tool.name, tool.description, tool.schema_json) for tool in specs]
+        rules = sorted((account.label, account.rules) for account in self.accounts)
+        return hashlib.sha256(json.dumps([self.name, rules, added, tools]).encode()).hexdigest()[:16]

@@ -92,10 +92,7 @@ def decisions(db: sqlite3.Connection, turn_id: str) -> Mapping[str, Decision]:
 
 def give_up(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     """Nobody has to decide any more: the turn ends."""
-    db.execute(
-        "UPDATE approval SET state='expired', decided_at=? WHERE turn_id=? AND state='open'",
-        (now, turn_id),
-    )
+    db.execute("UPDATE approval SET state='expired', decided_at=? WHERE turn_id=? AND state='open'", (now, turn_id))
 
 
 def _settle(

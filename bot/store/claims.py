@@ -7,13 +7,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, takewhile
-from typing import Any
+from typing import Any, Literal
 
 from agent.events import AgentStart, Outcome
-from agent.message import Entry, Message, Text
+from agent.message import Entry, Message, Text, Usage
 from bot.clock import Clock
 from bot.compose import overheard
-from bot.persistence.values import Before, Turn, TurnKind
+from bot.persistence.values import Changes, Turn, TurnKind
 from bot.store import approvals, codec, edits, history, repair, rows
 from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING
@@ -23,7 +23,7 @@ from bot.store.writer import Writer
 from channels.message import BACKGROUND, InboundMessage, Place
 from channels.session_key import console_key
 
-Compose = Callable[[InboundMessage, int, Before], Message]
+Compose = Callable[[InboundMessage, int, Changes], Message]
 """Makes the user message of a transcript from what was accepted, when, and what is said in front of it."""
 Stale = Callable[[Place, int, int], bool]
 """Whether a message ends the session that it is for: by its place, when people last used that, and when it came."""
@@ -36,7 +36,6 @@ GATHERED = 50
 """Messages that one turn takes at the most because they waited for each other."""
 _GATHERING = "iif(gathers, sender || ' ' || ready_at, NULL)"
 """The same for messages that waited for each other."""
-_NOTHING = Before()
 _TURN_OF = {"wake": "beat", "job": "job", "child": "child", "api": "api"}
 """Kinds of turns by those of their messages; what people write is a reply."""
 
@@ -73,7 +72,8 @@ class Claims(Subject):
             if state == "running" or (state == "parked" and approvals.still_waits(db, turn_id, now)):
                 return None
         for turn_id in [turn for turn, _, epoch, kind in turns if epoch > 0 and bool(kind) == background]:
-            if messages := _answered(db, turn_id, now):
+            if answered := _of_turn(db, turn_id, "taken", now):
+                messages = [message for _, message, _ in answered]
                 return self._take(db, turn_id, messages, (), now, ready, worker, model)
         begun = self._begin(db, session_key, now, ready, background, most)
         return None if begun is None else self._take(db, *begun, now, ready, worker, model)
@@ -136,7 +136,7 @@ class Claims(Subject):
             "SELECT 1 FROM tool_call WHERE turn_id=? AND state IN ('asked','waiting') LIMIT 1", (turn_id,)
         ).fetchone()
         if asked is None and not _goes_on(db, transcript_id):
-            steering = _unseen(db, turn_id)
+            steering = _of_turn(db, turn_id, "steering", now)
             messages += [message for _, message, _ in steering]
             entries += self._show(db, steering, turn_id, transcript_id)
         prompt, fingerprint = db.execute(
@@ -163,7 +163,7 @@ class Claims(Subject):
             conv_id=conv_id,
             place=rows.place_of(db, conv_id),
             step=step,
-            usage=codec.load_usage(usage),
+            usage=codec.USAGE.load(usage, Usage()),
             ran=ran,
             entries=entries,
             prompt=prompt,
@@ -173,9 +173,9 @@ class Claims(Subject):
             decisions=approvals.decisions(db, turn_id) if epoch > 1 else {},
         )
 
-    def _take_steering(self, db: sqlite3.Connection, turn_id: str, transcript_id: str) -> tuple[Entry, ...]:
+    def _take_steering(self, db: sqlite3.Connection, turn_id: str, transcript_id: str, now: int) -> tuple[Entry, ...]:
         """Show the model what was written meanwhile: lines behind its last."""
-        return self._show(db, _unseen(db, turn_id), turn_id, transcript_id)
+        return self._show(db, _of_turn(db, turn_id, "steering", now), turn_id, transcript_id)
 
     def _show(
         self,
@@ -183,7 +183,7 @@ class Claims(Subject):
         taken: Iterable[_Row],
         turn_id: str,
         transcript_id: str,
-        before: Before = _NOTHING,
+        before: Changes = (),
     ) -> tuple[Entry, ...]:
         """Make messages the turn's: each becomes a user line of its own, those that are parts of one become one."""
         lines = []
@@ -202,7 +202,7 @@ class Claims(Subject):
                     "(SELECT session_key FROM turn WHERE turn_id=?)",
                     (parts[-1][2], turn_id),
                 )
-            before = _NOTHING
+            before = ()
         return tuple(lines)
 
 
@@ -245,20 +245,15 @@ def _readable(
     return taken
 
 
-def _answered(db: sqlite3.Connection, turn_id: str, now: int) -> list[InboundMessage]:
-    """The messages that a turn answers and was steered by; when all are damaged, the turn is ended."""
-    found = db.execute(
-        "SELECT seq, payload, accepted_at FROM inbox WHERE turn_id=? AND state='taken' ORDER BY seq", (turn_id,)
-    ).fetchall()
-    return [message for _, message, _ in _readable(db, found, turn_id, now)]
+def _of_turn(db: sqlite3.Connection, turn_id: str, state: Literal["taken", "steering"], now: int) -> list[_Row]:
+    """What a turn answers and was steered by (taken), or what steers it and was not shown to the model yet.
 
-
-def _unseen(db: sqlite3.Connection, turn_id: str) -> list[_Row]:
-    """What steers a turn and was not shown to the model yet."""
+    When all that it answers is damaged, the turn is ended.
+    """
     found = db.execute(
-        "SELECT seq, payload, accepted_at FROM inbox WHERE turn_id=? AND state='steering' ORDER BY seq", (turn_id,)
+        f"SELECT seq, payload, accepted_at FROM inbox WHERE turn_id=? AND state='{state}' ORDER BY seq", (turn_id,)
     ).fetchall()
-    return _readable(db, found, None, 0)
+    return _readable(db, found, turn_id if state == "taken" else None, now)
 
 
 def _end_unreadable(db: sqlite3.Connection, turn_id: str, now: int) -> None:

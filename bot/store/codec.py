@@ -1,5 +1,7 @@
 """Stored JSON to values and back, by pydantic in one place. Stored once, never rewritten: fields are only added."""
 
+from typing import Generic, TypeVar
+
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
@@ -9,76 +11,38 @@ from channels.outgoing import Button, OutgoingFile
 
 log = structlog.get_logger()
 
-_inbound: TypeAdapter[InboundMessage] = TypeAdapter(InboundMessage)
-_message: TypeAdapter[Message] = TypeAdapter(Message)
-_usage: TypeAdapter[Usage] = TypeAdapter(Usage)
-_buttons: TypeAdapter[tuple[Button, ...]] = TypeAdapter(tuple[Button, ...])
-_file: TypeAdapter[OutgoingFile] = TypeAdapter(OutgoingFile)
+T = TypeVar("T")
+D = TypeVar("D")
 
 
-def dump_inbound(message: InboundMessage) -> str:
-    """An inbound message as JSON."""
-    return _inbound.dump_json(message).decode()
+class Stored(Generic[T]):
+    """Values of one type as JSON."""
+
+    def __init__(self, of: type[T]) -> None:
+        self._adapter = TypeAdapter(of)
+
+    def dump(self, value: T) -> str:
+        """What is stored of a value."""
+        return self._adapter.dump_json(value).decode()
+
+    def load(self, text: str | None, otherwise: D) -> T | D:
+        """The value that is stored; another one where there is none, or it is damaged."""
+        try:
+            return self._adapter.validate_json(text) if text else otherwise
+        except ValidationError:
+            return otherwise
 
 
-def load_inbound(text: str) -> InboundMessage:
-    """Raises pydantic.ValidationError when the text is not one."""
-    return _inbound.validate_json(text)
+INBOUND = Stored(InboundMessage)
+MESSAGE = Stored(Message)
+USAGE = Stored(Usage)
+BUTTONS = Stored(tuple[Button, ...])
+FILE = Stored(OutgoingFile)
 
 
 def read_inbound(text: str, seq: int) -> InboundMessage | None:
     """An inbound message; None, and a line in the log, where what is stored at `seq` is damaged."""
-    try:
-        return load_inbound(text)
-    except ValidationError:
+    message = INBOUND.load(text, None)
+    if message is None:
         log.error("an accepted message cannot be read", seq=seq)
-        return None
-
-
-def dump_message(message: Message) -> str:
-    """A transcript message as JSON."""
-    return _message.dump_json(message).decode()
-
-
-def load_message(text: str) -> Message:
-    """Raises pydantic.ValidationError when the text is not one."""
-    return _message.validate_json(text)
-
-
-def dump_usage(usage: Usage) -> str:
-    """Token counts as JSON."""
-    return _usage.dump_json(usage).decode()
-
-
-def load_usage(text: str | None) -> Usage:
-    """Token counts; none, or damaged ones, are zero."""
-    try:
-        return _usage.validate_json(text) if text else Usage()
-    except ValidationError:
-        return Usage()
-
-
-def dump_buttons(buttons: tuple[Button, ...]) -> str | None:
-    """The buttons of a message as JSON; None where there are none."""
-    return _buttons.dump_json(buttons).decode() if buttons else None
-
-
-def load_buttons(text: str | None) -> tuple[Button, ...]:
-    """The buttons of a message; damaged ones are none."""
-    try:
-        return _buttons.validate_json(text) if text else ()
-    except ValidationError:
-        return ()
-
-
-def dump_file(file: OutgoingFile | None) -> str | None:
-    """A file to be sent as JSON; None where there is none."""
-    return _file.dump_json(file).decode() if file else None
-
-
-def load_file(text: str | None) -> OutgoingFile | None:
-    """A file to be sent; a damaged one is none."""
-    try:
-        return _file.validate_json(text) if text else None
-    except ValidationError:
-        return None
+    return message

@@ -31,24 +31,19 @@ class Commands(Subject):
 
     @transaction
     def stop(
-        self, db: sqlite3.Connection, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = ()
-    ) -> CommandKept:
-        return self._carry_out(db, seq, lambda now: _stop(db, session_key, seq, now, "stop"), reply, chosen)
-
-    @transaction
-    def reset(
         self,
         db: sqlite3.Connection,
         seq: int,
         session_key: str,
-        transcript_id: str,
         reply: Reply,
         chosen: Sequence[Planned] = (),
+        renew: str | None = None,
     ) -> CommandKept:
 
         def effect(now: int) -> Stopped:
-            stopped = _stop(db, session_key, seq, now, "reset")
-            rows.new_transcript(db, session_key, transcript_id, now)
+            stopped = _stop(db, session_key, seq, now, "reset" if renew else "stop")
+            if renew:
+                rows.new_transcript(db, session_key, renew, now)
             return stopped
 
         return self._carry_out(db, seq, effect, reply, chosen)

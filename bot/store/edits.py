@@ -8,10 +8,10 @@ mentioned there.
 import sqlite3
 from dataclasses import dataclass, replace
 
-from bot.persistence.values import AcceptedMessage, Before
+from bot.persistence.values import AcceptedMessage, Changes
 from bot.store import codec
 from bot.store.indexes import UNNOTED
-from channels.message import InboundKind, InboundMessage, message_key
+from channels.message import InboundKind, message_key
 
 CHANGES = (InboundKind.EDIT, InboundKind.DELETE)
 _UNSEEN = ("waiting", "steering", "held")
@@ -19,17 +19,14 @@ _UNSEEN = ("waiting", "steering", "held")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How the event itself is kept. conv_id, session_key: of its message; None where there is none to change.
+    """How the event itself is kept: item, in a state. conv_id: of its message, None where there is none to change.
 
-    message: what is stored; kind: as what. told: the person is told that the next turn looks at it.
+    told: it is a message of its own now, and the person is told that the next turn looks at it.
     """
 
-    message: InboundMessage
+    item: AcceptedMessage
     state: str
-    reason: str | None
-    kind: str
     conv_id: int | None = None
-    session_key: str | None = None
     told: bool = False
 
 
@@ -43,7 +40,7 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
         (place.channel, place.account, message_key(place.chat, message.origin.message_id)),
     ).fetchone()
     if original is None:
-        return Change(message, "dropped", "too late", message.kind.value)
+        return _dropped(item, "too late")
     seq, conv_id, session_key, _ = original
     about = (conv_id, message.origin.message_id)
     last, state, payload = db.execute(
@@ -52,28 +49,32 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
         about,
     ).fetchone()
     if item.state == "held" and state != "held":
-        return Change(message, "dropped", "too late", message.kind.value)
+        return _dropped(item, "too late")
     words = codec.read_inbound(payload, last)
     if edited and words is not None and words.text == message.text:
-        return Change(message, "dropped", "nothing changed", message.kind.value)
+        return _dropped(item, "nothing changed")
     if edited and state in _UNSEEN:
         words = words or replace(message, kind=InboundKind.MESSAGE)
         words = replace(words, text=message.text, attachments=message.attachments)
-        db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.dump_inbound(words), last))
-        return Change(message, "dropped", "replaced the message", message.kind.value)
+        db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.INBOUND.dump(words), last))
+        return _dropped(item, "replaced the message")
     if not edited and state in _UNSEEN:
         db.execute("UPDATE inbox SET state='withdrawn', turn_id=NULL WHERE seq=?", (last,))
         if last == seq:
-            return Change(message, "dropped", "withdrew the message", message.kind.value)
+            return _dropped(item, "withdrew the message")
     origin = (codec.read_inbound(original[3], seq) or message).origin
-    message = replace(message, origin=origin)
+    item = replace(item, message=replace(message, origin=origin), session_key=session_key)
     if edited and state == "taken":
-        return Change(message, "waiting", None, "message", conv_id, session_key, told=True)
+        return Change(item, "waiting", conv_id, told=True)
     db.execute(f"UPDATE inbox SET reason='noted' WHERE conv_id=? AND message_id=? AND {UNNOTED}", about)
-    return Change(message, "done", "to be noted", message.kind.value, conv_id, session_key)
+    return Change(replace(item, reason="to be noted"), "done", conv_id)
 
 
-def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Before:
+def _dropped(item: AcceptedMessage, reason: str) -> Change:
+    return Change(replace(item, session_key=None, reason=reason), "dropped")
+
+
+def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Changes:
     """What is to be said in front of the next message of a session; said once, and only where its message stands."""
     found = db.execute(
         f"UPDATE inbox SET reason='noted' WHERE session_key=? AND {UNNOTED} RETURNING seq, payload", (session_key,)
@@ -91,4 +92,4 @@ def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Befor
         ).fetchone()
         if shown is not None and (original := codec.read_inbound(shown[0], shown[2])) is not None:
             changed.append((change, original.text, original.sent_at or shown[1]))
-    return Before(changed=tuple(changed))
+    return changed

@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Sequence
 
 import structlog
-from pydantic import ValidationError
 
 from agent.message import Entry, Message, ToolCall, ToolResult
 from bot.store import codec
@@ -31,7 +30,7 @@ class Entries(Subject):
 
 def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
     """Lines as values. Damaged ones are left out; but a result gets a stand-in, so that its call is not run again."""
-    messages = [_message(row[2]) for row in found]
+    messages = [codec.MESSAGE.load(row[2], None) for row in found]
     lost = [row[0] for row, message in zip(found, messages, strict=True) if message is None]
     if lost:
         log.error("lines of a transcript cannot be read", transcript=transcript_id, lines=lost)
@@ -50,10 +49,3 @@ def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
                 Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step)  # type: ignore[arg-type]
             )
     return tuple(entries)
-
-
-def _message(body: str) -> Message | None:
-    try:
-        return codec.load_message(body)
-    except ValidationError:
-        return None

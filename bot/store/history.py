@@ -89,7 +89,7 @@ def overhear(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -> N
     line = replace(message, text=message.text[:LINE_LIMIT], attachments=(), replied=None, forwarded=None)
     db.execute(
         "INSERT INTO overheard (conv_id, message_id, payload) VALUES (?,?,?) ON CONFLICT DO NOTHING",
-        (conv_id, message.origin.message_id, codec.dump_inbound(line)),
+        (conv_id, message.origin.message_id, codec.INBOUND.dump(line)),
     )
     db.execute(
         "DELETE FROM overheard WHERE conv_id=?1 AND seq NOT IN (SELECT seq FROM overheard WHERE conv_id=?1"
@@ -114,7 +114,7 @@ def change_overheard(db: sqlite3.Connection, message: InboundMessage) -> None:
             db.execute("DELETE FROM overheard WHERE seq=?", (seq,))
         else:
             line = replace(line, text=message.text[:LINE_LIMIT])
-            db.execute("UPDATE overheard SET payload=? WHERE seq=?", (codec.dump_inbound(line), seq))
+            db.execute("UPDATE overheard SET payload=? WHERE seq=?", (codec.INBOUND.dump(line), seq))
 
 
 def overheard_before(db: sqlite3.Connection, message: InboundMessage, transcript_id: str) -> list[InboundMessage]:

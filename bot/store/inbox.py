@@ -42,7 +42,8 @@ class Inbox(Subject):
             return False
         session_key, conv_id = turn
         if isinstance(what, InboundMessage):
-            return self._insert(db, what, session_key, conv_id, self._now(), "steering", turn_id) is not None
+            item = AcceptedMessage(message=what, session_key=session_key, turn_id=turn_id)
+            return self._insert(db, item, "steering", conv_id, self._now()) is not None
         taken = db.execute(
             f"UPDATE inbox SET state='steering', turn_id=? WHERE seq=? AND {WAITING} AND {FOR_A_RUN}"
             f" AND turn_id IS NULL AND session_key=? AND conv_id=? AND ({rows.COMMANDS_BEFORE}) = 0",
@@ -143,7 +144,7 @@ class Inbox(Subject):
         if item.behind and item.state == "waiting" and message.kind is InboundKind.MESSAGE:
             item = replace(item, state="held", reason=history.BEHIND)
         item, ready_at, wake = _gathered(db, item, conv_id, now)
-        seq = self._insert(db, message, item.session_key, conv_id, now, item.state, item.turn_id, item, ready_at)
+        seq = self._insert(db, item, item.state, conv_id, now, ready_at=ready_at)
         said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
         wait = max(0, min(ready_at - now, item.delay))
         return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake)
@@ -154,37 +155,34 @@ class Inbox(Subject):
         if item.state == "held":
             return Duplicate(0, None, None)
         conv_id = made.conv_id or rows.conversation(db, item.message.origin.place)
-        kept = replace(item, reason=made.reason)
-        seq = self._insert(db, made.message, made.session_key, conv_id, now, made.state, None, kept, kind=made.kind)
+        kind = InboundKind.MESSAGE if made.told else item.message.kind
+        seq = self._insert(db, made.item, made.state, conv_id, now, kind=kind)
         if not made.told:
             return Fresh(seq or 0)
         said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
-        return Fresh(seq or 0, said=said, wake=made.session_key)
+        return Fresh(seq or 0, said=said, wake=made.item.session_key)
 
     def _insert(
         self,
         db: sqlite3.Connection,
-        message: InboundMessage,
-        session_key: str | None,
+        item: AcceptedMessage,
+        state: str,
         conv_id: int,
         now: int,
-        state: str,
-        turn_id: str | None,
-        item: AcceptedMessage | None = None,
+        *,
         ready_at: int = 0,
-        kind: str = "",
+        kind: InboundKind | None = None,
     ) -> int | None:
-        place, origin = message.origin.place, message.origin
+        message, origin, place = item.message, item.message.origin, item.message.origin.place
         made = db.execute(
             "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, message_id, sender, sent_at,"
             " accepted_at, payload, digest, state, reason, turn_id, ready_at, gathers)"
             " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
             " ON CONFLICT DO NOTHING RETURNING seq",
             (
-                *(place.channel, place.account, message.event_key, conv_id, session_key, kind or message.kind.value),
-                *(origin.message_id, origin.sender, message.sent_at, now, codec.dump_inbound(message)),
-                *(item.digest if item else None, state, item.reason if item else None, turn_id, ready_at),
-                bool(item and item.gathers),
+                *(place.channel, place.account, message.event_key, conv_id, item.session_key, kind or message.kind),
+                *(origin.message_id, origin.sender, message.sent_at, now, codec.INBOUND.dump(message)),
+                *(item.digest, state, item.reason, item.turn_id, ready_at, item.gathers),
             ),
         ).fetchone()
         return int(made[0]) if made else None

@@ -13,17 +13,7 @@ from bot.store.inbox import move_chat
 from bot.store.indexes import OPEN_DELIVERY
 from bot.store.subject import Subject, query, transaction
 from channels.message import ChatMoved, Place
-from channels.outgoing import (
-    IDEMPOTENT,
-    Delivery,
-    DeliveryState,
-    Moved,
-    NotSent,
-    Refused,
-    SendResult,
-    Sent,
-    Unknown,
-)
+from channels.outgoing import IDEMPOTENT, Delivery, DeliveryState, Moved, NotSent, Refused, SendResult, Sent, Unknown
 
 _IDEMPOTENT = f"action IN {tuple(sorted(action.value for action in IDEMPOTENT))}"
 _LONGEST_PAUSE = 60

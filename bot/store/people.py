@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from bot.persistence.values import BOTS, AcceptedMessage, Known, Person, PlanIn, Settled, Standing
+from bot.persistence.values import BOTS, AcceptedMessage, Person, PlanIn, Settled, Standing
 from bot.store import codec, rows
 from bot.store.history import IS_BEHIND
 from bot.store.indexes import HELD, OPEN_TURN, SAID, WAITING
@@ -24,6 +24,7 @@ MOST_BOTS = 10
 """Messages of other bots that are answered in one chat before a person has to write there."""
 
 _COLUMNS = "channel, account, sender, standing, name, coalesce(expires_at, 0)"
+"""The fields of a Person."""
 _WHOSE = "channel=? AND account=? AND sender=?"
 _HELD = f"{HELD} AND reason='pairing'"
 
@@ -32,16 +33,16 @@ class People(Subject):
     """Transactions about people."""
 
     @query
-    def known(self, db: sqlite3.Connection) -> Known:
+    def known(self, db: sqlite3.Connection) -> tuple[Sequence[Person], Sequence[ChatMoved]]:
         people = db.execute(f"SELECT {_COLUMNS} FROM person WHERE standing IN ('allowed','owner')").fetchall()
         moved = db.execute(
             "SELECT old.channel, old.account, old.chat, new.chat FROM conversation AS old"
             " JOIN conversation AS new ON new.conv_id = old.moved_to ORDER BY old.conv_id"
         ).fetchall()
-        names = ("channel", "account", "old_chat", "new_chat")
-        return Known(
-            [_person(row) for row in people], [ChatMoved(**dict(zip(names, row, strict=True))) for row in moved]
-        )
+        return [Person(*row) for row in people], [
+            ChatMoved(channel=channel, account=account, old_chat=old, new_chat=new)
+            for channel, account, old, new in moved
+        ]
 
     @query
     def pending(self, db: sqlite3.Connection) -> Sequence[Person]:
@@ -49,7 +50,7 @@ class People(Subject):
             f"SELECT {_COLUMNS} FROM person WHERE standing='pending' AND expires_at > ? ORDER BY expires_at",
             (self._now(),),
         ).fetchall()
-        return [_person(row) for row in found]
+        return [Person(*row) for row in found]
 
     @transaction
     def settle(
@@ -59,21 +60,17 @@ class People(Subject):
         found = db.execute(f"SELECT {_COLUMNS} FROM person WHERE code_hash=?", (code,)).fetchone()
         if found is None:
             return None
-        person = _person(found)
+        person = Person(*found)
         if person.standing != "pending" or person.until <= now:
             return Settled(person=person, used=True)
         whose = (person.channel, person.account, person.sender)
-        db.execute(
-            f"UPDATE person SET standing=?, since=?, expires_at=NULL WHERE {_WHOSE}",
-            (standing, now, *whose),
-        )
+        db.execute(f"UPDATE person SET standing=?, since=?, expires_at=NULL WHERE {_WHOSE}", (standing, now, *whose))
         person = replace(person, standing=standing, until=0)
         if standing == "blocked":
             _drop_held(db, whose, "denied")
             return Settled(person=person)
         held = db.execute(
-            f"SELECT seq, conv_id, session_key, payload FROM inbox WHERE {_WHOSE} AND {_HELD}",
-            whose,
+            f"SELECT seq, conv_id, session_key, payload FROM inbox WHERE {_WHOSE} AND {_HELD}", whose
         ).fetchone()
         if held is None:  # lost with a damaged store
             return Settled(person=person)
@@ -94,11 +91,6 @@ def admitted(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: i
     if item.state in ("waiting", "overheard") and _too_many_bots(db, item):
         return replace(item, state="dropped", reason=BOTS, session_key=None, say=())
     return item
-
-
-def _person(row: Sequence[str | int]) -> Person:
-    names = ("channel", "account", "sender", "standing", "name", "until")
-    return Person(**dict(zip(names, row, strict=True)))  # type: ignore[arg-type]
 
 
 def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMessage:
@@ -127,10 +119,7 @@ def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMe
 
 
 def _drop_held(db: sqlite3.Connection, whose: tuple[str, str, str], reason: str) -> None:
-    db.execute(
-        f"UPDATE inbox SET state='dropped', reason=? WHERE {_WHOSE} AND {_HELD}",
-        (reason, *whose),
-    )
+    db.execute(f"UPDATE inbox SET state='dropped', reason=? WHERE {_WHOSE} AND {_HELD}", (reason, *whose))
 
 
 def drop_expired(db: sqlite3.Connection, now: int) -> None:

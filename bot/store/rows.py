@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent.events import SAID, AgentEnd, MessageStart, Notice, Outcome, PersistedEvent, RunRef, dump
-from agent.message import Entry, EntryKind, Message
+from agent.message import Entry, EntryKind, Message, Usage
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
 from bot.persistence.values import TOOL, OwnerNotice, PersistedAt, PlanIn, TurnState
@@ -119,7 +119,7 @@ def append_entry(
     tokens = estimate(message)
     db.execute(
         "INSERT INTO entry (transcript_id, seq, turn_id, step, kind, body, tokens) VALUES (?,?,?,?,?,?,?)",
-        (transcript_id, seq, turn_id, step, kind, codec.dump_message(message), tokens),
+        (transcript_id, seq, turn_id, step, kind, codec.MESSAGE.dump(message), tokens),
     )
     return Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step)
 
@@ -155,8 +155,10 @@ def plan(
             f" ON CONFLICT (source) DO NOTHING RETURNING {DELIVERY_COLUMNS}",
             (
                 *(block.source, conv_id, turn_id, block.body, block.nonce, block.said, block.step, block.action.value),
-                *(block.target or None, block.reply_to or None, codec.dump_buttons(block.buttons)),
-                *(codec.dump_file(block.file), block.silent, block.respond or None),
+                *(block.target or None, block.reply_to or None),
+                codec.BUTTONS.dump(block.buttons) if block.buttons else None,
+                codec.FILE.dump(block.file) if block.file else None,
+                *(block.silent, block.respond or None),
                 *(begin, int(begin == "sending"), now, begun, settled),
             ),
         ).fetchone()
@@ -204,8 +206,8 @@ def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
         action=Action(action),
         target=target or "",
         reply_to=reply_to or "",
-        buttons=codec.load_buttons(buttons),
-        file=codec.load_file(file),
+        buttons=codec.BUTTONS.load(buttons, ()),
+        file=codec.FILE.load(file, None),
         silent=bool(silent),
         respond=respond or "",
         state=DeliveryState(state),
@@ -310,7 +312,7 @@ def end_turn(
 
 def _take_acknowledgements_away(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     found = db.execute(
-        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see acknowledgement()
+        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see bot/inbound/acknowledge.py
         " ON source = 'ack:' || inbox.channel || ':' || inbox.account || ':' || event_key WHERE inbox.turn_id=?",
         (turn_id,),
     ).fetchall()
@@ -336,7 +338,7 @@ def persist_end(
         at=now,
         outcome=outcome,
         model=model or "",
-        usage=codec.load_usage(usage),
+        usage=codec.USAGE.load(usage, Usage()),
         duration=ran / 1000,
         error_kind=error_kind,
         error_message=error_message,

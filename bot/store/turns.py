@@ -64,7 +64,7 @@ class Turns(Claims):
         _ask(db, run.turn_id, step, message.tool_calls)
         db.execute(
             "UPDATE turn SET step=?, usage=?, model=? WHERE turn_id=?",
-            (step, codec.dump_usage(usage), message.model, run.turn_id),
+            (step, codec.USAGE.dump(usage), message.model, run.turn_id),
         )
         db.execute(
             "UPDATE transcript SET context_start=? WHERE transcript_id=? AND context_start<>?",
@@ -75,7 +75,7 @@ class Turns(Claims):
         if message.tool_calls:
             return Kept(tuple(entries), None), deliveries
         if note is None:
-            entries.extend(steering := self._take_steering(db, run.turn_id, transcript_id))
+            entries.extend(steering := self._take_steering(db, run.turn_id, transcript_id, now))
         if note is not None or steering:
             rows.begin_answer(db, run, step + 1, now)
             return Kept(tuple(entries), None), deliveries
@@ -134,7 +134,7 @@ class Turns(Claims):
             )
         rows.persist_events(db, events)
         if batch_done:
-            lines.extend(self._take_steering(db, run.turn_id, transcript_id))
+            lines.extend(self._take_steering(db, run.turn_id, transcript_id, now))
             rows.begin_answer(db, run, step + 1, now)
         return tuple(lines)
 

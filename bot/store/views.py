@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from agent.events import answer_end
+from agent.message import Usage
 from bot.persistence.values import Exchange, LostDelivery, Totals, TurnState, TurnView
 from bot.store import codec, rows
 from bot.store.indexes import CUT_ANSWER, FAILED_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, WAITING
@@ -45,7 +46,7 @@ class Views(Subject):
             outcome=found[2],
             text=_said(rows.said(db, turn_id), _cut_steps(db, turn_id)),
             model=found[3],
-            usage=codec.load_usage(found[4]),
+            usage=codec.USAGE.load(found[4], Usage()),
             error_kind=found[5],
             error_message=found[6],
             accepted_at=found[7],

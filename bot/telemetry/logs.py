@@ -17,14 +17,7 @@ from structlog.typing import Processor
 from bot.telemetry.redact import Redactor
 from channels.registry import sections
 
-_QUIET = (
-    "httpx2",
-    "httpcore2",
-    "apscheduler",
-    "uvicorn.error",
-    "asyncio",
-    "aiosqlite",
-)
+_QUIET = ("httpx2", "httpcore2", "apscheduler", "uvicorn.error", "asyncio", "aiosqlite")
 """Libraries whose ordinary news are noise here, and whose request lines may hold a token; channels name theirs."""
 _FILE_BYTES = 5_000_000
 

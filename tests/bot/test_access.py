@@ -14,14 +14,10 @@ from channels.settings import AccountSection, Group
 from channels.telegram.settings import TelegramAccount
 
 
-class Known:
+def refused(message: InboundMessage, rules: AccountSection | None, group: Group | None = None) -> str | None:
     """Person 1 is an owner, 3 was let in by a code."""
-
-    def is_owner(self, message: InboundMessage) -> bool:
-        return message.origin.sender == "1"
-
-    def is_paired(self, origin: Origin) -> bool:
-        return origin.sender == "3"
+    sender = message.origin.sender
+    return refusal(message, rules, group, is_owner=sender == "1", is_paired=sender == "3")
 
 
 def said(text: str = "hello", *, kind: ChatKind = ChatKind.GROUP, thread: str = "", **fields: Any) -> InboundMessage:
@@ -53,7 +49,7 @@ def test_direct_messages_are_let_in_by_policy_and_lists(
 ) -> None:
     rules = account(dm={"policy": policy, "allow_from": ["2"]}, allow_bots=allow_bots)
     message = said(kind=ChatKind.DIRECT, sender=sender, by_bot=by_bot)
-    found = refusal(replace(message, kind=kind), rules, None, Known())
+    found = refused(replace(message, kind=kind), rules)
     if by_bot and not allow_bots:
         assert found == BOT
     elif policy == "disabled":
@@ -66,7 +62,7 @@ def test_direct_messages_are_let_in_by_policy_and_lists(
         assert found is None
     else:
         assert found == (PAIRING if kind in (InboundKind.MESSAGE, InboundKind.COMMAND) else STRANGER)
-    assert refusal(message, None, None, Known()) == STRANGER, "no account, no way in"
+    assert refused(message, None) == STRANGER, "no account, no way in"
 
 
 GROUPS = {
@@ -99,7 +95,7 @@ def test_groups_are_let_in_by_id_and_their_people_by_id_and_role(
     rules = account(groups={"policy": policy})
     groups = rules.groups.model_copy(update={"allow": {name: Group.model_validate(of) for name, of in GROUPS.items()}})
     message = said(sender=sender, roles=roles)
-    assert refusal(message, rules, groups.of(*chats), Known()) == expected
+    assert refused(message, rules, groups.of(*chats)) == expected
 
 
 def test_what_a_channel_does_not_say_is_as_in_its_server_and_else_as_in_all_groups() -> None:

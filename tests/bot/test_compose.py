@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from agent.message import Text
 from bot.clock import Clock
 from bot.compose import NAME_LIMIT, QUOTE_LIMIT, composer, harmless, named
-from bot.persistence.values import Before
+from bot.persistence.values import Changes
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
 from tests.service import Json, running
 
 NOW = 1_784_000_000_000
-NOTHING = Before()
 STAMP = "[Tue 2026-07-14 03:33 UTC]"
 
 
-def composed(message: InboundMessage, zone: str = "UTC", before: Before = NOTHING, *, shared: bool = False) -> str:
+def composed(message: InboundMessage, zone: str = "UTC", before: Changes = (), *, shared: bool = False) -> str:
     """The user line of a message, as a service in that time zone writes it."""
     clock = Clock(now=lambda: NOW, zone=ZoneInfo(zone))
     made = composer(clock.stamp, shared=shared)(message, NOW, before)
@@ -97,7 +96,7 @@ def test_what_was_edited_and_deleted_stands_before_it() -> None:
         (replace(edit, kind=InboundKind.EDIT), "old\nwords", NOW),
         (replace(gone, kind=InboundKind.DELETE), "x" * 99, NOW - 60_000),
     )
-    assert composed(message(), before=Before(changed=changes)).splitlines() == [
+    assert composed(message(), before=changes).splitlines() == [
         f'(a message of {STAMP}, "old words", was edited; it now says:)',
         "<edited>",
         "new",

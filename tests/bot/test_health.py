@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.gateway.views import ChannelView
 from bot.health import report
 from bot.persistence.values import Salvage
-from channels.base import Health, HealthState
 from tests.service import running
 from tests.stored import Like
 
@@ -24,7 +24,7 @@ def test_a_whole_store_is_not_spoken_of() -> None:
 def test_a_recovered_store_is_ready_and_says_what_happened() -> None:
     found = report((), None, FOUND, lambda: NOW, serving=True)
     assert found.ready
-    assert found.channels == {"store": Health(HealthState.READY, 5, WORDS)}
+    assert found.channels == {"store": ChannelView(state="ready", since="1970-01-01T00:00:00.005Z", detail=WORDS)}
 
 
 def test_tables_that_lack_rows_are_named() -> None:

@@ -118,7 +118,7 @@ async def test_a_process_that_ends_right_after_the_approval_answers_at_its_next_
     async with running(tmp_path, config=PAIRING) as hark:
         codes = [await code_of(hark, "6", "hello"), await code_of(hark, "7", "/status")]
         pairing = hark.service.parts.pairing
-        pairing._begin = lambda *_: None  # the process ends first
+        pairing.begin = lambda *_: None  # the process ends first
         for code in codes:
             assert await pairing.settle(code, "allowed")
         await hark.delivered()

@@ -24,7 +24,7 @@ class LateModel(ScriptedModel):
         await self.imported.wait()
 
 
-def store_of(hark: Hark) -> tuple[bool, HealthState | None, str]:
+def store_of(hark: Hark) -> tuple[bool, str | None, str]:
     """Whether the service is ready, and what is said of the store."""
     found = hark.service.health()
     store = found.channels.get("store")

@@ -153,7 +153,7 @@ FAULTS = (
         "access/owners-open-closed-direct-messages",
         "bot/inbound/access.py",
         'if policy == "disabled":',
-        'if policy == "disabled" and not people.is_owner(message):',
+        'if policy == "disabled" and not is_owner:',
         ("tests/bot/test_access.py::test_direct_messages_are_let_in_by_policy_and_lists",),
     ),
     Fault(
@@ -293,15 +293,15 @@ FAULTS = (
     Fault(
         "access/a-group-has-all-tools",
         "bot/runs/specs.py",
-        "and (allow is None or matches(tool.name, allow))",
-        "",
+        "allowed(trusted, group.tools.allow, group.tools.deny)",
+        "trusted",
         ("tests/bot/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(
         "access/the-prompt-of-a-group-stays-as-it-was",
         "bot/runs/specs.py",
-        "sorted(parts.rules.items()), added, tools]",
-        "sorted(parts.rules.items()), tools]",
+        "[self.name, rules, added, tools]",
+        "[self.name, rules, tools]",
         ("tests/bot/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(

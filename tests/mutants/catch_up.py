@@ -88,8 +88,8 @@ FAULTS = (
     Fault(
         "catch-up/cursor-without-its-page",
         _CATCH_UP,
-        "partial(self._keep, [Heard(gap.place, after), *items], None)",
-        "partial(self._keep, items, None)",
+        "partial(self.keep, [Heard(gap.place, after), *items], None)",
+        "partial(self.keep, items, None)",
         (f"{_TEST}what_was_missed_is_answered_once_and_oldest_first",),
     ),
     Fault(

@@ -184,7 +184,7 @@ FAULTS = (
     Fault(
         "delivery/buttons-not-stored",
         "bot/store/rows.py",
-        "codec.dump_buttons(block.buttons)",
+        "codec.BUTTONS.dump(block.buttons) if block.buttons else None",
         "None",
         (f"{_ACTIONS}everything_that_is_planned_reaches_the_channel_after_a_restart",),
     ),

@@ -107,7 +107,7 @@ FAULTS = (
     Fault(
         "models/everybody-sees-the-cause",
         "bot/runs/journal.py",
-        "self.turn.place.kind in _PRIVATE and all(map(self._is_owner, self.turn.messages))",
+        "self.turn.place.kind in _PRIVATE and all(map(self._given.is_owner, self.turn.messages))",
         "True",
         (f"{_MODEL_ERRORS}an_owner_sees_the_cause_and_others_a_sentence_that_says_nothing_of_the_service",),
     ),

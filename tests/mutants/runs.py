@@ -211,8 +211,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/one-owner-among-those-who-asked",
         "bot/runs/journal.py",
-        "all(map(self._is_owner, self.turn.messages))",
-        "any(map(self._is_owner, self.turn.messages))",
+        "all(map(self._given.is_owner, self.turn.messages))",
+        "any(map(self._given.is_owner, self.turn.messages))",
         ("tests/bot/test_specs.py::test_a_failure_is_explained_if_only_owners_asked",),
     ),
     Fault(

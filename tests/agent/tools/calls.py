@@ -3,8 +3,19 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from agent.tools.base import CallContext, Delivered
+from agent.errors import ToolError
+from agent.message import ToolOutput
+from agent.tools.base import CallContext, Delivered, Tool
+
+
+async def outcome(tool: Tool[Any], parameters: Any) -> ToolOutput:
+    """What the model reads of a call."""
+    try:
+        return await tool.run(parameters, Notes().context())
+    except ToolError as error:
+        return ToolOutput(text=str(error), is_error=True)
 
 
 @dataclass

@@ -22,7 +22,7 @@ from agent.tools.leftovers import end_leftover, start_time
 from agent.tools.output import HEAD_BYTES, TAIL_BYTES
 from agent.tools.process import gated
 from agent.tools.workspace import Workspace
-from tests.agent.tools.calls import Notes
+from tests.agent.tools.calls import Notes, outcome
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
 
@@ -83,7 +83,7 @@ class Call:
 
 async def run(root: Path, command: str, environ: Mapping[str, str] = os.environ, **more: object) -> ToolOutput:
     tool = ExecTool(Workspace(root), 600, environ=environ)
-    return await tool.run(ExecParameters.model_validate({"command": command, **more}), Notes().context())
+    return await outcome(tool, ExecParameters.model_validate({"command": command, **more}))
 
 
 async def test_says_how_it_ended_and_what_it_wrote_in_order(root: Path) -> None:

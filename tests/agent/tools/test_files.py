@@ -9,7 +9,7 @@ from agent.message import ToolOutput
 from agent.tools.files import MAX_BYTES, MAX_LINE_BYTES, MAX_LINES, ReadTool, WriteTool
 from agent.tools.schema import parse_arguments
 from agent.tools.workspace import Workspace
-from tests.agent.tools.calls import Notes
+from tests.agent.tools.calls import outcome
 
 
 @pytest.fixture
@@ -20,12 +20,12 @@ def workspace(tmp_path: Path) -> Workspace:
 
 async def read(workspace: Workspace, arguments: str) -> ToolOutput:
     tool = ReadTool(workspace)
-    return await tool.run(parse_arguments(tool, arguments), Notes().context())
+    return await outcome(tool, parse_arguments(tool, arguments))
 
 
 async def write(workspace: Workspace, arguments: str) -> ToolOutput:
     tool = WriteTool(workspace)
-    return await tool.run(parse_arguments(tool, arguments), Notes().context())
+    return await outcome(tool, parse_arguments(tool, arguments))
 
 
 async def test_reads_a_whole_short_file_as_it_is(workspace: Workspace) -> None:

@@ -12,14 +12,12 @@ import pytest
 from bot.gateway.app import Served
 from bot.gateway.server import Gateway, GatewayError, GatewaySettings
 from bot.gateway.unix_socket import address
-from bot.gateway.views import StatusView
-from bot.health import Report
-from channels.base import Health, HealthState
+from bot.gateway.views import ChannelView, ReadinessView, StatusView
 from tests.bot.gateway.house import PATIENCE, TOKEN, House, house
 from tests.bot.gateway.test_agent import error_of
 
 
-def another(at: House, folder: Path, port: int | None = 0, health: Report | None = None) -> Gateway:
+def another(at: House, folder: Path, port: int | None = 0, health: ReadinessView | None = None) -> Gateway:
     """A second gateway of a service, in a folder of its own."""
 
     async def status() -> StatusView:
@@ -185,11 +183,11 @@ async def test_a_socket_that_cannot_be_made_is_one_clear_sentence(tmp_path: Path
 
 
 async def test_the_state_of_the_channels(tmp_path: Path) -> None:
-    red = Report(
-        False,
-        {
-            "telegram": Health(HealthState.DOWN, 1_767_225_600_250, "another poller is running"),
-            "console": Health(HealthState.READY, 1_767_225_600_000),
+    red = ReadinessView(
+        ready=False,
+        channels={
+            "telegram": ChannelView(state="down", since="2026-01-01T00:00:00.250Z", detail="another poller is running"),
+            "console": ChannelView(state="ready", since="2026-01-01T00:00:00.000Z", detail=""),
         },
     )
     async with house(tmp_path) as at, served(another(at, tmp_path, health=red)) as client:

@@ -34,7 +34,7 @@ async def test_a_reset_begins_a_new_transcript(opens: Opens) -> None:
         turn = await claim(store)
         await answer(store, turn)
         (seq,) = await accept(store, "/new", kind=InboundKind.COMMAND)
-        await store.commands.reset(seq, KEY, "fresh", lambda stopped: ())
+        await store.commands.stop(seq, KEY, lambda stopped: (), renew="fresh")
         await accept(store, "two")
         turn = await claim(store)
         assert (turn.transcript_id, turn.prompt) == ("fresh", None)

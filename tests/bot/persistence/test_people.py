@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot.persistence.protocols import Store
-from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, Known, Person
+from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, Person
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned, Sent
 from tests.bot.persistence.contract import Opens, Time, claim, settled
@@ -57,10 +57,8 @@ async def test_a_code_is_given_once_and_lets_in_once(opens: Opens) -> None:
         assert again is not None
         assert again.used
         assert [found.text for found in (await claim(store)).messages] == ["from 6"]
-        known = await store.people.known()
-        assert known.people == [
-            Person(channel="telegram", account="bot", sender="6", standing="allowed", name="name 6")
-        ]
+        people, _ = await store.people.known()
+        assert people == [Person(channel="telegram", account="bot", sender="6", standing="allowed", name="name 6")]
         late = await ask(store, "6", "c")  # looked at before, accepted after
         assert (late.state, late.reason, late.said) == ("waiting", None, ())
 
@@ -79,7 +77,7 @@ async def test_it_is_good_for_an_hour(opens: Opens) -> None:
         done = await store.people.settle("b", "owner", told)
         assert done is not None
         assert done.waiting is not None
-        assert (await store.people.known()).people[0].standing == "owner"
+        assert (await store.people.known())[0][0].standing == "owner"
 
 
 async def test_few_wait_at_once_and_who_is_shut_out_stays_so(opens: Opens) -> None:
@@ -102,7 +100,7 @@ async def test_few_wait_at_once_and_who_is_shut_out_stays_so(opens: Opens) -> No
         await store.prune()
         assert (await ask(store, "3", "c")).state == "dropped"
         assert await store.turns.claim(KEY, "one", "test/model") is None
-        assert (await store.people.known()).people == []
+        assert (await store.people.known())[0] == []
 
 
 async def test_chats_that_moved_are_known_in_order(opens: Opens) -> None:
@@ -110,7 +108,7 @@ async def test_chats_that_moved_are_known_in_order(opens: Opens) -> None:
         await store.inbox.accept([AcceptedMessage(message=message(), session_key=KEY)])
         moves = [ChatMoved(channel="telegram", account="bot", old_chat=a, new_chat=b) for a, b in ("12", "23")]
         await store.inbox.accept(moves)
-        assert await store.people.known() == Known([], moves)
+        assert await store.people.known() == ([], moves)
 
 
 GROUP = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)

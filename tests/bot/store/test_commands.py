@@ -60,9 +60,9 @@ async def test_a_command_has_its_effect_once(tmp_path: Path) -> None:
         await accept(store)
         new = await accept(store, "/new", InboundKind.COMMAND)
         block = Planned(source="cmd", body="A new conversation.", nonce=1)
-        first = await store.commands.reset(new, KEY, "second transcript", lambda stopped: [block])
+        first = await store.commands.stop(new, KEY, lambda stopped: [block], renew="second transcript")
         assert len(first.deliveries) == 1
         before = Stored(tmp_path).everything()
-        again = await store.commands.reset(new, KEY, "third transcript", lambda stopped: [block])
+        again = await store.commands.stop(new, KEY, lambda stopped: [block], renew="third transcript")
         assert (again.stopped, again.deliveries) == (Stopped(), ())
         assert Stored(tmp_path).everything() == before

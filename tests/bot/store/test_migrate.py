@@ -97,8 +97,8 @@ def store_of(home: Path, version: int) -> dict[str, list[dict[str, object]]]:
     words = {"first": message("one"), "second": message("two")}
     script = OF_EACH_TABLE.format(
         key=KEY,
-        line=codec.dump_message(Message("user", (Text("one"),))),
-        **{name: codec.dump_inbound(said) for name, said in words.items()},
+        line=codec.MESSAGE.dump(Message("user", (Text("one"),))),
+        **{name: codec.INBOUND.dump(said) for name, said in words.items()},
     )
     with closing(sqlite3.connect(home / "hark.db", isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode=WAL")

@@ -45,14 +45,14 @@ def filled(home: Path) -> Path:
             db.execute("INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,0)", (name, KEY))
         db.execute("INSERT INTO session (session_key, transcript_id, used_at) VALUES (?,'new',0)", (KEY,))
         for number in range(1, ENTRIES + 1):
-            body = codec.dump_message(Message("user", (Text(f"line {number} " + "words " * 20),)))
+            body = codec.MESSAGE.dump(Message("user", (Text(f"line {number} " + "words " * 20),)))
             db.execute(
                 "INSERT INTO entry (transcript_id, seq, kind, body, tokens) VALUES ('new',?,'user',?,1)", (number, body)
             )
         sample = message()
         sample = replace(sample, event_key="m:1", origin=replace(sample.origin, message_id="1"))  # the same size always
         for number in range(1, 301):
-            payload = codec.dump_inbound(replace(sample, text=f"message {number}"))
+            payload = codec.INBOUND.dump(replace(sample, text=f"message {number}"))
             db.execute(
                 "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, accepted_at, payload,"
                 " state) VALUES ('telegram','bot',?,1,?,'message',0,?,'done')",
