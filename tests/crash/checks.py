@@ -213,10 +213,11 @@ def _commands(world: World) -> list[str]:
     for update in world.platform.updates:
         if update.text.startswith("/"):
             (seq, state), *_ = world.stored.messages("seq", "state", message_id=str(update.update_id))
-            replies = world.stored.deliveries("said", "state", source=f"cmd:{seq}")
-            if state != "done" or [reply[1] for reply in replies] != ["sent"]:
+            replies = world.stored.deliveries("said", "state", "attempts", source=f"cmd:{seq}")
+            became = [(state, attempts if state == "uncertain" else 0) for _, state, attempts in replies]
+            if state != "done" or became not in ([("sent", 0)], [("uncertain", MOST_SENDS)]):
                 wrong.append(f"{update.text} is {state}, answered by {replies}")
-            said += sum(int(count) for text, _ in replies for count in _DROPPED.findall(text))
+            said += sum(int(count) for text, _, _ in replies for count in _DROPPED.findall(text))
     dropped = len(world.stored.messages(state="dropped", reason={"stop", "reset"}, channel="telegram"))
     if dropped != said:
         wrong.append(f"{dropped} messages dropped, {said} said to be")
