@@ -62,7 +62,7 @@ async def hark(
         preloaded.set()
 
     around = Dependencies(environ={}, channels=[channel], gateway=False, on_preloaded=on_preloaded, commit_probe=probe)
-    with _logs(home):
+    with logs(home):
         service = await build(Config.model_validate(settings(home, model, api, window=window)), around)
         await service.start()
         try:
@@ -74,7 +74,7 @@ async def hark(
 
 
 @contextlib.contextmanager
-def _logs(home: Path) -> Iterator[None]:
+def logs(home: Path) -> Iterator[None]:
     """Logs as `hark run` writes them into a file; of several services at once the last one's file gets all lines."""
     set_up(Redactor([KEY]), home / "hark.log")
     (handler,) = logging.getLogger().handlers

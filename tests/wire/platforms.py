@@ -47,7 +47,8 @@ class Side:
 
     acknowledges: whether the platform is told that an event has arrived, and brings it again until then. replays: what
     is said while nobody is connected comes by itself; else its history is read. deletes: whether it tells of deletions.
-    knows_sends: whether a send whose outcome was unknown can be found out about.
+    knows_sends: whether a send whose outcome was unknown can be found out about. tells_firsts: whether somebody's first
+    direct message is found after the fact.
     """
 
     name: ClassVar[str]
@@ -55,6 +56,7 @@ class Side:
     replays: ClassVar[bool] = False
     deletes: ClassVar[bool] = True
     knows_sends: ClassVar[bool] = True
+    tells_firsts: ClassVar[bool] = True
     alice: ClassVar[str]
     bob: ClassVar[str]
     server: Any
@@ -169,6 +171,10 @@ class Side:
 
     def hold_history(self) -> Any:
         """The next look into a history waits until `release()` of what is returned, whose `reached` tells of it."""
+        raise NotImplementedError
+
+    def fail_history(self) -> Any:
+        """The connection of the next look into a history breaks."""
         raise NotImplementedError
 
     def fall_silent(self) -> Callable[[], None]:
@@ -485,6 +491,9 @@ class Slack(Side):
     def hold_history(self) -> Any:
         return self.server.hold_next("conversations.history")
 
+    def fail_history(self) -> Any:
+        return self.server.fail_next("conversations.history", drop=True, times=2)  # aiohttp repeats it once by itself
+
     async def renew(self) -> None:
         await self.server.sockets.refresh()
 
@@ -512,7 +521,7 @@ class Slack(Side):
         return f"<@{self.bob}>"
 
     def change_token(self) -> None:
-        self.server.fail_next("auth.test", "invalid_auth", times=4)
+        self.server.fail_next("auth.test", "invalid_auth", times=3)
 
     def may_break(self) -> None:
         self.server.tolerate(SlackRule.LATE_STATUS)
@@ -539,6 +548,7 @@ class Discord(Side):
 
     name = "discord"
     acknowledges = False
+    tells_firsts = False
     heartbeat_timeout = 60.0
     alice = str(discord_objects.ALICE.id)
     bob = str(discord_objects.BOB.id)
@@ -650,6 +660,9 @@ class Discord(Side):
     def hold_history(self) -> Any:
         return self.server.hold_next("GET /channels/*/messages")
 
+    def fail_history(self) -> Any:
+        return self.server.fail_next("GET /channels/*/messages", drop=True)
+
     async def renew(self) -> None:
         self.server.invalidate()
 
@@ -688,4 +701,16 @@ class Discord(Side):
         self.server.tolerate(DiscordRule.LATE_TYPING)
 
 
+class DiscordThreads(Discord):
+    """Where a mention is answered in a thread on it."""
+
+    def section(self) -> Json:
+        return {**super().section(), "threads": {"open": "on_mention"}}
+
+    def answers_below(self, said: Said) -> Any:
+        return said.id
+
+
 SIDES: Mapping[str, type[Side]] = {"telegram": Telegram, "slack": Slack, "slack-http": SlackHttp, "discord": Discord}
+ROOMS: Mapping[str, type[Side]] = {**SIDES, "discord-threads": DiscordThreads}
+"""With those that treat rooms in another way."""

@@ -11,8 +11,10 @@ place against the service by themselves.
 
 import asyncio
 import contextlib
+import contextvars
 import itertools
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
@@ -29,10 +31,10 @@ from tests.scripted_model import ScriptedModel
 from tests.serving import assemble
 from tests.stored import Stored, disk_full
 from tests.watch import PATIENCE, ManualTime, Watch
-from tests.wire.platforms import SIDES, Json, Side
+from tests.wire.platforms import ROOMS, Json, Side
 
 _seeds = itertools.count(8)
-IDLE = 0.01
+IDLE = 0.005
 """Real seconds without anything that happens, after which time goes on in `Stage.passing`."""
 
 
@@ -44,6 +46,35 @@ class Time(ManualTime):
         if not self._sleeping:
             return None
         return max(0.0, (min(self._sleeping.values()) - self._now) / 1000)
+
+
+_OF_SERVICE = contextvars.ContextVar("of_service", default=False)
+
+
+def _marked_tasks(loop: asyncio.AbstractEventLoop) -> "weakref.WeakSet[asyncio.Task[Any]]":
+    """Filled with the tasks that are begun by a service from here on, or by what it has begun."""
+    found: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+
+    def make(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> "asyncio.Task[Any]":
+        task = asyncio.Task(work, loop=loop, **options)
+        if (options.get("context") or contextvars.copy_context()).get(_OF_SERVICE):
+            found.add(task)
+        return task
+
+    loop.set_task_factory(make)
+    return found
+
+
+async def _drop(tasks: "weakref.WeakSet[asyncio.Task[Any]]") -> None:
+    """End them where they stand; whoever clings to something is told again."""
+    for _ in range(1000):
+        left = [task for task in tasks if not task.done()]
+        if not left:
+            return
+        for task in left:
+            task.cancel()
+        await asyncio.sleep(0)
+    raise AssertionError(f"tasks that survive: {left}")
 
 
 def own_words(request: Any) -> str:
@@ -61,9 +92,9 @@ class Crash(BaseException):
 class Stage:
     """A platform, a place for the state, and services on it, one after the other.
 
-    beside: further platforms of the same service. commits: how many there were. die_at: the commit, counted from the
-    start, at which the process dies; `dead` is set then.
-    full: while it is set the store cannot write. slow: real seconds that a commit takes.
+    beside: further platforms of the same service. alone: it makes its channels by the configuration itself. commits:
+    how many there were. die_at: the commit, counted from the start, at which the process dies; `dead` is set then.
+    full: while it is set the store cannot write. slow: called with each commit, in the thread of the database.
     """
 
     home: Path
@@ -73,6 +104,7 @@ class Stage:
     changes: Json = field(default_factory=dict)
     given: Json = field(default_factory=dict)
     beside: tuple[Side, ...] = ()
+    alone: bool = False
     commits: int = 0
     die_at: int = 0
     die_when: str = "before"
@@ -129,13 +161,16 @@ class Stage:
         now = self.time
         clock = Clock(now.now, now.monotonic, now.sleep, Random(next(_seeds)), UTC)
         times = Times(now=now.now, monotonic=now.monotonic, sleep=now.sleep)
-        channels = [side.channel(times) for side in (self.side, *self.beside)]
+        channels = [] if self.alone else [side.channel(times) for side in (self.side, *self.beside)]
         given = {"model": self.model, **self.given}
         service = self.service = await assemble(
             self.config(), clock=clock, channels=channels, commit_probe=self._probe, **given
         )
         built()
-        starting = asyncio.create_task(service.start(), name="test-start")
+        self._alive = _marked_tasks(self._loop)
+        context = contextvars.copy_context()
+        context.run(_OF_SERVICE.set, True)
+        starting = self._loop.create_task(service.start(), name="test-start", context=context)
         try:
             starting.add_done_callback(lambda _: self.watch.changed())
             await self.until(lambda: starting.done() or self.dead, "the start")
@@ -149,22 +184,23 @@ class Stage:
         finally:
             self.die_at = 0
             await self._end(service, starting)
+            self.time.advance(1)  # what is said now is later than what this life knows
 
     async def _end(self, service: Service, starting: "asyncio.Task[None]") -> None:
-        """A dead service writes nothing more, so what it does in its end is what its sockets show of a death."""
+        """Close it, or do the kernel's part in its death: tasks end where they stand, descriptors are closed."""
         starting.cancel()
+        await asyncio.wait((starting,))
+        if self.dead:
+            await _drop(self._alive)
+            for channel in service.parts.channels:
+                async with asyncio.timeout(PATIENCE):
+                    await channel.close()
+            await let_go(service)
+            return
         closing = asyncio.create_task(service.close(), name="test-close")
         closing.add_done_callback(lambda _: self.watch.changed())
-        try:
-            await self.passing(lambda: starting.done() and closing.done(), "the end of the service")
-        finally:
-            for one in (starting, closing):
-                one.cancel()
-            await asyncio.wait((starting, closing), timeout=PATIENCE)
-            if self.dead:
-                await let_go(service)
-        if not self.dead:
-            closing.result()
+        await self.passing(closing.done, "the end of the service")
+        closing.result()
 
     async def until(self, condition: Callable[[], object], what: str = "the condition") -> None:
         """Return when it holds, whoever brings it about; time stands still."""
@@ -190,6 +226,7 @@ class Stage:
             while not waiting.done():
                 seen = len(self.side.server.ledger.calls), self.commits, len(self.time.asked)
                 await asyncio.wait((waiting,), timeout=IDLE)
+                self.watch.changed()  # not everything that conditions ask for tells of itself
                 if waiting.done() or seen != (
                     len(self.side.server.ledger.calls),
                     self.commits,
@@ -212,7 +249,7 @@ class Stage:
     def state(self) -> HealthState:
         """How the channel stands."""
         assert self.service is not None
-        return self.service.health().channels[self.side.name].state
+        return HealthState(self.service.health().channels[self.side.name].state)
 
     async def settled(self) -> None:
         """Return when everything that was said until now has been decided about, and what it led to is done."""
@@ -240,5 +277,5 @@ async def staged(name: str, home: Path, **changes: Any) -> AsyncIterator[Stage]:
     """A stage for the platform of that name. changes: of the configuration; `section`: of the platform's own."""
     watch = Watch()
     now = Time(watch, int(time.time() * 1000))  # signatures go by the machine's clock
-    async with SIDES[name](now) as side:
+    async with ROOMS[name](now) as side:
         yield Stage(home, side, now, watch, changes)

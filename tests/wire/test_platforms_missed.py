@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.wire.platforms import SIDES
+from tests.wire.platforms import ROOMS, SIDES, Said
 from tests.wire.stage import Stage, staged
 
 pytestmark = pytest.mark.xdist_group("wire-platforms")
 every = pytest.mark.parametrize("name", list(SIDES))
+rooms = pytest.mark.parametrize("name", list(ROOMS))
 with_history = pytest.mark.parametrize("name", [name for name, side in SIDES.items() if not side.replays])
 connected = pytest.mark.parametrize("name", [name for name in SIDES if name != "slack-http"])
 STEPS = 40
@@ -36,6 +37,7 @@ async def test_what_was_said_meanwhile_is_answered_once_oldest_first(name: str, 
         below = side.answers_below(asked)
         side.say("in the thread", "bob", room, thread=ours)
         side.say("not for it", "bob", room)
+        side.say("let me in", "carol")
         async with stage.serving():
             side.say("live")
             side.again()
@@ -50,6 +52,7 @@ async def test_what_was_said_meanwhile_is_answered_once_oldest_first(name: str, 
         assert side.posts(room, ours) == ["re: question", "re: in the thread"]
         assert side.posts(room, below).count("re: in the room") == 1
         assert not any("not for it" in text for text in side.shown())
+        assert len(side.posts(who="carol")) == side.tells_firsts, "a code, once"
 
 
 @every
@@ -93,6 +96,56 @@ async def test_what_comes_while_the_history_is_read_comes_behind_it(name: str, t
         assert side.posts() == ["re: hello", "re: missed", "re: live"]
 
 
+@pytest.mark.parametrize("name", ["slack", "discord"])
+@pytest.mark.parametrize("trouble", ["the store is full", "the connection breaks"])
+async def test_trouble_while_the_history_is_read_changes_nothing(name: str, trouble: str, tmp_path: Path) -> None:
+    async with staged(name, tmp_path) as stage:
+        side = stage.side
+        async with stage.serving():
+            side.say("hello")
+            await stage.settled()
+        side.say("missed")
+        held = side.hold_history() if trouble == "the store is full" else side.fail_history()
+        async with stage.serving():
+            side.say("live")
+            if trouble == "the store is full":
+                await stage.until(held.reached.is_set, "a look into the history")
+                stage.full = True
+                held.release()
+                side.say("live, too")
+                await stage.passing(lambda: not stage.ready(), "red")
+                stage.full = False
+            else:
+                side.say("live, too")
+            await stage.passing(lambda: "re: live, too" in side.posts() and stage.at_rest(), "all answers")
+            side.again()
+            await stage.settled()
+        assert side.posts() == ["re: hello", "re: missed", "re: live", "re: live, too"]
+
+
+@every
+async def test_a_restart_in_the_midst_of_a_burst_keeps_its_order(name: str, tmp_path: Path) -> None:
+    async with staged(name, tmp_path) as stage:
+        side, said = stage.side, [f"word {number}" for number in range(12)]
+        if not side.knows_sends:
+            side.may_double(*(f"re: {word}" for word in said))
+        async with stage.serving():
+            side.say("hello")
+            await stage.settled()
+            for word in said[:5]:
+                side.say(word)
+            await stage.until(lambda: len(stage.stored.texts()) > 2, "the first of them")
+        for word in said[5:8]:
+            side.say(word)
+        async with stage.serving():
+            for word in said[8:]:
+                side.say(word)
+            await stage.passing(lambda: f"re: {said[-1]}" in side.posts() and stage.at_rest(), "all answers")
+            side.again()
+            await stage.settled()
+        assert list(dict.fromkeys(side.posts())) == ["re: hello", *(f"re: {word}" for word in said)]
+
+
 @connected
 async def test_connections_that_end_lose_and_double_nothing(name: str, tmp_path: Path) -> None:
     async with staged(name, tmp_path) as stage:
@@ -122,34 +175,61 @@ async def ends_of_connections(stage: Stage, said: list[str]) -> None:
 
 
 @every
-async def test_a_crash_at_any_step_of_catching_up_loses_and_doubles_nothing(name: str, tmp_path: Path) -> None:
+async def test_what_could_not_be_stored_is_found_after_a_restart(name: str, tmp_path: Path) -> None:
     async with staged(name, tmp_path) as stage:
-        side, said = stage.side, ["hello"]
+        side = stage.side
         async with stage.serving():
             side.say("hello")
             await stage.settled()
-        for step in range(1, STEPS):
-            said = [*said, f"before {step}", f"after {step}"]
-            side.say(said[-2])
+            stage.full, before = True, stage.commits
+            side.say("refused")
+            await stage.until(lambda: stage.commits > before, "a try")
+            await stage.until(lambda: not stage.ready(), "red")
+        side.say("missed")
+        stage.full = False
+        async with stage.serving():
+            await stage.passing(lambda: len(side.posts()) == 3 and stage.at_rest(), "both answers")
+            side.again()
+            await stage.settled()
+        assert side.posts() == ["re: hello", "re: refused", "re: missed"]
+
+
+@rooms
+async def test_a_crash_at_any_step_of_catching_up_loses_and_doubles_nothing(name: str, tmp_path: Path) -> None:
+    """Every second life dies, each one commit later; what is said before each of them is said to nobody."""
+    async with staged(name, tmp_path) as stage:
+        side, directly, asked = stage.side, ["hello"], dict[int, Said]()
+        async with stage.serving():
+            side.say("hello")
+            await stage.settled()
+        for step in range(1, STEPS, 1 if name in ("telegram", "slack", "discord") else 3):
+            directly = [*directly, f"before {step}", f"after {step}"]
+            asked = {**asked, step: side.say(f"asked {step}", "bob", side.room, mention=True)}
+            side.say(directly[-2])
             stage.die_at, stage.die_when = step, ("before", "after")[step % 2]
             async with stage.serving():
-                await stage.passing(lambda now=said[:-1]: stage.dead or answered(stage, now), "the end of a life")
+                await stage.passing(
+                    lambda now=directly[:-1], rooms=asked: stage.dead or answered(stage, now, rooms),
+                    "the end of a life",
+                )
                 survived = not stage.dead
-            side.say(said[-1])
+            side.say(directly[-1])
             if not side.knows_sends:
-                side.may_double(*(f"re: {text}" for text in said))
+                side.may_double(*(f"re: {text}" for text in directly), *(f"re: asked {one}" for one in range(STEPS)))
             async with stage.serving():
-                await stage.passing(lambda now=said: answered(stage, now), "all answers")
+                await stage.passing(lambda now=directly, rooms=asked: answered(stage, now, rooms), "all answers")
             if survived:
                 break
         assert survived, "a life has fewer commits than that"
         assert step > 4, "it has died on its way"
-        posts = side.posts()
-        once = list(dict.fromkeys(posts))
-        assert once == [f"re: {text}" for text in said]
-        assert posts == once or not side.knows_sends
+        once = list(dict.fromkeys(side.posts()))
+        assert once == [f"re: {text}" for text in directly]
+        assert side.posts() == once or not side.knows_sends
 
 
-def answered(stage: Stage, said: list[str]) -> bool:
-    """Whether all of it is, and nothing is left to be done."""
-    return {f"re: {text}" for text in said} <= set(stage.side.posts()) and stage.at_rest()
+def answered(stage: Stage, directly: list[str], asked: dict[int, Said]) -> bool:
+    """Whether all of it is, where it was said, and nothing is left to be done."""
+    side = stage.side
+    below = {step: side.posts(side.room, side.answers_below(said)) for step, said in asked.items()}
+    in_room = all(f"re: asked {step}" in found for step, found in below.items())
+    return {f"re: {text}" for text in directly} <= set(side.posts()) and in_room and stage.at_rest()

@@ -7,14 +7,15 @@ import pytest
 
 from tests.bot.test_choices import Bar
 from tests.standins.script import Call, Gate, Say
-from tests.wire.platforms import SIDES
+from tests.wire.platforms import ROOMS, SIDES
 from tests.wire.stage import Stage, staged
 
 pytestmark = pytest.mark.xdist_group("wire-platforms")
+rooms = pytest.mark.parametrize("name", list(ROOMS))
 every = pytest.mark.parametrize("name", list(SIDES))
 
 
-@every
+@rooms
 async def test_in_a_group_it_answers_what_is_for_it_where_it_was_said(name: str, tmp_path: Path) -> None:
     async with staged(name, tmp_path) as stage, stage.serving():
         side, room = stage.side, stage.side.room
@@ -26,7 +27,10 @@ async def test_in_a_group_it_answers_what_is_for_it_where_it_was_said(name: str,
         asked = side.say("are you there?", "alice", room, mention=True)
         below = side.answers_below(asked)
         await stage.until(lambda: side.posts(room, below) == ["re: are you there?"], "an answer")
-        side.reply("and you, my answer?", side.posted_ids(room)[-1] if below is None else asked.id, "bob", room)
+        if below is None:
+            side.reply("and you, my answer?", side.posted_ids(room)[-1], "bob", room)
+        else:
+            side.say("and you, my answer?", "bob", room, thread=below)
         side.say("privately", "alice")
         side.repeat(asked)
         await stage.settled()
@@ -39,7 +43,7 @@ async def test_in_a_group_it_answers_what_is_for_it_where_it_was_said(name: str,
         assert "not its own" not in told(stage)
 
 
-@every
+@rooms
 async def test_in_a_thread_it_goes_on_without_being_named_also_after_a_restart(name: str, tmp_path: Path) -> None:
     async with staged(name, tmp_path) as stage:
         side, room = stage.side, stage.side.room
