@@ -82,5 +82,5 @@ async def test_two_accounts_that_are_one_bot_are_said(tmp_path: Path) -> None:
         async with bots() as service:
             health = service.health
             await second.wait_for(lambda: "same bot as telegram" in health().channels["telegram:work"].detail, "that")
-            assert health().channels["telegram:work"].state is HealthState.DOWN
+            assert health().channels["telegram:work"].state == HealthState.DOWN
             assert not health().ready
