@@ -120,6 +120,7 @@ async def test_esc_ends_the_run_and_keeps_what_was_typed(tmp_path: Path) -> None
         await greeted(terminal)
         terminal.type("go on for ever\r")
         call = await at.model.called()
+        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
         call.say("I begin")
         await terminal.until("I begin")
         terminal.type("one\x1b\rtwo")  # Alt-Enter is not Esc
