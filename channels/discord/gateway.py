@@ -20,14 +20,15 @@ import discord
 import yarl
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
-from channels.base import Health, HealthState, Mark, NotAccepted, Reached, Sink, Times
+from channels.base import Health, HealthState, NotAccepted, Reached, Sink, Times
 from channels.discord.api import Api
 from channels.discord.calls import menu_of
 from channels.discord.events import read_event, unread
 from channels.discord.settings import DiscordSettings
 from channels.discord.world import World, identity
 from channels.failures import ApiError, Trouble, reason_of
-from channels.fields import an_object, digest_of, objects
+from channels.fields import an_object, objects
+from channels.menu import renew_menu
 from channels.message import InboundKind, InboundMessage, Incoming
 from channels.standing import Standing
 
@@ -189,7 +190,9 @@ class Receiver:
         """Who the bot is, and what it may ask for. Raises ApiError."""
         self.world.me = identity(an_object(await self._api.me(), "user"), "id")
         application = an_object(await self._api.call("GET", "/applications/@me"), "application")
-        await self._list_commands(identity(application, "id"))
+        menu, number = menu_of(self._sink.commands()), int(identity(application, "id"))
+        listing = partial(self._api.bulk_upsert_global_commands, number, menu)
+        await renew_menu(self._sink, self._name, self.world.me, menu, listing)
         flags = application.get("flags")  # where they are not told, the gateway decides
         self._content = self._content and (not isinstance(flags, int) or bool(flags & _CONTENT_GRANTED))
         foreign = _FOREIGN_ENDPOINT if application.get("interactions_endpoint_url") else ""
@@ -208,18 +211,6 @@ class Receiver:
         client._connection.parsers = _Parsers(self.take)
         await client._async_setup_hook()
         return client
-
-    async def _list_commands(self, application: str) -> None:
-        """Let Discord list the commands, once they are others than the last time."""
-        menu = menu_of(self._sink.commands())
-        digest = digest_of(repr(menu)) if menu else ""
-        mark = Mark(f"{self._name}:{self.world.me}:commands", digest)
-        try:
-            if (await self._sink.mark(mark.scope) or "") != mark.value:
-                await self._api.bulk_upsert_global_commands(int(application), menu)
-                await self._sink.accept([], mark)
-        except Exception as error:  # the bot works without; the next start tries again
-            log.warning("discord: the commands could not be listed: %s", error)
 
     def _closed(self, code: int) -> None:
         """Discord has closed the connection for a reason that a new one does not mend."""

@@ -37,6 +37,7 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
     method = _METHODS[delivery.action]
     arguments: dict[str, object] = json.loads(delivery.body) if delivery.action in WITH_TEXT else {}
     if delivery.action is Action.SEND:
+        method = "sendRichMessage" if RICH in arguments else method
         arguments = addressed(delivery.place, arguments)
     elif delivery.action is Action.FILE:
         method, arguments = _file(delivery)
@@ -52,8 +53,6 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
     if delivery.buttons:  # below each other: beside each other their labels are cut on a phone
         rows = [[{"text": button.label, "callback_data": button.sends}] for button in delivery.buttons]
         arguments["reply_markup"] = {"inline_keyboard": rows}
-    if delivery.action is Action.SEND and RICH in arguments:
-        method = "sendRichMessage"
     return method, arguments
 
 

@@ -6,11 +6,12 @@ Nothing ends the loop but its cancellation: each trouble has a plain sentence, s
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from channels.base import Health, HealthState, Mark, NotAccepted, Sink, Times
 from channels.failures import ApiError, Trouble
-from channels.fields import digest_of
+from channels.menu import renew_menu
 from channels.message import InboundKind, InboundMessage, Incoming
 from channels.standing import Standing
 from channels.telegram.api import Api
@@ -164,16 +165,12 @@ class Receiver:
             log.info("telegram: a click could not be acknowledged: %s", error.reason)
 
     async def _show_commands(self, me: Me) -> None:
-        """Set the menu of commands, when it is another one than was set last."""
+        """Set the menu of commands."""
         menu = [{"command": one.name, "description": one.help[:256]} for one in self._sink.commands()]
-        digest = digest_of(repr(menu)) if menu else ""
-        mark = Mark(f"{self._name}:{me.id}:commands", digest)
-        try:
-            if (await self._sink.mark(mark.scope) or "") != mark.value:
-                await self._api.call("setMyCommands", {"commands": menu}, self._settings.request_timeout)
-                await self._sink.accept([], mark)
-        except Exception as error:  # the bot works without; the next start tries again
-            log.warning("telegram: the menu of commands could not be set: %s", error)
+        arguments, seconds = {"commands": menu}, self._settings.request_timeout
+        await renew_menu(
+            self._sink, self._name, me.id, menu, partial(self._api.call, "setMyCommands", arguments, seconds)
+        )
 
     def _read(self, update: object, me: Me) -> list[Incoming]:
         try:

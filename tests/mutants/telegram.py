@@ -171,8 +171,8 @@ FAULTS = (
     ),
     Fault(
         "telegram/menu-set-at-each-start",
-        "channels/telegram/poll.py",
-        'if (await self._sink.mark(mark.scope) or "") != mark.value:',
+        "channels/menu.py",
+        'if (await sink.mark(mark.scope) or "") != mark.value:',
         "if menu:",
         (f"{_TESTS}the_menu_is_set_when_it_is_another_one",),
     ),
