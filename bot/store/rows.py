@@ -138,7 +138,7 @@ def plan(
     conv_id, moved_to = _present(db, where.conv_id)
     if turn_id is not None and not all(block.source.startswith(TOOL) for block in blocks):
         (reply_conv,) = db.execute("SELECT reply_conv FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
-        if conv_id != _present(db, reply_conv)[0]:
+        if reply_conv != where.conv_id and _present(db, reply_conv)[0] != conv_id:
             raise ValueError(f"turn {turn_id} answers in conversation {reply_conv}, not in {where.conv_id}")
     place = place_of(db, conv_id)
     begin = "sent" if place.kind in (ChatKind.API, ChatKind.CONSOLE) else "planned"
