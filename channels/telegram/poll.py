@@ -75,8 +75,6 @@ class Receiver:
                 await self._pause(error)
             except NotAccepted as error:
                 await self._standing.wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
-            except OSError as error:
-                await self._standing.wait(f"The webhook cannot listen: {error.strerror}", self._pauses.next())
             except Exception as error:
                 log.exception("telegram: unexpected error in the poll loop")
                 await self._standing.wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
@@ -103,7 +101,11 @@ class Receiver:
             self.me = read_me(await self._api.call("getMe", {}, self._settings.request_timeout))
             await self._show_commands(self.me)
         if self._webhook is not None:
-            await self._webhook.step()
+            try:
+                await self._webhook.step()
+            except OSError as error:
+                await self._standing.wait(f"The webhook cannot listen: {error.strerror}", self._pauses.next())
+                return
             self._received(self.me)
             await self._times.sleep(self._settings.poll_timeout)
             return

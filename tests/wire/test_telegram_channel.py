@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +36,7 @@ from tests.standins.proxy import FaultProxy
 from tests.standins.telegram_ledger import Call, Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID, BOT_NAME, Room
+from tests.watch import PATIENCE
 
 GROUP = Room(-4_000_111, "group", "Kitchen")
 FORUM = Room(-1_001_222_333_444, "supergroup", "Workshop", topics=frozenset({7}))
@@ -958,4 +960,20 @@ async def test_a_webhook_that_telegram_cannot_reach_is_said(
     telegram.webhook["last_error_message"] = "Connection timed out"
     await telegram.wait_for(lambda: channel.health().state is HealthState.DOWN)
     assert "Connection timed out" in channel.health().detail
+    await channel.close()
+
+
+async def test_a_webhook_whose_port_is_taken_says_so_and_listens_once_it_is_free(
+    telegram: TelegramServer, sink: RecordingSink, clock: Clock
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        listen = Listen(port=other.getsockname()[1])
+        settings = replace(settings_for(telegram), listen=listen, webhook_url="https://bot.example/hook")
+        channel = TelegramChannel(settings, clock.times)
+        await channel.start(sink)
+        async with asyncio.timeout(PATIENCE):
+            while "The webhook cannot listen" not in channel.health().detail:
+                await asyncio.sleep(0)
+        assert channel.health().state is HealthState.DOWN
+    await sink.until(lambda: bool(sink.ready))
     await channel.close()
