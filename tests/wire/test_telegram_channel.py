@@ -964,16 +964,22 @@ async def test_a_webhook_that_telegram_cannot_reach_is_said(
 
 
 async def test_a_webhook_whose_port_is_taken_says_so_and_listens_once_it_is_free(
-    telegram: TelegramServer, sink: RecordingSink, clock: Clock
+    telegram: TelegramServer, sink: RecordingSink
 ) -> None:
+    paused = asyncio.Event()
+
+    class Noted(Clock):
+        async def sleep(self, seconds: float) -> None:
+            paused.set()
+            await super().sleep(seconds)
+
     with socket.create_server(("127.0.0.1", 0)) as other:
         listen = Listen(port=other.getsockname()[1])
         settings = replace(settings_for(telegram), listen=listen, webhook_url="https://bot.example/hook")
-        channel = TelegramChannel(settings, clock.times)
+        channel = TelegramChannel(settings, Noted().times)
         await channel.start(sink)
-        async with asyncio.timeout(PATIENCE):
-            while "The webhook cannot listen" not in channel.health().detail:
-                await asyncio.sleep(0)
+        await asyncio.wait_for(paused.wait(), PATIENCE)
         assert channel.health().state is HealthState.DOWN
+        assert "The webhook cannot listen" in channel.health().detail
     await sink.until(lambda: bool(sink.ready))
     await channel.close()
