@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from channels.actions import Arguments
 from channels.message import Attachment, Incoming, Place
 from channels.outgoing import Action, Delivery, SendResult
 
@@ -45,7 +46,8 @@ class Capabilities:
     block_chars: the most UTF-16 units one block of Markdown may have so that it usually is one message.
     typing_seconds: how often the sign of work must be renewed; 0 where there is none. rules: what the model is told
     about this channel, a few lines, the same for all conversations. actions: what it can be asked to carry out; it is
-    never asked for another one. file_bytes: how large a file may be that it sends; 0 where it sends none.
+    never asked for another one. file_bytes: how large a file may be that it sends; 0 where it sends none. drafts:
+    in direct messages a preview can be a draft.
     """
 
     block_chars: int
@@ -53,6 +55,7 @@ class Capabilities:
     rules: str
     actions: frozenset[Action] = frozenset({Action.SEND})
     file_bytes: int = 0
+    drafts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +194,19 @@ class Channel(Surface, Protocol):
         Sent: it is there. NotSent: it is to be made again, after the seconds told. Unknown: nobody will ever know, and
         it must not be made again. Cancelled when the service ends; asked again after its next start.
         """
+
+    async def frame(self, place: Place, target: str, body: str) -> float:
+        """Show a body in place of a message of the bot, while the rest of it is being written; nobody waits for it.
+
+        target: platform id of that message; empty: as a draft. Returns after how many seconds the platform takes
+        another one: it is within a budget that visible calls are never short of. What fails is ignored.
+        """
+
+    async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
+        """Carry out an action that is no delivery, see `channels/actions.py`. Raises ActionFailed."""
+
+    async def find(self, wanted: str) -> Place | Sequence[str]:
+        """The conversation that is meant by an id, #channel or @person; else names that come near, for the model."""
 
     async def working(self, place: Place) -> None:
         """Show once that the bot is at work there; failures are ignored."""

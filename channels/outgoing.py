@@ -9,7 +9,8 @@ from channels.message import Place
 
 
 class Action(StrEnum):
-    """What a delivery does on the platform."""
+    """What a delivery does on the platform. PREVIEW: a message that is edited until the words in it are final;
+    a channel is asked to SEND it, and then to EDIT it."""
 
     SEND = "send"
     PREVIEW = "preview"
@@ -62,7 +63,8 @@ class Planned:
     attempt. target: platform id of the message that is edited, deleted or reacted to. reply_to: platform id of the
     message that it is shown to answer. step: only of a piece of the model's answer. file: of the action that sends one;
     body is its caption, which may be empty. silent: without a sound, where the platform can. respond: the handle of the
-    event that it answers (`InboundMessage.respond`); where it has expired, an ordinary message is sent.
+    event that it answers (`InboundMessage.respond`); where it has expired, an ordinary message is sent. unless: source
+    of a message of the same conversation that says the same; when that was sent, this one is not.
     """
 
     source: str
@@ -77,6 +79,7 @@ class Planned:
     file: OutgoingFile | None = None
     silent: bool = False
     respond: str = ""
+    unless: str = ""
 
 
 class DeliveryState(StrEnum):

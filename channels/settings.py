@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
 from typing_extensions import TypeVar
 
+from channels.actions import ToolAction
 from channels.base import Surface, Times
 from channels.message import InboundMessage
 from channels.section import Id, Section, Whole, conflict, looks_like, refused
@@ -119,7 +120,10 @@ class Listen(Section):
 class Streaming(Section):
     """How an answer is cut into messages while the model writes it. Sizes in UTF-16 units."""
 
-    mode: Literal["block"] = Field(default="block", description="Several ordinary messages, each sent when it is full.")
+    mode: Literal["block", "preview", "off"] = Field(
+        default="block",
+        description="Several messages, each sent when it is full; one message that grows; or only whole answers.",
+    )
     break_at: Literal["text_end", "message_end"] = Field(
         default="text_end",
         alias="break",
@@ -130,7 +134,18 @@ class Streaming(Section):
         ge=1,
         description="A block is not cut before this many characters; at most two thirds of max_chars count.",
     )
-    max_chars: Whole = Field(default=1200, ge=64, description="A block never has more characters than this.")
+    max_chars: Whole = Field(
+        default=1200,
+        ge=64,
+        description="A block never has more characters than this; without it blocks are joined to fill a message.",
+    )
+    idle_ms: Whole = Field(
+        default=1000, ge=0, description="Blocks are joined until the model has been silent for so long."
+    )
+    preview: Literal["message", "draft"] = Field(
+        default="message",
+        description="A preview is a message that is edited, or (in direct messages on Telegram) a draft.",
+    )
 
     @model_validator(mode="after")
     def _min_fits(self) -> "Streaming":
@@ -144,13 +159,11 @@ class ChannelSection(Section):
     """The section of a channel, or of one account of it.
 
     local: it needs nobody outside this machine, so it is there also where no platform is. quiet: libraries whose
-    ordinary news are noise. later_keys, later_values: what a later version will understand, by the path below.
+    ordinary news are noise.
     """
 
     local: ClassVar[bool] = False
     quiet: ClassVar[tuple[str, ...]] = ()
-    later_keys: ClassVar[Mapping[str, str]] = {}
-    later_values: ClassVar[Mapping[str, str]] = {}
 
     enabled: bool = Field(default=True, description="Whether it is used.")
 
@@ -178,13 +191,17 @@ class ChannelSection(Section):
         """What the configuration adds to the rules that the adapter gives the model."""
         return ""
 
+    def tool_actions(self) -> tuple[ToolAction, ...]:
+        """What the model can do there with the `message` tool."""
+        return ()
+
 
 class AccountSection(ChannelSection):
-    """One account on a platform. identity: the key that makes it an account of its own."""
+    """One account on a platform. identity: the key that makes it an account of its own. offered: what the model can do
+    there with the `message` tool."""
 
     identity: ClassVar[str] = "token"
-    later_keys: ClassVar[Mapping[str, str]] = {"": "actions", "streaming": "idle_ms"}
-    later_values: ClassVar[Mapping[str, str]] = {"streaming.mode": "preview off"}
+    offered: ClassVar[tuple[ToolAction, ...]] = ()
 
     enabled: bool = Field(default=True, description="Whether this account is connected.")
     dm: DirectMessages = Field(default=DirectMessages(), description="Direct messages.")
@@ -196,6 +213,9 @@ class AccountSection(ChannelSection):
     )
     ack: Acknowledgement = Field(default=Acknowledgement(), description="A reaction while it works on an answer.")
     streaming: Streaming = Field(default=Streaming(), description="How answers are cut into messages.")
+    actions: Mapping[str, bool] = Field(
+        default={}, description="What the model may do with the `message` tool; false takes an action away."
+    )
     prompt: str | None = Field(default=None, description="Added to the system prompt in conversations there.")
 
     def bots(self) -> Mapping[str, ChannelSection]:
@@ -209,6 +229,18 @@ class AccountSection(ChannelSection):
 
     def added_prompt(self) -> str:
         return self.prompt or ""
+
+    def tool_actions(self) -> tuple[ToolAction, ...]:
+        return tuple(one for one in self.offered if self.actions.get(one.name, True))
+
+    @field_validator("actions")
+    @classmethod
+    def _known(cls, actions: Mapping[str, bool]) -> Mapping[str, bool]:
+        names = [one.name for one in cls.offered]
+        for name in actions:
+            if name not in names:
+                raise conflict(f"`{name}` is no action; allowed: {', '.join(names)}", (name,))
+        return actions
 
 
 class PlatformSection(AccountSection):

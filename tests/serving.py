@@ -9,6 +9,7 @@ from agent.models.base import ThinkingLevel
 from bot.config.model import Config
 from bot.service import Service
 from bot.wiring import Dependencies, build
+from channels.actions import ActionFailed, Arguments
 from channels.base import Capabilities, Health, HealthState, NotDownloaded, Sink
 from channels.message import Attachment, Place
 from channels.outgoing import Delivery, NotSent, SendResult, Unknown
@@ -67,6 +68,15 @@ class PlainChannel:
 
     async def working(self, place: Place) -> None:
         pass
+
+    async def frame(self, place: Place, target: str, body: str) -> float:
+        return 1.0
+
+    async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
+        raise ActionFailed(f"{name} is not possible here")
+
+    async def find(self, wanted: str) -> Place | Sequence[str]:
+        return ()
 
     async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """There are no files."""

@@ -5,7 +5,6 @@ its part arrives. Called by `explain`.
 """
 
 from bot.config.errors import KeyPath
-from channels import registry
 
 _KEYS = {
     "": "heartbeat approvals compaction budget send_policy memory skills mcp hooks extensions "
@@ -21,10 +20,6 @@ _VALUES = {
     "providers.*.api": "openai-responses cli",
     "tools.exec.security": "allowlist",
 }
-for _name, _section in registry.sections().items():
-    for _place in (f"channels.{_name}", f"channels.{_name}.accounts.*"):
-        _KEYS |= {f"{_place}.{below}".rstrip("."): names for below, names in _section.later_keys.items()}
-        _VALUES |= {f"{_place}.{below}": values for below, values in _section.later_values.items()}
 
 
 def later(path: KeyPath, value: object = None) -> str | None:

@@ -5,7 +5,7 @@ all of it says both: `f"{OPEN_DELIVERY} AND state='planned'"`.
 """
 
 OPEN_DELIVERY = "state IN ('planned','sending','unknown')"
-SAID = "state='sent' AND action='send'"
+SAID = "state='sent' AND action IN ('send','preview')"
 LOST_DELIVERY = "state IN ('failed','uncertain')"
 SETTLED_DELIVERY = "state IN ('sent','uncertain','failed','expired')"
 OPEN_TURN = "state IN ('queued','running','parked')"

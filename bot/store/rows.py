@@ -17,7 +17,7 @@ from channels.session_key import console_key
 
 DELIVERY_COLUMNS = (
     "delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons, file, silent,"
-    " respond, state, attempts, not_before, not_before - coalesce(begun_at, not_before), planned_at"
+    " respond, unless, state, attempts, not_before, not_before - coalesce(begun_at, not_before), planned_at"
 )
 
 STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL"
@@ -150,15 +150,15 @@ def plan(
         begun, settled = now if begin == "sending" else None, now if begin == "sent" else None
         inserted = db.execute(
             "INSERT INTO delivery (source, conv_id, turn_id, body, nonce, said, step, action, target, reply_to,"
-            " buttons, file, silent, respond, state, attempts, planned_at, begun_at, settled_at)"
-            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            " buttons, file, silent, respond, unless, state, attempts, planned_at, begun_at, settled_at)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
             f" ON CONFLICT (source) DO NOTHING RETURNING {DELIVERY_COLUMNS}",
             (
                 *(block.source, conv_id, turn_id, block.body, block.nonce, block.said, block.step, block.action.value),
                 *(block.target or None, block.reply_to or None),
                 codec.BUTTONS.dump(block.buttons) if block.buttons else None,
                 codec.FILE.dump(block.file) if block.file else None,
-                *(block.silent, block.respond or None),
+                *(block.silent, block.respond or None, block.unless or None),
                 *(begin, int(begin == "sending"), now, begun, settled),
             ),
         ).fetchone()
@@ -192,7 +192,7 @@ def said_id(turn_id: str, source: str) -> str:
 def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
     """A row of DELIVERY_COLUMNS as a value. place: of its conversation."""
     delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons, *rest = row
-    file, silent, respond, state, attempts, not_before, longest, planned_at = rest
+    file, silent, respond, unless, state, attempts, not_before, longest, planned_at = rest
     return Delivery(
         delivery_id=delivery_id,
         conv_id=conv_id,
@@ -210,6 +210,7 @@ def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
         file=codec.FILE.load(file, None),
         silent=bool(silent),
         respond=respond or "",
+        unless=unless or "",
         state=DeliveryState(state),
         attempts=attempts,
         not_before=not_before,

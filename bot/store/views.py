@@ -59,7 +59,7 @@ class Views(Subject):
         found = db.execute(
             f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery JOIN conversation USING (conv_id)"
             " WHERE channel=? AND account=? AND chat=? AND platform_id=? AND buttons IS NOT NULL"
-            " AND delivery.state='sent' AND action='send'",
+            " AND delivery.state='sent' AND action IN ('send','preview')",
             (place.channel, place.account, place.chat, message_id),
         ).fetchone()
         return rows.delivery(found, place) if found else None

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
+from channels.actions import ActionFailed, Arguments
 from channels.base import Capabilities, Health, Page, Sink, Times
 from channels.discord.api import THREAD_EXISTS, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api
 from channels.discord.calls import (
@@ -130,6 +131,18 @@ class DiscordChannel:
                         return Unknown("Discord does not have it, however often it is sent")
                     return looked
             await self._times.sleep(pauses.next())
+
+    async def frame(self, place: Place, target: str, body: str) -> float:
+        """See `channels.base.Channel`."""
+        return 60.0
+
+    async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
+        """See `channels/actions.py`."""
+        raise ActionFailed(f"{name} is not possible here")
+
+    async def find(self, wanted: str) -> Place | Sequence[str]:
+        """See `channels.base.Channel`."""
+        return ()
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that channel is under way: it would show only after that."""

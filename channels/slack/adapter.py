@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
+from channels.actions import ActionFailed, Arguments
 from channels.base import Capabilities, Health, NotDownloaded, NotReadable, Page, Sink, Times
 from channels.failures import ApiError, Trouble, outcome
 from channels.limits import RateLimits
@@ -131,6 +132,18 @@ class SlackChannel:
                 return NotSent(0.0, "it did not arrive; sent again")
             absent = True
             await self._times.sleep(self._settings.settle_pause)
+
+    async def frame(self, place: Place, target: str, body: str) -> float:
+        """See `channels.base.Channel`."""
+        return 60.0
+
+    async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
+        """See `channels/actions.py`."""
+        raise ActionFailed(f"{name} is not possible here")
+
+    async def find(self, wanted: str) -> Place | Sequence[str]:
+        """See `channels.base.Channel`."""
+        return ()
 
     async def working(self, place: Place) -> None:
         """Show below a thread that it is thinking; elsewhere Slack has no such sign."""

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
+from channels.actions import ActionFailed, Arguments
 from channels.base import Capabilities, Health, NotDownloaded, Sink, Times
 from channels.failures import ApiError, Trouble, outcome
 from channels.limits import RateLimits
@@ -127,6 +128,18 @@ class TelegramChannel:
                 yield piece
         except ApiError as error:
             raise NotDownloaded(f"Telegram does not hand it out: {error.reason}") from None
+
+    async def frame(self, place: Place, target: str, body: str) -> float:
+        """See `channels.base.Channel`."""
+        return 60.0
+
+    async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
+        """See `channels/actions.py`."""
+        raise ActionFailed(f"{name} is not possible here")
+
+    async def find(self, wanted: str) -> Place | Sequence[str]:
+        """See `channels.base.Channel`."""
+        return ()
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that chat is under way: it would show only after that."""

@@ -55,8 +55,8 @@ def test_accounts_alone_enable_the_platform(tmp_path: Path) -> None:
         ("{accounts: {a: {token: '1/x'}}}", "accounts.a.token: found a hidden value; allowed: a token as "),
         ("{accounts: {a: {token: '1:x', dm: {allow_from: [bob]}}}}", "accounts.a.dm.allow_from[0]: found `bob`; "),
         (
-            "{accounts: {a: {token: '1:x', actions: {}}}}",
-            "accounts.a.actions: this part of Hark is not in this version",
+            "{accounts: {a: {token: '1:x', actions: {dance: false}}}}",
+            "accounts.a.actions.dance: `dance` is no action; allowed: ",
         ),
         (
             "{token: '1:x', dm: {allow_from: [bob]}, accounts: {a: {token: '2:x'}}}",
