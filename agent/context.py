@@ -4,14 +4,18 @@ When the budget is exceeded the beginning moves by a large piece at once, so tha
 stays the same for many turns (promise 7). What is left out is said to the model in one line.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Container, Iterable, Sequence
 
 from agent.cut import INTERRUPTED, UNSAID_NOTE
 from agent.message import Entry, Message, Text, ToolCall, ToolResult
+from agent.tools.stay_silent import STAY_SILENT
 
 LEFT_OUT = "[Earlier parts of this conversation no longer fit and are not shown.]"
+# What remains of the budget after a move, as a fraction.
 _KEEP = 0.6
-"""What remains of the budget after a move, as a fraction."""
+# What a call is about, as far as its arguments say it.
+_PATH = re.compile(r'"path"\s*:\s*"([^"]*)"')
 
 
 class Context:
@@ -82,12 +86,49 @@ class Context:
                 return tuple(call for call in entry.message.tool_calls if call.call_id not in done)
         return ()
 
-    def said(self, turn_id: str) -> bool:
-        """Whether the turn that the transcript ends with has said anything visible."""
+    def silenced(self, results: Sequence[ToolResult] = ()) -> bool:
+        """Whether the last answer asked for silence and only results have come since. results: those not stored yet.
+
+        A cut call counts: it might have done nothing else.
+        """
+        found = list(results)
+        for entry in reversed(self.entries):
+            if entry.kind != "tool_result":
+                break
+            found += (part for part in entry.message.parts if isinstance(part, ToolResult))
+        return any(one.name == STAY_SILENT and (not one.is_error or one.text == INTERRUPTED) for one in found)
+
+    def unmended(self, turn_id: str, tools: Container[str], denied: Container[str]) -> ToolResult | None:
+        """The newest failure of a turn with these tools that no later call made good: of that tool, on that path.
+
+        denied: calls that people did not want.
+        """
+        aims: dict[str, str] = {}
+        failed: dict[tuple[str, str], ToolResult] = {}
+        for entry in self.entries:
+            if entry.turn_id != turn_id:
+                continue
+            aims |= {call.call_id: "".join(_PATH.findall(call.arguments)[:1]) for call in entry.message.tool_calls}
+            for part in entry.message.parts:
+                if not isinstance(part, ToolResult) or part.name not in tools or part.call_id in denied:
+                    continue
+                aim = part.name, aims.get(part.call_id, "")
+                failed.pop(aim, None)
+                if part.is_error:
+                    failed[aim] = part
+                else:
+                    failed.pop((part.name, ""), None)
+        return next(reversed(failed.values()), None)
+
+    def said(self, turn_id: str, speaking: Collection[str]) -> bool:
+        """Whether the turn that the transcript ends with has said anything visible. speaking: tools that do, too."""
         for entry in reversed(self.entries):
             if entry.turn_id != turn_id:
                 return False
             if entry.message.role == "assistant" and entry.message.text.strip():
+                return True
+            results = [part for part in entry.message.parts if isinstance(part, ToolResult)]
+            if any(result.name in speaking and not result.is_error for result in results):
                 return True
         return False
 

@@ -2,7 +2,8 @@
 
 AgentError
 ├── ModelError(kind)     a model call failed; kind is one of ErrorKind
-└── RunLost              the store refused a write: the run was stopped or belongs to another worker
+├── RunLost              the store refused a write: the run was stopped or belongs to another worker
+└── what a journal raises when it cannot write
 
 Beside it stands ToolError, which ends no run: the model reads it.
 """

@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from agent.message import ToolSend, Usage
+from agent.message import Usage
 
+# Told by the id alone.
 _IdOnly = Annotated[int, Field(exclude=True)]
-"""Told by the id alone."""
 
 
+# Kind of a notice that is a sentence of the service for people.
 SAID = "said"
-"""Kind of a notice that is a sentence of the service for people."""
 
 
 class Outcome(StrEnum):
@@ -165,7 +165,6 @@ class ToolExecutionEnd(_PersistedEvent):
     name: str
     state: Literal["done", "failed", "denied", "cut"]
     text: str
-    sends: tuple[ToolSend, ...] = ()
     type: Literal["tool_execution_end"] = "tool_execution_end"
 
     def _ordinal(self) -> str:

@@ -6,7 +6,6 @@ it cannot write; both end the run at once.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, Protocol
 
 from agent.events import (
@@ -19,24 +18,43 @@ from agent.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from agent.message import Entry, Message, ToolResult, ToolSend, Usage
-from agent.tools.base import Ask, Delivered
+from agent.message import Entry, Message, ToolResult, Usage
+from agent.tools.base import Ask
 
 CallState = Literal["done", "failed", "denied", "cut"]
 
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """How a call ended, and what it sent where."""
+    """How a call ended."""
 
     result: ToolResult
     state: CallState
-    sends: tuple[ToolSend, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A whole answer. Without calls and steering texts the turn ends with it as outcome.
+
+    ended: stored with it. usage: of the turn so far. context_start: where what goes to the model begins. note: of one
+    that was cut and goes on, what the model is told of it. failed: what people are told besides, if the turn is to end.
+    """
+
+    message: Message
+    ended: MessageEnd
+    usage: Usage
+    context_start: int
+    outcome: Outcome
+    note: Message | None = None
+    failed: ToolResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a stored answer led to. entries: lines written, steering texts last. end: set when the turn is done."""
+    """What a stored answer or its results led to.
+
+    entries: lines written, steering texts last. end: set when the turn is done.
+    """
 
     entries: tuple[Entry, ...]
     end: AgentEnd | None
@@ -56,10 +74,6 @@ class Cut:
 class Journal(Protocol):
     """The durable side of one run. What a model is asked for begins with the transaction before: its message_start."""
 
-    @property
-    def file_bytes(self) -> int:
-        """How large a file may be that is sent into the conversation; 0: none can be."""
-
     def tell(self, event: ToolExecutionUpdate) -> None:
         """Tell the surfaces at once."""
 
@@ -69,21 +83,8 @@ class Journal(Protocol):
     async def update(self, event: MessageUpdate) -> None:
         """A piece of the answer. A block that it completes is stored before this returns."""
 
-    async def step(
-        self,
-        message: Message,
-        *,
-        note: Message | None,
-        usage: Usage,
-        context_start: int,
-        outcome: Outcome,
-        ended: MessageEnd,
-    ) -> Kept:
-        """Store a whole answer; its calls become `asked`. Without calls and steering texts the turn ends as outcome.
-
-        note: for an answer that was cut and goes on, what the model is told of it. usage: of the turn so far. ended:
-        stored with it.
-        """
+    async def step(self, step: Step) -> Kept:
+        """Store a whole answer; its calls become `asked`."""
 
     async def note(self, message: Message) -> Entry:
         """Add a line of the service for the model to read."""
@@ -94,19 +95,16 @@ class Journal(Protocol):
     async def park(self, call_id: str, ask: Ask) -> AgentEnd:
         """asked → waiting, and the turn is parked until a person has decided: this run ends here."""
 
-    async def deliver(self, call_id: str, number: int, text: str, file: Path | None = None) -> str:
-        """Plan a message of a running call; number: from 0. file: to be sent, text is its caption. Returns its name."""
-
-    async def delivered(self, name: str) -> Delivered:
-        """What has become of a message of a call."""
-
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
         """Remember a call's process before it may do anything."""
 
     async def results(
-        self, results: Sequence[CallResult], ends: Sequence[ToolExecutionEnd], *, batch_done: bool
-    ) -> tuple[Entry, ...]:
-        """Store results in call order; with batch_done also returns the steering texts that came meanwhile."""
+        self, results: Sequence[CallResult], ends: Sequence[ToolExecutionEnd], *, batch_done: bool, silent: bool
+    ) -> Kept:
+        """Store results in call order; with batch_done also returns the steering texts that came meanwhile.
+
+        silent: if none came, the turn is done (completed) without another answer.
+        """
 
     async def cut(self, notice: Callable[[Cut], Notice]) -> Cut:
         """The answer broke off: what was planned of it becomes the assistant's words, the rest never existed.

@@ -6,17 +6,18 @@ enters here like one that begins. Model errors leave it as ModelError; what to d
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Literal
 
+from agent.bridge import Bridge, bridged
 from agent.context import Context
 from agent.cut import CUT_NOTE, UNSAID_NOTE
 from agent.errors import ErrorKind, ModelError
 from agent.events import AgentEnd, MessageEnd, MessageUpdate, Outcome
-from agent.journal import Cut, Journal
-from agent.message import Image, Message, Part, Text, Thinking, ToolCall
+from agent.journal import Cut, Journal, Step
+from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from agent.models.base import (
     Alive,
     Answer,
@@ -29,7 +30,7 @@ from agent.models.base import (
 )
 from agent.models.render import without_images
 from agent.spec import RunSpec
-from agent.text import PairJoiner, cleaned, visible, well_formed
+from agent.text import cleaned, visible, well_formed
 from agent.tokens import estimate_text
 from agent.tool_batch import run_batch
 
@@ -37,8 +38,8 @@ LIMIT_NOTE = (
     "You have reached the limit of steps for this turn. Call no tool. "
     "Say in a few sentences what is done and what is still open."
 )
+# How often the answers of a turn that reach the limit of output go on.
 LIMIT_CUTS = 2
-"""How often the answers of a turn that reach the limit of output go on."""
 
 
 class Loop:
@@ -61,16 +62,17 @@ class Loop:
         self.step = spec.step
         self.answers = 0
         self.usage = spec.usage
-        self.said = context.said(spec.ref.turn_id)
+        self._speaking = {tool.name for tool in spec.tools.values() if tool.speaks}
+        self.said = context.said(spec.ref.turn_id, self._speaking)
 
     async def run(self) -> AgentEnd:
         """Work until the turn is finished, or parked. Raises ModelError, RunLost, or what the store raises."""
         while True:
             calls = self._context.open_calls()
-            if calls:
-                parked = await run_batch(self._spec, calls, self._context, self._journal, self.step)
-                if parked is not None:
-                    return parked
+            if calls or self._context.silenced():
+                ended = await run_batch(self._spec, calls, self._context, self._journal, self.step)
+                if ended is not None:
+                    return ended
             last = self.step >= self._spec.limits.max_steps
             if last and not self._limit_said():
                 self._context.append([await self._journal.note(Message("user", (Text(LIMIT_NOTE),)))])
@@ -95,10 +97,11 @@ class Loop:
             thinking=model.thinking,
             allow_calls=allow_calls,
         )
-        self._journal.begin(step, self._context.cut_text())
-        answer = await self._stream(model, request, step)
+        after = self._context.cut_text()
+        self._journal.begin(step, after)
+        answer = await self._stream(model, request, step, Bridge(after))
         self.usage += answer.usage
-        message = replace(self._checked(answer, allow_calls), model=model.name)
+        message = replace(self._checked(answer, allow_calls, after), model=model.name)
         note = None
         if answer.stop_reason == "max_output":
             outcome = Outcome.LIMIT
@@ -115,13 +118,27 @@ class Loop:
             cut=note is not None,
         )
         kept = await self._journal.step(
-            message, note=note, usage=self.usage, context_start=self._context.start, outcome=outcome, ended=ended
+            Step(
+                message=message,
+                ended=ended,
+                usage=self.usage,
+                context_start=self._context.start,
+                outcome=outcome,
+                note=note,
+                failed=None if note or message.tool_calls else self._failed(),
+            )
         )
         self.step = step
         self.answers += 1
         self.said = self.said or visible(message.text)
         self._context.append(kept.entries)
         return kept.end
+
+    def _failed(self) -> ToolResult | None:
+        """What the turn has tried to change and did not, unless somebody decided so."""
+        tools = {tool.name for tool in self._spec.tools.values() if tool.changes}
+        denied = {call_id for call_id, decision in self._spec.decisions.items() if not decision.allows}
+        return self._context.unmended(self._spec.ref.turn_id, tools, denied)
 
     def hide_images(self) -> bool:
         """Go on without images, because a provider has refused a request; False when it had none."""
@@ -135,13 +152,12 @@ class Loop:
             messages = tuple(replace(one, parts=tuple(without_images(one.parts))) for one in messages)
         return messages
 
-    async def _stream(self, model: ModelClient, request: ModelRequest, step: int) -> Answer:
+    async def _stream(self, model: ModelClient, request: ModelRequest, step: int, bridge: Bridge) -> Answer:
         """Read one answer; raises ModelError(TIMEOUT) when the model is silent for too long.
 
         The clock of silence stands still while a piece is being handled.
         """
         loop = asyncio.get_running_loop()
-        pairs = PairJoiner()
         told: Counter[tuple[str, str]] = Counter()
         idle = self._spec.limits.idle_timeout
         async with aclosing(model.stream(request)) as parts:
@@ -153,42 +169,33 @@ class Loop:
                         silence.reschedule(None)
                         if part is None:
                             raise ModelError(ErrorKind.NETWORK, "the stream ended without an answer")
+                        await self._tell(part, step, bridge, told)
                         if isinstance(part, Answer):
                             return part
-                        await self._tell(part, step, pairs, told)
             except TimeoutError:
                 if not silence.expired():
                     raise
                 raise ModelError(ErrorKind.TIMEOUT, f"the model was silent for {idle:g} s") from None
 
-    async def _tell(self, part: StreamPart, step: int, pairs: PairJoiner, told: Counter[tuple[str, str]]) -> None:
+    async def _tell(self, part: StreamPart, step: int, bridge: Bridge, told: Counter[tuple[str, str]]) -> None:
         """told: how many characters of each part of the answer were told."""
-        kind: Literal["text", "thinking", "arguments"]
-        of = ""
-        match part:
-            case TextDelta(text=text):
-                kind, delta = "text", pairs.feed(text)
-            case ThinkingDelta(text=text):
-                kind, delta = "thinking", well_formed(text)
-            case ArgumentsDelta(call_id=call_id, text=text):
-                kind, delta, of = "arguments", well_formed(text), well_formed(call_id)
-            case Alive() | Answer():
-                return
-        ref, now, offset = self._spec.ref, self._spec.now(), told[kind, of]
-        told[kind, of] += len(delta)
-        await self._journal.update(
-            MessageUpdate(run=ref, at=now, step=step, part=kind, delta=delta, call_id=of, offset=offset)
-        )
+        for kind, delta, of in _pieces(part, bridge):
+            ref, now, offset = self._spec.ref, self._spec.now(), told[kind, of]
+            told[kind, of] += len(delta)
+            await self._journal.update(
+                MessageUpdate(run=ref, at=now, step=step, part=kind, delta=delta, call_id=of, offset=offset)
+            )
 
-    def _checked(self, answer: Answer, allow_calls: bool) -> Message:
-        """The answer as it is stored: call ids unique, no calls where none are allowed, never silently empty.
+    def _checked(self, answer: Answer, allow_calls: bool, after: str) -> Message:
+        """The answer as it is stored, with the words that were streamed (see `bridge`).
 
-        Of one that the provider ended no call is executed: it may not be whole.
+        Call ids are unique, no calls where none are allowed, never silently empty. Of one that the provider ended no
+        call is executed: it may not be whole.
         """
         seen = self._call_ids
         allow_calls = allow_calls and answer.stop_reason not in ("max_output", "refusal")
         parts: list[Part] = []
-        for part in cleaned(answer.message.parts):
+        for part in bridged(cleaned(answer.message.parts), after):
             if isinstance(part, ToolCall):
                 if not allow_calls:
                     continue
@@ -205,7 +212,8 @@ class Loop:
             return message
         if answer.stop_reason == "refusal":
             raise ModelError(ErrorKind.CONTENT_FILTER, "the model declined to answer")
-        if not self.said and answer.stop_reason != "max_output":
+        said = self.said or self._context.said(self._spec.ref.turn_id, self._speaking)
+        if not said and answer.stop_reason != "max_output":
             raise ModelError(ErrorKind.UNKNOWN, "the model gave an empty answer")
         # words of an earlier step stand already: an empty ending is fine, and leaves no line
         return replace(message, parts=())
@@ -215,3 +223,18 @@ class Loop:
             entry.kind == "note" and entry.turn_id == self._spec.ref.turn_id and entry.message.text == LIMIT_NOTE
             for entry in reversed(self._context.entries)
         )
+
+
+def _pieces(part: StreamPart, bridge: Bridge) -> Sequence[tuple[Literal["text", "thinking", "arguments"], str, str]]:
+    """What people are told of a part of the stream: kind, words, and whose arguments they are."""
+    match part:
+        case TextDelta(text=text):
+            return [(*piece, "") for piece in bridge.feed(text)]
+        case ThinkingDelta(text=text):
+            return [("thinking", well_formed(text), "")]
+        case ArgumentsDelta(call_id=call_id, text=text):
+            return [("arguments", well_formed(text), well_formed(call_id))]
+        case Answer():
+            return [(*piece, "") for piece in bridge.end()]
+        case Alive():
+            return ()

@@ -4,7 +4,7 @@ Clients translate these at the call boundary and nowhere else. The JSON form (se
 never rewritten, so fields are only ever added, with defaults.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 
@@ -120,19 +120,10 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSend:
-    """What a messaging tool sent, and where; kept for the suppression of repeated text."""
-
-    place: str
-    text: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutput:
-    """What a tool returns: text for the model, images, and what it sent where."""
+    """What a tool returns: text for the model, and images."""
 
     text: str
     is_error: bool = False
     images: tuple[Image, ...] = ()
-    sends: tuple[ToolSend, ...] = field(default=())

@@ -18,12 +18,13 @@ from agent.spec import RunSpec
 
 log = structlog.get_logger()
 
+# Seconds that one run waits for a busy provider, in all.
 MAX_WAIT = 30.0
-"""Seconds that one run waits for a busy provider, in all."""
+# Seconds between two tries, also where the provider says that none are needed: it has just refused.
 _LEAST_WAIT = 1.0
-"""Seconds between two tries, also where the provider says that none are needed: it has just refused."""
 _WAITS = {ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED}
 _TRY_AGAIN = {ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.UNKNOWN}
+# Of what is tried again, in the words that people see.
 _WHAT_HAPPENED = {
     ErrorKind.RATE_LIMIT: "The provider is busy",
     ErrorKind.OVERLOADED: "The provider is busy",
@@ -32,7 +33,6 @@ _WHAT_HAPPENED = {
     ErrorKind.UNKNOWN: "The model gave no answer",
     ErrorKind.INVALID_REQUEST: "The provider refused a request with images",
 }
-"""Of what is tried again, in the words that people see."""
 
 
 class Runner:

@@ -31,16 +31,3 @@ def cleaned(value: T) -> T:
 def visible(text: str) -> bool:
     """Whether a person would see anything of it: more than white space, controls and invisible format characters."""
     return any(not char.isspace() and unicodedata.category(char) not in ("Cc", "Cf") for char in text)
-
-
-class PairJoiner:
-    """The same for a text that comes in pieces, which may be cut inside a pair."""
-
-    def __init__(self) -> None:
-        self._held = ""
-
-    def feed(self, delta: str) -> str:
-        """The next piece, without a first half at its end: that waits for the second."""
-        text = self._held + delta if self._held else delta
-        self._held = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
-        return well_formed(text[:-1] if self._held else text)

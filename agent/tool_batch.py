@@ -9,21 +9,20 @@ import asyncio
 import itertools
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from agent.context import Context
 from agent.errors import AgentError, ToolError
 from agent.events import AgentEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from agent.journal import CallResult, CallState, Journal
-from agent.message import Image, ToolCall, ToolOutput, ToolResult, ToolSend
+from agent.message import Image, ToolCall, ToolOutput, ToolResult
 from agent.spec import RunSpec
 from agent.text import well_formed
 from agent.tools.base import Ask, CallContext, Decision, Tool
 from agent.tools.schema import ArgumentsError, parse_arguments
 
+# A call that may run: tool, parameters, context.
 _Ready = tuple[Tool[Any], Any, CallContext]
-"""A call that may run: tool, parameters, context."""
 
 
 async def run_batch(
@@ -31,9 +30,10 @@ async def run_batch(
 ) -> AgentEnd | None:
     """Run all calls and append their results, and steering texts that came meanwhile, to the context.
 
-    Returns the end of the run when it parks at one of them.
+    Returns the end of the run when it parks at one of them, or one of them ended the turn. Without calls (a crash came
+    behind the last one) what is left to do is that.
     """
-    groups = list(_groups(spec, calls))
+    groups = list(_groups(spec, calls)) or [[]]
     for number, group in enumerate(groups, 1):
         prepared: list[_Ready | CallResult] = []
         asked: tuple[str, Ask] | None = None
@@ -43,11 +43,15 @@ async def run_batch(
                 asked = call.call_id, item
                 break
             prepared.append(item)
-        if prepared:
+        if prepared or not calls:
             results = await _run_group(spec, group[: len(prepared)], prepared, journal, step)
             ends = [_end(spec, step, result) for result in results]
             done = asked is None and number == len(groups)
-            context.append(await journal.results(results, ends, batch_done=done))
+            silent = done and context.silenced([call.result for call in results])
+            kept = await journal.results(results, ends, batch_done=done, silent=silent)
+            context.append(kept.entries)
+            if kept.end is not None:
+                return kept.end
         if asked is not None:
             return await journal.park(*asked)
     return None
@@ -109,13 +113,8 @@ async def _prepare(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -
 
 
 def _context(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> CallContext:
-    numbers = itertools.count()
-
     def update(text: str) -> None:
         journal.tell(ToolExecutionUpdate(run=spec.ref, at=spec.now(), step=step, call_id=call.call_id, text=text))
-
-    async def deliver(text: str, file: Path | None = None) -> str:
-        return await journal.deliver(call.call_id, next(numbers), well_formed(text), file)
 
     return CallContext(
         turn_id=spec.ref.turn_id,
@@ -123,9 +122,6 @@ def _context(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> Call
         call_id=call.call_id,
         update=update,
         started=partial(journal.process_started, call.call_id),
-        deliver=deliver,
-        delivered=journal.delivered,
-        file_bytes=journal.file_bytes,
     )
 
 
@@ -143,7 +139,7 @@ async def _execute(call: ToolCall, tool: Tool[Any], parameters: Any, context: Ca
         return _result(call, "failed", str(error))
     except Exception as error:
         return _result(call, "failed", f"{type(error).__name__}: {error}")
-    return _result(call, "failed" if output.is_error else "done", output.text, output.images, output.sends)
+    return _result(call, "failed" if output.is_error else "done", output.text, output.images)
 
 
 def _start(spec: RunSpec, step: int, call: ToolCall) -> ToolExecutionStart:
@@ -160,7 +156,6 @@ def _end(spec: RunSpec, step: int, call: CallResult) -> ToolExecutionEnd:
         name=call.result.name,
         state=call.state,
         text=call.result.text,
-        sends=call.sends,
     )
 
 
@@ -171,7 +166,5 @@ def _denied(call: ToolCall, decision: Decision) -> CallResult:
     return _result(call, "denied", text)
 
 
-def _result(
-    call: ToolCall, state: CallState, text: str, images: tuple[Image, ...] = (), sends: tuple[ToolSend, ...] = ()
-) -> CallResult:
-    return CallResult(ToolResult(call.call_id, call.name, well_formed(text), state != "done", images), state, sends)
+def _result(call: ToolCall, state: CallState, text: str, images: tuple[Image, ...] = ()) -> CallResult:
+    return CallResult(ToolResult(call.call_id, call.name, well_formed(text), state != "done", images), state)

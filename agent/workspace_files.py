@@ -12,8 +12,8 @@ from pathlib import Path
 
 from agent.tools.workspace import NotThere, Workspace, WorkspaceError
 
+# In the order of the prompt.
 NAMES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "MEMORY.md", "HEARTBEAT.md")
-"""In the order of the prompt."""
 
 HEARTBEAT = "HEARTBEAT.md"  # read by each beat, not by the prompt
 PER_FILE_CHARACTERS = 12_000
@@ -42,20 +42,14 @@ def create(root: Path) -> None:
             workspace.write_now(name, (templates / name).read_bytes(), "create")
 
 
-def load(
-    root: Path,
-    *,
-    names: tuple[str, ...] = NAMES,
-    per_file_chars: int = PER_FILE_CHARACTERS,
-    total_chars: int = TOTAL_CHARACTERS,
-) -> tuple[WorkspaceFile, ...]:
+def load(root: Path, names: tuple[str, ...] = NAMES) -> tuple[WorkspaceFile, ...]:
     """The files for the prompt, within the budget. names: which of them, fewer where others listen.
 
     Missing files, files with nothing but headings and comments, and HEARTBEAT.md are not among them. What the limits
     do not leave room for is cut, the later files first; a note in a file's place is beyond the budget.
     """
     workspace = Workspace(root)
-    room, loaded = total_chars, []
+    room, loaded = TOTAL_CHARACTERS, []
     for name in names:
         if name == HEARTBEAT:
             continue
@@ -68,7 +62,7 @@ def load(
             continue
         if is_empty(text):
             continue
-        limit = min(per_file_chars, room)
+        limit = min(PER_FILE_CHARACTERS, room)
         room -= min(len(text), limit)
         loaded.append(WorkspaceFile(name, text if len(text) <= limit else _cut(name, text, limit)))
     return tuple(loaded)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from bench.model import Asked, question
 from bench.model_server import LAST_WORD
+from channels.actions import ActionFailed, Arguments
 from channels.base import Capabilities, Health, HealthState, NotDownloaded, Sink
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Delivery, SendResult, Sent
@@ -82,6 +83,18 @@ class BenchChannel:
     def pass_limit(self, place: Place) -> float:
         """See Channel; no platform is behind this one."""
         return 0.0
+
+    async def frame(self, place: Place, target: str, body: str) -> float:
+        """See Channel."""
+        return 60.0
+
+    async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
+        """There is nothing else to do."""
+        raise ActionFailed(f"{name} is not possible here")
+
+    async def find(self, wanted: str) -> Origin | Sequence[str]:
+        """Nobody is known."""
+        return ()
 
     async def working(self, place: Place) -> None:
         """See Channel."""

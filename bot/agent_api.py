@@ -6,7 +6,6 @@ A run belongs to its session, not to the caller: nothing here stops one but `abo
 import asyncio
 import hashlib
 import json
-from dataclasses import dataclass
 
 from agent.tools.base import Verdict
 from bot.bus import EventBus
@@ -21,24 +20,6 @@ from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Plac
 OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """A message to the agent. session_key: where it belongs; place: whose conversation it is (http or console).
-
-    sender: OWNER or PERSON of `bot/inbound/access`.
-    """
-
-    text: str
-    session_key: str
-    place: Place
-    sender: str
-    idempotency_key: str | None = None
-
-
-class IdempotencyConflict(Exception):
-    """The same Idempotency-Key came with another body."""
-
-
 class AgentApi:
     """One per service."""
 
@@ -49,31 +30,27 @@ class AgentApi:
         self._bus = bus
         self._clock = clock
 
-    async def submit(self, submission: Submission) -> TurnView:
-        """Store a message and return its turn, as it is then; the same key and body give the same turn.
+    async def submit(
+        self, text: str, session_key: str, place: Place, sender: str, idempotency_key: str | None = None
+    ) -> TurnView | None:
+        """Store a message and return its turn, as it is then; the same key and body give the same turn, the same key
+        with another body None.
 
-        Raises IdempotencyConflict, or StoreUnavailable when nothing was stored.
+        place: whose conversation it is (http or console). sender: OWNER or PERSON of `bot/inbound/access`.
+        Raises StoreUnavailable when nothing was stored.
         """
         turn_id = self._clock.new_id()
-        body = json.dumps([submission.text, submission.session_key], ensure_ascii=False)
+        body = json.dumps([text, session_key], ensure_ascii=False)
         digest = hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest()
-        message = InboundMessage(
-            origin=Origin(place=submission.place, sender=submission.sender),
-            event_key=f"h:{submission.idempotency_key or turn_id}",
-            kind=InboundKind.API,
-            text=submission.text,
-            sent_at=self._clock.now(),
-        )
+        message = self._message(text, place, sender, f"h:{idempotency_key or turn_id}")
         answer = await self._pipeline.accept_one(
-            AcceptedMessage(message=message, session_key=submission.session_key, turn_id=turn_id, digest=digest)
+            AcceptedMessage(message=message, session_key=session_key, turn_id=turn_id, digest=digest)
         )
         if isinstance(answer, Duplicate):
             if answer.digest != digest or answer.turn_id is None:
-                raise IdempotencyConflict(submission.idempotency_key)
+                return None
             turn_id = answer.turn_id
-        view = await self._store.reads.turn(turn_id)
-        assert view is not None, "a turn is stored with its message"
-        return view
+        return await self._store.reads.turn(turn_id)
 
     async def turn(self, turn_id: str) -> TurnView | None:
         """A turn by its id, with what it said so far."""
@@ -83,19 +60,15 @@ class AgentApi:
         """The turn once it has ended, or as it is after so many seconds; None when there is no such turn."""
         subscription = self._bus.subscribe(run_id=turn_id, updates=False)
         try:
+            view = await self._store.reads.turn(turn_id)
             async with asyncio.timeout(seconds):
-                view = await self._store.reads.turn(turn_id)
-                if view is None or view.state not in OPEN:
-                    return view
-                async for _ in subscription:
+                while view is not None and view.state in OPEN and await subscription.batch():
                     view = await self._store.reads.turn(turn_id)
-                    if view is None or view.state not in OPEN:
-                        return view
         except TimeoutError:
-            pass
+            view = await self._store.reads.turn(turn_id)
         finally:
             self._bus.unsubscribe(subscription)
-        return await self._store.reads.turn(turn_id)
+        return view
 
     async def abort(self, turn_id: str) -> bool:
         """End a turn, queued or running; False when it had ended already or is not known."""
@@ -126,13 +99,15 @@ class AgentApi:
         view = await self._store.reads.turn(turn_id)
         if view is None:
             return False
-        now = self._clock.now()
         place = Place(channel="http", account="", chat="steer", kind=ChatKind.API)
-        message = InboundMessage(
+        message = self._message(text, place, sender, f"h:steer:{self._clock.new_id()}")
+        return await self._store.inbox.steer(turn_id, message)
+
+    def _message(self, text: str, place: Place, sender: str, event_key: str) -> InboundMessage:
+        return InboundMessage(
             origin=Origin(place=place, sender=sender),
-            event_key=f"h:steer:{self._clock.new_id()}",
+            event_key=event_key,
             kind=InboundKind.API,
             text=text,
-            sent_at=now,
+            sent_at=self._clock.now(),
         )
-        return await self._store.inbox.steer(turn_id, message)

@@ -6,7 +6,7 @@ them there. So they can never be too many, and a reader that is slow loses updat
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.events import UpdateEvent
@@ -15,21 +15,21 @@ from bot.persistence.values import PersistedAt
 _UPDATES = 256
 _ENDED = 256
 
+# An update; or in which stretch of positions kept events stand that the reader wants, others among them.
 Published = UpdateEvent | range
-"""An update; or in which stretch of positions kept events stand that the reader wants, others among them."""
 
 
 @dataclass(eq=False, slots=True)
 class Subscription:
     """One reader. session_key, run_id: what it wants to see, None for all.
 
-    sessions: how the keys of the sessions begin that it may see. updates: whether it wants them.
+    sessions: how the keys of the sessions begin that it may see.
     """
 
     session_key: str | None
     run_id: str | None
     sessions: str
-    updates: bool
+    updates: bool = True
     _told: deque[Published] = field(default_factory=deque)
     _lagging: set[str] = field(default_factory=set)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -76,11 +76,6 @@ class Subscription:
         told, self._told = tuple(self._told), deque()
         return told
 
-    async def __aiter__(self) -> AsyncIterator[Published]:
-        while batch := await self.batch():
-            for told in batch:
-                yield told
-
     def _wants(self, session_key: str, run_id: str) -> bool:
         wanted = self.session_key in (None, session_key) and self.run_id in (None, run_id)
         return wanted and session_key.startswith(self.sessions)
@@ -91,6 +86,7 @@ class EventBus:
 
     def __init__(self) -> None:
         self._subscriptions: set[Subscription] = set()
+        self._closed = False
         self._ended: dict[str, None] = {}  # the newest ones
 
     def publish(self, event: UpdateEvent) -> None:
@@ -111,9 +107,11 @@ class EventBus:
     def subscribe(
         self, session_key: str | None = None, run_id: str | None = None, sessions: str = "", *, updates: bool = True
     ) -> Subscription:
-        """A new reader; give it back with `unsubscribe`."""
+        """A new reader; give it back with `unsubscribe`. updates: whether it is told what is not kept as well."""
         subscription = Subscription(session_key, run_id, sessions, updates)
         self._subscriptions.add(subscription)
+        if self._closed:
+            subscription.close()
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
@@ -122,6 +120,7 @@ class EventBus:
         self._subscriptions.discard(subscription)
 
     def close(self) -> None:
-        """End all streams."""
+        """End all streams, also those that begin later."""
+        self._closed = True
         for subscription in list(self._subscriptions):
             self.unsubscribe(subscription)

@@ -6,6 +6,10 @@ A direct message of one person is the moment and the words. What else there is t
     <edited>
     the new words
     </edited>
+    (you wrote here at [Tue 2026-07-14 03:30 UTC], from another conversation:)
+    <sent>
+    what the `message` tool sent there
+    </sent>
     [Tue 2026-07-14 03:33 UTC] "Ada Lovelace" (id 42) in "Kitchen", thread 7:
     <replied-to from="Bob">
     the words replied to; `<replied-to yours>` when the bot wrote them
@@ -30,27 +34,27 @@ from bot.persistence.values import Changes
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Quoted
 
 NAME_LIMIT = 64
+# Characters kept of what a message replies to, from its beginning and its end.
 QUOTE_LIMIT = 1000
-"""Characters kept of what a message replies to, from its beginning and its end."""
+# The same of what it passes on, which is what it is about.
 FORWARD_LIMIT = 8000
-"""The same of what it passes on, which is what it is about."""
 EDIT_LIMIT = 4000
+# Edits and deletions that are mentioned, the newest.
 CHANGES_TOLD = 20
-"""Edits and deletions that are mentioned, the newest."""
+# Attachments named in one message; the others are counted.
 FILES_NAMED = 20
-"""Attachments named in one message; the others are counted."""
 
 _SEVERAL = (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)
 _HIDDEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
 _BREAKS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
+# Where a text looks like what the service writes.
 _OURS = re.compile(
-    r"<(?=\s*/?\s*(?:replied-to|forwarded|edited|overheard|file)\b)"
-    r"|(?<![^\n])[^\S\n]*(?:\[(?=[A-Za-z]{3} \d{4}-\d\d-\d\d )|\((?=attached:|a message of \[))",
+    r"<(?=\s*/?\s*(?:replied-to|forwarded|edited|sent|overheard|file)\b)"
+    r"|(?<![^\n])[^\S\n]*(?:\[(?=[A-Za-z]{3} \d{4}-\d\d-\d\d )|\((?=attached:|a message of \[|you wrote here at \[))",
     re.IGNORECASE,
 )
-"""Where a text looks like what the service writes."""
 _IN_NAMES = str.maketrans('"<>[]', "'‹›()")
 
 
@@ -63,6 +67,10 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
 
     def lines(message: InboundMessage, accepted_at: int, before: Changes) -> Iterator[str]:
         for change, words, at in before[-CHANGES_TOLD:]:
+            if change.kind is InboundKind.EVENT:
+                yield f"(you wrote here at [{stamp(at)}], from another conversation:)"
+                yield from fenced("sent", shortened(change.text, EDIT_LIMIT))
+                continue
             which = f"a message of [{stamp(at)}], {named(words)},"
             if change.kind is InboundKind.EDIT:
                 yield f"({which} was edited; it now says:)"

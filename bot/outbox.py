@@ -7,7 +7,7 @@ the call alone. Deliveries wait in the store, not here: memory holds one per con
 import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -22,12 +22,12 @@ from bot.replies import notice
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatMoved, Place
-from channels.outgoing import Delivery, DeliveryState, Moved, NotSent, Planned, Refused, SendResult, Unknown
+from channels.outgoing import Button, Delivery, DeliveryState, Moved, NotSent, Planned, Refused, SendResult, Unknown
 
 log = structlog.get_logger()
 
+# Seconds between tries when the store cannot write, or a channel fails by a fault of its own.
 _PAUSE = 1.0
-"""Seconds between tries when the store cannot write, or a channel fails by a fault of its own."""
 
 
 @dataclass(eq=False, slots=True)
@@ -62,9 +62,10 @@ class Outbox:
         self._people = people
         self._channels: list[Channel] = []
         self._ready: dict[Channel, asyncio.Event] = {}
+        # Conversations that wait until the account they belong to is known.
         self._early: dict[int, Place] = {}
-        """Conversations that wait until the account they belong to is known."""
         self._conversations: dict[int, _Conversation] = {}
+        self._followed: dict[str, asyncio.Event] = {}
         self._draining = False
         self._closing = False
 
@@ -81,9 +82,23 @@ class Outbox:
         """The channel that delivers there: that of the account whose conversation it is, once it knows its id."""
         return next((channel for channel in self._channels if is_of(channel, place)), None)
 
-    def notice(self, source: str, text: str, channel: str) -> tuple[Planned, ...]:
+    def notice(self, source: str, text: str, channel: str, buttons: tuple[Button, ...] = ()) -> tuple[Planned, ...]:
         """A sentence of the service itself, to be planned in a conversation of the channel of that name."""
-        return notice(source, text, self.channel(channel), self._clock.nonce)
+        blocks = notice(source, text, self.channel(channel), self._clock.nonce)
+        if not buttons or not blocks:
+            return blocks
+        if len(blocks) > 1:  # the message that is edited later is one
+            blocks += self.notice(f"{source}.{len(blocks)}", wording.CHOOSE, channel)
+        return (*blocks[:-1], replace(blocks[-1], buttons=buttons))
+
+    @contextlib.contextmanager
+    def following(self, source: str) -> Iterator[asyncio.Event]:
+        """While somebody waits for a message: set each time that something may have become of a piece of it."""
+        self._followed[source] = changed = asyncio.Event()
+        try:
+            yield changed
+        finally:
+            del self._followed[source]
 
     async def start(self) -> None:
         """Note what a crash left in the middle of a call, then serve what is open."""
@@ -109,11 +124,11 @@ class Outbox:
     def send(self, deliveries: Sequence[Delivery]) -> None:
         """Deliveries of one conversation were stored: send them, in their order."""
         for first in deliveries[:1]:
-            if first.state is DeliveryState.SENDING:
-                reserved = self._conversations[first.conv_id]
+            reserved = self._conversations.get(first.conv_id)
+            if first.state is DeliveryState.SENDING and reserved is not None and reserved.task is None:
                 reserved.begun = first
                 self._start(reserved)
-            elif first.state is DeliveryState.PLANNED:
+            elif first.state in (DeliveryState.PLANNED, DeliveryState.SENDING):
                 self.serve(first.conv_id, first.place)
 
     def _reserve(self, conv_id: int, place: Place) -> _Conversation | None:
@@ -204,6 +219,9 @@ class Outbox:
             result = await self._settle_unknown(conversation, delivery)
         else:
             result = await self._deliver(conversation, delivery)
+        for name in (delivery.source, delivery.source.rpartition(".")[0]):
+            if name in self._followed:
+                self._followed[name].set()
         if isinstance(result, Refused | Moved):
             await self.serve_open()  # the owner is told; a chat that moved is served where it is
         if isinstance(result, NotSent) and result.retry_after is None:

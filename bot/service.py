@@ -41,10 +41,10 @@ log = structlog.get_logger()
 
 PRUNE_EVERY = 3600.0
 PROBE_EVERY = 1.0
+# Seconds that a lost signal costs at most (durability.md part 7).
 SWEEP_EVERY = 30.0
-"""Seconds that a lost signal costs at most (durability.md part 7)."""
+# Seconds that deliveries have at the end.
 OUTBOX_GRACE = 5.0
-"""Seconds that deliveries have at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +81,8 @@ class Service:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
+        # Set before start, where there is one.
         self.gateway: Gateway | None = None
-        """Set before start, where there is one."""
         self._background: list[asyncio.Task[None]] = []
         self._obstacle: str | None = None
         self._serving = False
@@ -97,8 +97,7 @@ class Service:
             await self.gateway.start()
         await self._once_possible(parts.create_workspace)
         await self._once_possible(parts.store.open)
-        if parts.store.salvage is not None:
-            found = parts.store.salvage
+        if (found := parts.store.salvage) is not None:
             rows = sum(found.rows.values())
             log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
         await self._once_possible(parts.people.load)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.images import Images
 from agent.models import registry as models
@@ -14,7 +14,7 @@ from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec
 from agent.spec import Limits
 from agent.tools.base import Tool, ToolFactory
-from agent.tools.registry import same_for_all, tools_for
+from agent.tools.registry import is_allowed, same_for_all, tools_for
 from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import create as create_workspace
 from bot.accounts import Account, Accounts
@@ -28,8 +28,8 @@ from bot.commands.status import Status
 from bot.compose import composer
 from bot.config.choose_model import Probe, choose_model, probe_ollama
 from bot.config.model import Config
+from bot.config.values import MESSAGE
 from bot.gateway.unix_socket import SOCKET
-from bot.gateway.views import ReadinessView
 from bot.inbound.pairing import Pairing, new_code
 from bot.inbound.people import People
 from bot.inbound.pipeline import Pipeline
@@ -40,6 +40,7 @@ from bot.persistence.errors import StoreUnavailable
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
+from bot.runs.messaging import Messaging
 from bot.runs.runner import TurnRunner
 from bot.runs.specs import Specs
 from bot.service import Parts, Service
@@ -47,11 +48,8 @@ from bot.store.sqlite_errors import passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.base import Channel, Times
-from channels.session_key import DmScope, link_index
+from channels.session_key import link_index
 from channels.settings import ChannelSection
-
-if TYPE_CHECKING:
-    from bot.gateway.server import Gateway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,16 +128,20 @@ def _assemble(
             outbox.add_channel(channel)
     worker = clock.new_id()
     workspace = Workspace(config.workspace)
+    reach = config.tools.message.reach
+    messaging = Messaging(
+        store, clock, outbox, accounts, people, workspace, reach, lambda origin: routing.session_of(origin)
+    )
     runner = TurnRunner(
-        RunDependencies(store, outbox, bus, clock, worker, people.is_owner),
-        _specs(config, given, store, model, accounts, people, workspace),
+        RunDependencies(store, outbox, bus, clock, workspace, worker, people.is_owner),
+        _specs(config, given, store, model, accounts, people, workspace, messaging),
         Media(workspace, accounts.delivering),
     )
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
     why = chosen.why if given.model is None else "given"
     status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
     pairing = Pairing(store, people, outbox, lambda *accepted: pipeline.begin(*accepted))
-    registry = builtin.build(status.text, pairing.carry_out, config.agent.name, given.commands)
+    registry = builtin.build(status.text, pairing.carry_out, store.reads.settings, config.agent.name, given.commands)
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner)
     routing = _routing(config, accounts, people, registry, clock, outbox)
     pipeline = Pipeline(store, routing, people, registry, lanes, commands, outbox, clock, config.catch_up)
@@ -167,32 +169,11 @@ def _assemble(
         )
     )
     if given.gateway:
-        service.gateway = _gateway(config, given, service.parts, service.health, status)
+        from bot.gateway.server import Gateway
+
+        tcp = None if given.only_local else config.gateway
+        service.gateway = Gateway(service, status.view, config.state / SOCKET, tcp)
     return service
-
-
-def _gateway(
-    config: Config, given: Dependencies, parts: Parts, health: Callable[[], ReadinessView], status: Status
-) -> "Gateway":
-    from bot.gateway.app import Served
-    from bot.gateway.server import Gateway, GatewaySettings
-
-    token = config.gateway.token
-    settings = GatewaySettings(
-        socket=config.state / SOCKET,
-        host=config.gateway.host,
-        port=None if given.only_local else config.gateway.port,
-        token=token.get_secret_value() if token else None,
-    )
-    served = Served(
-        api=parts.api,
-        reads=parts.store.reads,
-        bus=parts.bus,
-        health=health,
-        status=status.view,
-        pairing=parts.pairing,
-    )
-    return Gateway(served, settings)
 
 
 def _specs(
@@ -203,6 +184,7 @@ def _specs(
     accounts: Accounts,
     people: People,
     workspace: Workspace,
+    messaging: Messaging,
 ) -> Specs:
     tools = tools_for(
         workspace,
@@ -225,6 +207,7 @@ def _specs(
         workspace=config.workspace,
         accounts=accounts,
         people=people,
+        messaging=messaging if is_allowed(MESSAGE, config.tools.allow, config.tools.deny) else None,
     )
 
 
@@ -249,7 +232,7 @@ def _routing(
         accounts=accounts,
         people=people,
         registry=registry,
-        scope=DmScope(config.sessions.dm_scope),
+        scope=config.sessions.dm_scope,
         links=link_index(config.sessions.identity_links),
         several={name for name, section in config.channels.sections().items() if len(section.bots()) > 1},
         debounce=config.queue.debounce_ms,

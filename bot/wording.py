@@ -1,7 +1,10 @@
 """What people are told: every plain sentence of the service in one place, for tone and so that nothing leaks."""
 
+import json
+
 from agent.errors import ErrorKind
 from bot.persistence.values import LostDelivery, Person, Salvage, Settled
+from bot.telemetry.redact import mask_text
 from channels.message import Place
 from channels.outgoing import Action, DeliveryState
 
@@ -23,17 +26,19 @@ _MODEL_ERRORS = {
     ErrorKind.TIMEOUT: "That took too long, so I stopped. Please try again, or ask for a smaller step.",
     ErrorKind.NETWORK: "I could not reach the model. Please try again in a moment.",
     ErrorKind.CONTENT_FILTER: "The model declined to answer that.",
-    ErrorKind.UNKNOWN: "Something went wrong while the model was answering. Please try again.",
+    ErrorKind.UNKNOWN: "The model gave no usable answer. Please try again.",
 }
 
+# What follows an answer that did not come to its own end, by stop reason.
 ENDED_EARLY = {
     "max_output": "(The answer was cut off at the model's limit of output.)",
     "refusal": "(The model's provider ended the answer here.)",
 }
-"""What follows an answer that did not come to its own end, by stop reason."""
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
 EDITED_MEANWHILE = "I am still answering the first version; I will look at your edit next."
 CHOOSE = "Please choose:"
+# Characters of what a call is about, or of its error, on its one line.
+_LONGEST = 72
 TERMINAL_KEYS = (
     "Alt-Enter begins a new line. What you type while I work is answered next. Esc or Ctrl-C stops me. `/quit` leaves."
 )
@@ -43,11 +48,11 @@ CRASHED_TWICE = (
 )
 
 
+# Errors that say nothing of the service: whoever wrote may wait, shorten or ask differently.
 _FOR_EVERYBODY = (
     *(ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED, ErrorKind.TIMEOUT, ErrorKind.NETWORK),
     *(ErrorKind.CONTEXT_OVERFLOW, ErrorKind.CONTENT_FILTER, ErrorKind.UNKNOWN),
 )
-"""Errors that say nothing of the service: whoever wrote may wait, shorten or ask differently."""
 OUT_OF_ORDER = "I cannot answer at the moment. Whoever runs this bot has been told why."
 
 
@@ -62,6 +67,12 @@ def failure(kind: str | None, cause: str | None = None, *, to_owner: bool = True
     if not to_owner:
         return _MODEL_ERRORS[found] if found in _FOR_EVERYBODY else OUT_OF_ORDER
     return f"{_MODEL_ERRORS[found]}\n\n{cause}" if cause else _MODEL_ERRORS[found]
+
+
+def tool_failed(tool: str, cause: str) -> str:
+    """What follows an answer when something was to be changed and was not. cause: what the tool said to the model."""
+    first, _, _ = cause.partition("\n")
+    return f"(`{tool}` failed: {first.strip('[].')[:300]}.)"
 
 
 def failed_elsewhere(place: Place, kind: str | None, cause: str | None) -> str:
@@ -80,6 +91,11 @@ def refused(place: Place, reason: str) -> str:
         f"{place.channel.capitalize()} refused a message to chat {place.chat}, so it was not delivered: {reason}. "
         "/status lists such messages."
     )
+
+
+def file_not_sent(reason: str) -> str:
+    """Instead of a file that an answer wanted to be sent."""
+    return f"(A file could not be sent: {reason.rstrip('.')}.)"
 
 
 def lacks(action: Action) -> str:
@@ -141,6 +157,28 @@ def settled(found: Settled | None) -> str:
         return f"The code of {who} was used before, or an hour has passed; then they get another one when they write."
     word = {"allowed": "may write to me now", "owner": "is an owner now"}.get(found.person.standing, "stays outside")
     return f"{who}: {word}."
+
+
+def call(name: str, arguments: str) -> str:
+    """What is shown of a call of a tool, as code, so that nothing in it is markup. arguments: empty to hide them."""
+    line = one_line(f"{name}: {subject(arguments)}").removesuffix(":").replace("`", "'")
+    return f"🔧 `{line}`"
+
+
+def subject(arguments: str) -> str:
+    """What a call is about, on one line and without secrets: its path, or else the first text among its arguments."""
+    try:
+        values = dict(json.loads(arguments))
+    except (ValueError, TypeError):
+        return ""
+    first = next((value for value in (values.get("path"), *values.values()) if isinstance(value, str)), "")
+    return one_line(mask_text(first.strip()[:1000]))
+
+
+def one_line(text: str) -> str:
+    """The first line of a text, if that is not too long, without what cannot be seen."""
+    first = "".join(filter(str.isprintable, " ".join(text.split("\n", 1)[0].split())))
+    return first if len(first) <= _LONGEST else first[: _LONGEST - 1] + "…"
 
 
 def stopped(running: bool, dropped: int) -> str:

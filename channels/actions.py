@@ -6,15 +6,19 @@ while the call runs (`Channel.perform`). The tool itself is the service's (`bot/
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from channels.message import InboundMessage
 from channels.outgoing import Action
 
 T = TypeVar("T")
 _CANDIDATES = 10
+# Characters of a message that is read.
+_WORDS = 400
 
 
 class ActionFailed(Exception):
@@ -62,8 +66,10 @@ REACT = ToolAction("react", "to a message with an emoji", (), (*_WHERE, "message
 UPLOAD = ToolAction("upload", "a file, text is its caption", ("path",), (*_WHERE, "text"), Action.FILE)
 THREAD_REPLY = ToolAction("thread_reply", "a message in a thread", ("thread", "text"), ("to",), Action.SEND)
 THREAD_CREATE = ToolAction("thread_create", "a thread on a message", ("text",), ("to", "message_id"), Action.SEND)
+# What every platform has.
 COMMON = (SEND, REPLY, EDIT, DELETE, REACT, UPLOAD)
-"""What every platform has."""
+# What those with threads have.
+THREADED = (*COMMON, THREAD_CREATE, THREAD_REPLY)
 
 
 def nearest(wanted: str, names: Mapping[str, T]) -> T | tuple[str, ...]:
@@ -75,3 +81,26 @@ def nearest(wanted: str, names: Mapping[str, T]) -> T | tuple[str, ...]:
     near = get_close_matches(key, folded, n=_CANDIDATES, cutoff=0.4)
     near += [name for name in folded if key and key in name and name not in near]
     return tuple(folded[name] for name in near[:_CANDIDATES])
+
+
+def short(text: str, most: int = _WORDS) -> str:
+    """A text, cut to so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def line_of(said: InboundMessage, *more: str) -> str:
+    """A message of a history as the model reads it: id · time · who: words."""
+    origin, forwarded = said.origin, said.forwarded.text if said.forwarded else ""
+    name = f"{origin.sender_name} ({origin.sender})" if origin.sender_name else origin.sender
+    who = "you" if origin.sender == origin.place.account else name
+    at = datetime.fromtimestamp(said.sent_at / 1000, UTC)
+    words = short(" ".join(f"{said.text} {forwarded}".split()))
+    return f"{origin.message_id} · {at:%Y-%m-%d %H:%MZ} · {who}: " + " ".join(
+        filter(None, (words, *(f"[file {file.name}]" for file in said.attachments), *more))
+    )
+
+
+def details(found: Mapping[str, Any], names: str) -> str:
+    """What is known of something under these names, a line each."""
+    told = ((name, found.get(name)) for name in names.split())
+    return "\n".join(f"{name}: {short(str(value))}" for name, value in told if value)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from channels.actions import Arguments
-from channels.message import Attachment, Incoming, Place
+from channels.message import Attachment, Incoming, Origin, Place
 from channels.outgoing import Action, Delivery, SendResult
 
 
@@ -205,8 +205,11 @@ class Channel(Surface, Protocol):
     async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
         """Carry out an action that is no delivery, see `channels/actions.py`. Raises ActionFailed."""
 
-    async def find(self, wanted: str) -> Place | Sequence[str]:
-        """The conversation that is meant by an id, #channel or @person; else names that come near, for the model."""
+    async def find(self, wanted: str) -> Origin | Sequence[str]:
+        """The conversation that is meant by an id, #channel or @person; else names that come near, for the model.
+
+        Of a direct one the sender is who is written to. Raises ActionFailed.
+        """
 
     async def working(self, place: Place) -> None:
         """Show once that the bot is at work there; failures are ignored."""

@@ -1,12 +1,13 @@
-"""How a call to a platform fails, in one closed set; what that means for what was to be sent; pauses that grow.
+"""How a call to a platform fails, in one closed set; pauses that grow.
 
 What matters of a failed call is whether it may have been carried out; `Trouble` says so.
 """
 
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
+from typing import ClassVar
 
-from channels.outgoing import Moved, NotSent, Refused, SendResult, Unknown
+from channels.actions import ActionFailed
 
 _LONGEST_REASON = 300
 
@@ -33,9 +34,12 @@ class Trouble(StrEnum):
 
 
 @dataclass(eq=False)
-class ApiError(Exception):
-    """A call failed. reason: for people. status, code: of the answer, code as the platform writes it; 0 without one.
-    retry_after: seconds, of a flood. new_chat: of a chat that moved."""
+class ApiError(ActionFailed):
+    """A call failed; as text it is what a model is told that asked for it.
+
+    reason: for people. status, code: of the answer, code as the platform writes it; 0 without one. retry_after:
+    seconds, of a flood. new_chat: of a chat that moved.
+    """
 
     trouble: Trouble
     reason: str
@@ -46,7 +50,8 @@ class ApiError(Exception):
     new_chat: str = ""
 
     def __str__(self) -> str:
-        return self.reason
+        unsure = self.trouble in (Trouble.UNKNOWN, Trouble.FAILED)
+        return f"it is not known whether this was done: {self.reason}" if unsure else self.reason
 
 
 @dataclass(slots=True)
@@ -67,22 +72,21 @@ class Pauses:
         return min(self.first * 2.0 ** min(failures - 1, 16), self.most)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long an adapter waits for what, in seconds; the settings of each platform are one.
+    """How long an adapter waits for what, in seconds; the section of each account is one.
 
     connect_timeout: until a connection must stand. request_timeout: how long an answer to a call may take before its
-    outcome counts as unknown. typing_timeout: the same for the sign of work, which a send to that place waits for.
-    retry_first, retry_most: pauses after failures, doubled from the first to the most. slow_retry: pause while a token
-    is refused, or another program receives.
+    outcome counts as unknown. typing_timeout: the same for the sign of work and for a frame of a preview, which a send
+    to that place waits for. retry_first, retry_most: pauses after failures, doubled from the first to the most.
+    slow_retry: pause while a token is refused, or another program receives.
     """
 
-    connect_timeout: float = 10.0
-    request_timeout: float = 30.0
-    typing_timeout: float = 3.0
-    retry_first: float = 1.0
-    retry_most: float = 30.0
-    slow_retry: float = 30.0
+    connect_timeout: ClassVar[float] = 10.0
+    request_timeout: ClassVar[float] = 30.0
+    typing_timeout: ClassVar[float] = 3.0
+    retry_first: ClassVar[float] = 1.0
+    retry_most: ClassVar[float] = 30.0
+    slow_retry: ClassVar[float] = 30.0
 
     def pauses(self) -> Pauses:
         """Those after failures, from the first."""
@@ -92,19 +96,3 @@ class Patience:
 def reason_of(error: Exception) -> str:
     """What an exception says, in one bounded line."""
     return (str(error) or type(error).__name__)[:_LONGEST_REASON]
-
-
-def outcome(error: ApiError, unreached: Pauses, slow_retry: float) -> SendResult:
-    """What became of a send whose call failed. unreached: pauses while the platform cannot be reached."""
-    match error.trouble:
-        case Trouble.FLOOD:
-            return NotSent(error.retry_after, error.reason)
-        case Trouble.MOVED:
-            return Moved(error.new_chat)
-        case Trouble.REFUSED:
-            return Refused(error.reason)
-        case Trouble.UNKNOWN | Trouble.FAILED:
-            return Unknown(error.reason)
-        case Trouble.TOKEN | Trouble.SCOPE:
-            return NotSent(slow_retry, error.reason)
-    return NotSent(unreached.next(), error.reason)

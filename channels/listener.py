@@ -9,10 +9,10 @@ from aiohttp import web
 
 from channels.settings import Listen
 
+# Bytes of a request; more is answered 413.
 _LARGEST = 4 * 1024 * 1024
-"""Bytes of a request; more is answered 413."""
+# Seconds that requests under way may take when it closes.
 _GRACE = 3.0
-"""Seconds that requests under way may take when it closes."""
 
 
 class Listener:

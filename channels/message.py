@@ -34,12 +34,12 @@ class InboundKind(StrEnum):
     API = "api"
 
 
+# What nobody wrote: it runs in the background, so that people find a place.
 BACKGROUND = frozenset({InboundKind.WAKE, InboundKind.JOB, InboundKind.CHILD})
-"""What nobody wrote: it runs in the background, so that people find a place."""
+# What causes a turn and is shown to a model; edits change what still waits.
 CLAIMED = BACKGROUND | {InboundKind.MESSAGE, InboundKind.API}
-"""What causes a turn and is shown to a model; edits change what still waits."""
+# What people order: it is answered without a model.
 CARRIED_OUT = frozenset({InboundKind.COMMAND, InboundKind.BUTTON})
-"""What people order: it is answered without a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,8 @@ class Action(StrEnum):
     FILE = "file"
 
 
+# Done twice they have done no more than once, so one whose outcome nobody knows is simply repeated.
 IDEMPOTENT = frozenset({Action.EDIT, Action.DELETE, Action.REACT})
-"""Done twice they have done no more than once, so one whose outcome nobody knows is simply repeated."""
 
 
 @dataclass(frozen=True, slots=True)

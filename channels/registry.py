@@ -4,13 +4,13 @@ from importlib import import_module
 
 from channels.settings import ChannelSection
 
+# Each channel's module of settings, which is imported when the configuration is read.
 FOLDERS = {
     "telegram": "channels.telegram.settings",
     "discord": "channels.discord.settings",
     "slack": "channels.slack.settings",
     "console": "channels.console.settings",
 }
-"""Each channel's module of settings, which is imported when the configuration is read."""
 
 
 def sections() -> dict[str, type[ChannelSection]]:

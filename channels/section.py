@@ -25,13 +25,12 @@ def refused(allowed: str) -> PydanticCustomError:
     return PydanticCustomError("not_allowed", "{allowed}", {"allowed": allowed})
 
 
-def conflict(text: str, at: tuple[str | int, ...] = (), *read: tuple[str | int, ...]) -> PydanticCustomError:
+def conflict(text: str, at: tuple[str | int, ...] = ()) -> PydanticCustomError:
     """The error of keys that do not go together; `text` is the whole sentence.
 
-    at: the key to point at, below what is being validated. read: the others that were compared, from there as well;
-    when one of them was reported already, this is not, so that one slip of the pen is one line.
+    at: the key to point at, below what is being validated.
     """
-    return PydanticCustomError("conflict", "{text}", {"text": text, "at": at, "read": read})
+    return PydanticCustomError("conflict", "{text}", {"text": text, "at": at})
 
 
 class Section(BaseModel):
@@ -92,19 +91,19 @@ def _empty_is_none(value: object) -> object:
     return None if value == "" else value
 
 
+# A whole number; `true` is not 1.
 Whole = Annotated[int, BeforeValidator(_not_a_bool)]
-"""A whole number; `true` is not 1."""
 
+# An id of a platform, kept as text whether it was written as a number or not.
 Id = Annotated[
     str,
     BeforeValidator(_id_to_text),
     looks_like(r"\S+", "an id without spaces"),
     WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}]}),
 ]
-"""An id of a platform, kept as text whether it was written as a number or not."""
 
+# An http or https URL, kept without a slash at its end.
 Url = Annotated[str, AfterValidator(_check_url)]
-"""An http or https URL, kept without a slash at its end."""
 
+# A secret, or none; an empty text (an unset variable with an empty default) is none.
 Secret = Annotated[SecretStr | None, BeforeValidator(_empty_is_none)]
-"""A secret, or none; an empty text (an unset variable with an empty default) is none."""

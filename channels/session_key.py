@@ -22,13 +22,14 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Literal, NewType
 from urllib.parse import quote, unquote
 
 from channels.message import ChatKind, Origin
 
 SessionKey = NewType("SessionKey", str)
+# How direct conversations are told apart.
+DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
 
 LONGEST = 96
 _AGENT = "agent:main"
@@ -43,15 +44,6 @@ _KEY = re.compile(
     r":(?P<kind>direct|group|channel):(?P<chat>[^:]+)(?::thread:(?P<thread>[^:]+))?))"
     r"(?P<below>(?::subagent:[^:]+|:heartbeat)*)"
 )
-
-
-class DmScope(StrEnum):
-    """How direct conversations are told apart."""
-
-    MAIN = "main"
-    PER_PEER = "per-peer"
-    PER_CHANNEL_PEER = "per-channel-peer"
-    PER_ACCOUNT_CHANNEL_PEER = "per-account-channel-peer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +97,12 @@ def session_key(
         return http_key(place.chat)
     if place.kind is ChatKind.DIRECT:
         kind, chat = "direct", origin.sender or place.chat
-        if scope is DmScope.MAIN:
+        if scope == "main":
             return SessionKey(f"{_AGENT}:main")
-        if scope is DmScope.PER_PEER:
+        if scope == "per-peer":
             sender = f"{place.channel}:{chat}"
             return SessionKey(f"{_AGENT}:direct:{_escape(links.get(sender, sender))}")
-        with_account = with_account or scope is DmScope.PER_ACCOUNT_CHANNEL_PEER
+        with_account = with_account or scope == "per-account-channel-peer"
     else:
         kind, chat = ("group" if place.kind is ChatKind.GROUP else "channel"), place.chat
     shared = kind != "direct" and groups != "thread"
@@ -121,11 +113,6 @@ def session_key(
     return SessionKey(f"{_AGENT}:{_escape(place.channel)}{account}:{kind}:{_escape(chat)}{thread}")
 
 
-def job_key(job_id: str) -> SessionKey:
-    """The session of a scheduled job."""
-    return SessionKey(f"{_AGENT}:job:{_escape(job_id)}")
-
-
 def http_key(name: str) -> SessionKey:
     """The session of that name on the HTTP interface."""
     return SessionKey(f"{_AGENT}:http:direct:{_escape(name)}")
@@ -134,21 +121,6 @@ def http_key(name: str) -> SessionKey:
 def console_key() -> SessionKey:
     """The session of the terminal."""
     return SessionKey(f"{_AGENT}:console:direct:local")
-
-
-def child_key(parent: SessionKey, child_id: str) -> SessionKey:
-    """The session of a sub-agent of `parent`."""
-    return SessionKey(f"{parent}:subagent:{_escape(child_id)}")
-
-
-def heartbeat_key(base: SessionKey) -> SessionKey:
-    """The session of isolated beats of `base`; of itself when it belongs to such a session already."""
-    return base if "heartbeat" in base.split(":") else SessionKey(f"{base}:heartbeat")
-
-
-def depth(key: SessionKey) -> int:
-    """How many sub-agents deep a session is; 0 for one that people talk to."""
-    return key.split(":").count("subagent")
 
 
 def parse(key: str) -> ParsedKey:

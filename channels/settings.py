@@ -12,6 +12,8 @@ from typing_extensions import TypeVar
 
 from channels.actions import ToolAction
 from channels.base import Surface, Times
+from channels.failures import Patience
+from channels.limits import Rates
 from channels.message import InboundMessage
 from channels.section import Id, Section, Whole, conflict, looks_like, refused
 
@@ -151,7 +153,7 @@ class Streaming(Section):
     def _min_fits(self) -> "Streaming":
         if self.min_chars > self.max_chars:
             text = f"{self.min_chars} is more than max_chars, {self.max_chars}"
-            raise conflict(text, ("min_chars",), ("max_chars",))
+            raise conflict(text, ("min_chars",))
         return self
 
 
@@ -196,12 +198,15 @@ class ChannelSection(Section):
         return ()
 
 
-class AccountSection(ChannelSection):
-    """One account on a platform. identity: the key that makes it an account of its own. offered: what the model can do
-    there with the `message` tool."""
+class AccountSection(ChannelSection, Patience):
+    """One account on a platform. identity: the key that makes it an account of its own. secrets: of each key with one,
+    the pattern that it matches, and in words what it is and where it is found. offered: what the model can do with the
+    `message` tool. rates: what the platform lets through."""
 
     identity: ClassVar[str] = "token"
+    secrets: ClassVar[Mapping[str, tuple[str, str]]] = {"token": (r"\S+", "a token")}
     offered: ClassVar[tuple[ToolAction, ...]] = ()
+    rates: ClassVar[Rates] = Rates()
 
     enabled: bool = Field(default=True, description="Whether this account is connected.")
     dm: DirectMessages = Field(default=DirectMessages(), description="Direct messages.")
@@ -232,6 +237,22 @@ class AccountSection(ChannelSection):
 
     def tool_actions(self) -> tuple[ToolAction, ...]:
         return tuple(one for one in self.offered if self.actions.get(one.name, True))
+
+    def needs(self) -> tuple[str, ...]:
+        """The secrets without which it cannot work."""
+        return (self.identity,)
+
+    def secret(self, name: str) -> str:
+        """What a key of `secrets` holds; empty where it is not given."""
+        value: SecretStr | None = getattr(self, name)
+        return value.get_secret_value() if value else ""
+
+    @model_validator(mode="after")
+    def _are_secrets(self) -> "AccountSection":
+        for name, (pattern, words) in self.secrets.items():
+            if self.secret(name) and not re.fullmatch(pattern, self.secret(name)):
+                raise conflict(f"found a hidden value; allowed: {words}", (name,))
+        return self
 
     @field_validator("actions")
     @classmethod
@@ -279,6 +300,17 @@ class PlatformSection(AccountSection):
                 raise conflict(text, (name, cls.identity))
             found[name] = account.model_copy(update=_unsaid(account, info.data))
         return found
+
+    @model_validator(mode="after")
+    def _has_its_secrets(self) -> "PlatformSection":
+        accounts = {**({} if self.accounts and not self.secret(self.identity) else {"": self}), **self.accounts}
+        for account, section in accounts.items() if self.enabled else ():
+            at = ("accounts", account) if account else ()
+            for name in section.needs() if section.enabled else ():
+                if not section.secret(name):
+                    text = f"missing; {type(self).__name__} is enabled and needs {self.secrets[name][1]}"
+                    raise conflict(text, (*at, name))
+        return self
 
 
 def _unsaid(account: AccountSection, above: Mapping[str, Any]) -> dict[str, Any]:

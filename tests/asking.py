@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.message import ToolOutput
-from agent.tools.base import Ask, CallContext, Delivered, RunContext, Tool, ToolFactory
+from agent.tools.base import Ask, CallContext, RunContext, Tool, ToolFactory
+from bot.persistence.values import Delivered, tool_message
+from bot.service import Service
+from channels.outgoing import Planned
 from tests.service import Hark, Labelled
 
 ASKED = "May I?"
@@ -46,24 +49,47 @@ class AskingTool(Tool[Labelled]):
         return ToolOutput(text=f"did {parameters.label}")
 
 
+async def send(service: Service, context: CallContext, *pieces: str) -> str:
+    """Plan a message of a running call, in pieces, where its turn answers; returns its name."""
+    handle = service.parts.lanes.handle(context.session_key)
+    assert handle is not None
+    name, nonce = tool_message(context.turn_id, context.call_id), service.parts.clock.nonce
+    blocks = [
+        Planned(source=f"{name}.{n}" if n else name, body=text, nonce=nonce(), said="" if n else text)
+        for n, text in enumerate(pieces)
+    ]
+    await handle.journal.send(handle.journal.turn.place, blocks, "")
+    return name
+
+
 class SendingTool(Tool[Labelled]):
-    """Sends its label, each word a message, and tells what has become of them; then does what the test wants."""
+    """Sends its label, each word a piece (or the whole as one), then does what the test wants; fate: what has become of
+    the message by then. service: the one whose tool it is."""
 
     name = "send"
     parameters = Labelled
     description = "Sends."
 
-    def __init__(self, then: Callable[[], Awaitable[object]] | None = None) -> None:
+    def __init__(
+        self,
+        service: Callable[[], Service],
+        then: Callable[[], Awaitable[object]] | None = None,
+        *,
+        whole: bool = False,
+    ) -> None:
+        self._service = service
         self._then = then
-        self.fates: list[Delivered] = []
+        self._whole = whole
+        self.fate: Delivered | None = None
 
     async def run(self, parameters: Labelled, context: CallContext) -> ToolOutput:
         """See Tool."""
-        names = [await context.deliver(word) for word in parameters.label.split()]
+        service = self._service()
+        name = await send(service, context, *([parameters.label] if self._whole else parameters.label.split()))
         if self._then is not None:
             await self._then()
-        self.fates = [await context.delivered(name) for name in names]
-        return ToolOutput(text=f"sent {len(names)}")
+        self.fate = (await service.parts.store.turns.delivered(name)).state
+        return ToolOutput(text="sent")
 
 
 @dataclass

@@ -252,12 +252,14 @@ class Hark:
         await self.until(lambda: not self.stored.open_deliveries(), "the delivery of everything")
 
     async def listen(self) -> None:
-        async for told in self.service.parts.bus.subscribe():
-            if isinstance(told, range):
-                self.events.extend(map(_EVENT.validate_python, self.stored.events(seq=told)))
-            else:
-                self.events.append(told)
-            self.watch.changed()
+        subscription = self.service.parts.bus.subscribe()
+        while batch := await subscription.batch():
+            for told in batch:
+                if isinstance(told, range):
+                    self.events.extend(map(_EVENT.validate_python, self.stored.events(seq=told)))
+                else:
+                    self.events.append(told)
+                self.watch.changed()
 
 
 def session_of(sender: str) -> str:

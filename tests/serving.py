@@ -11,7 +11,7 @@ from bot.service import Service
 from bot.wiring import Dependencies, build
 from channels.actions import ActionFailed, Arguments
 from channels.base import Capabilities, Health, HealthState, NotDownloaded, Sink
-from channels.message import Attachment, Place
+from channels.message import Attachment, Origin, Place
 from channels.outgoing import Delivery, NotSent, SendResult, Unknown
 from tests.watch import PATIENCE
 
@@ -75,7 +75,7 @@ class PlainChannel:
     async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
         raise ActionFailed(f"{name} is not possible here")
 
-    async def find(self, wanted: str) -> Place | Sequence[str]:
+    async def find(self, wanted: str) -> Origin | Sequence[str]:
         return ()
 
     async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:

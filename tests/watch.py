@@ -2,11 +2,15 @@
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import Callable
 
 PATIENCE = 10.0
 """Real seconds after which a condition that does not come is a failure."""
+
+_LANE = re.compile("lane-(?!later-)|lanes-refill")
+"""Names of the tasks of lanes; those that wait for a moment are none."""
 
 
 class Watch:
@@ -34,6 +38,12 @@ class Watch:
                 assert time.monotonic() < deadline, f"{what} did not come within {PATIENCE:g} s"
         finally:
             self._waiting.discard(event)
+
+
+async def lanes_idle() -> None:
+    """Return once no turn runs and no lane has anything to start."""
+    while tasks := [task for task in asyncio.all_tasks() if _LANE.match(task.get_name())]:
+        await asyncio.wait(tasks)
 
 
 class ManualTime:

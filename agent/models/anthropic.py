@@ -28,7 +28,7 @@ from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_nam
 from agent.models.sdk import CONNECT_SECONDS, Sdk, SdkClient
 from agent.models.spec import ModelSpec
 
-BASE_URL = "https://api.anthropic.com"
+_BASE_URL = "https://api.anthropic.com"
 
 _CACHE: dict[str, object] = {"type": "ephemeral"}
 _BUDGETS: dict[ThinkingLevel, int] = {"low": 2048, "medium": 8192, "high": 16384, "x-high": 32768}
@@ -37,8 +37,8 @@ _LEAST_BUDGET = 1024
 _BUDGET_MODELS = re.compile(r"claude-(3|opus-4-([0145]\b|2025)|sonnet-4-([05]\b|2025)|haiku-4-5)")
 _REASONING = ("thinking", "redacted_thinking")
 _NOT_WITH_THINKING = ("temperature", "top_k", "top_p")
+# Kinds of pieces, and of the block that they belong to.
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "tool_use"}
-"""Kinds of pieces, and of the block that they belong to."""
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
     "stop_sequence": "end",
@@ -49,26 +49,25 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
-def open_sdk(base_url: str, api_key: str) -> Sdk:
-    """Import the SDK and make its client. The key goes into the documented header too, for compatible servers."""
-    import httpx2
-    from anthropic import AsyncAnthropic
-
-    return AsyncAnthropic(
-        api_key=api_key,
-        base_url=base_url,
-        max_retries=0,
-        timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-        default_headers={"X-Api-Key": api_key},
-        open_telemetry=False,
-    )
-
-
 class Client(SdkClient):
     """A ModelClient."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         return self._post("/v1/messages", body_of(request, self._spec), EventReader(self.name))
+
+    def _open_sdk(self) -> Sdk:
+        """The key goes into the documented header too, for compatible servers."""
+        import httpx2
+        from anthropic import AsyncAnthropic
+
+        return AsyncAnthropic(
+            api_key=self._key,
+            base_url=self._spec.base_url or _BASE_URL,
+            max_retries=0,
+            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+            default_headers={"X-Api-Key": self._key},
+            open_telemetry=False,
+        )
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
@@ -216,7 +215,7 @@ class EventReader:
         self._stop: StopReason = "other"
         self._usage: dict[str, int] = {}
 
-    def feed(self, name: str, data: bytes) -> Iterable[StreamPart]:
+    def feed(self, name: str, data: str) -> Iterable[StreamPart]:
         """Take in one event; kinds and fields that are not known are left alone."""
         if self.ended:
             return ()

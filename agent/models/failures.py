@@ -4,12 +4,12 @@ Both clients use it, because compatible servers mix the vendors' shapes freely. 
 in error payloads only, never in what a model wrote. No key reaches the detail.
 """
 
-import email.utils
 import json
 import math
 import re
-import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from agent.errors import ErrorKind, ModelError
@@ -158,15 +158,15 @@ def _general_kind(status: int | None, codes: set[str], words: str) -> ErrorKind:
 
 def _retry_after(headers: Mapping[str, str], words: str) -> float | None:
     """Seconds to wait: `retry-after-ms`, `retry-after` in seconds or as a date, else what the message says."""
-    wait = _number(headers.get("retry-after-ms"), 0.001)
-    if wait is None:
-        wait = _number(headers.get("retry-after"))
-    if wait is None:
-        wait = _until(headers.get("retry-after"), headers.get("date"))
-    if wait is None and (said := _WAIT.search(words)):
-        unit = said[2]
-        wait = _number(said[1], 0.001 if unit == "ms" else 60 if unit.startswith("m") else 1)
-    return None if wait is None else max(0.0, wait)
+    after, said = headers.get("retry-after"), _WAIT.search(words)
+    unit = 0.001 if said and said[2] == "ms" else 60 if said and said[2].startswith("m") else 1
+    waits = (
+        _number(headers.get("retry-after-ms"), 0.001),
+        _number(after),
+        _until(after, headers.get("date")),
+        _number(said and said[1], unit),
+    )
+    return next((max(0.0, wait) for wait in waits if wait is not None), None)
 
 
 def _number(text: str | None, unit: float = 1) -> float | None:
@@ -179,11 +179,8 @@ def _number(text: str | None, unit: float = 1) -> float | None:
 
 def _until(date: str | None, server_now: str | None) -> float | None:
     """Seconds from now to an HTTP date; by the server's clock when it told the time."""
-    then = email.utils.parsedate_tz(date or "")
-    if then is None:
-        return None
-    now = email.utils.parsedate_tz(server_now or "")
     try:
-        return email.utils.mktime_tz(then) - (email.utils.mktime_tz(now) if now else time.time())
-    except (ValueError, OverflowError):  # no year that there is
+        now = parsedate_to_datetime(server_now) if server_now else datetime.now(UTC)
+        return (parsedate_to_datetime(date or "") - now).total_seconds()
+    except (TypeError, ValueError, OverflowError):  # no date, or no year that there is
         return None

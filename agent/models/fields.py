@@ -8,7 +8,7 @@ from agent.errors import ErrorKind, ModelError
 _LARGEST = 1 << 53
 
 
-def parsed(data: bytes) -> dict[str, Any]:
+def parsed(data: str) -> dict[str, Any]:
     """The JSON object of an event, empty for JSON of another kind.
 
     Raises ModelError for what is no JSON: half of it is what a broken connection leaves behind.

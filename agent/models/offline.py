@@ -12,21 +12,19 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from pathlib import Path
 
 from agent.cut import CUT_NOTE
-from agent.errors import ErrorKind, ModelError
 from agent.images import FILES
-from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
+from agent.message import Image, Message, Part, Text, ToolCall, ToolResult, Usage
 from agent.models.base import (
     Answer,
     ArgumentsDelta,
     ModelRequest,
-    StopReason,
     StreamPart,
     TextDelta,
-    ThinkingDelta,
     ThinkingLevel,
 )
 from agent.models.offline_request import HELP, Asked, Call, spoken, understand
 from agent.models.spec import ModelSpec
+from agent.tokens import estimate, estimate_text
 
 INTRODUCTION = (
     "I am Hark's built-in offline model: a small deterministic program, not a language model. To talk to a real one,"
@@ -35,8 +33,8 @@ INTRODUCTION = (
 SLOW_SECONDS = 0.2
 _SHOWN_RESULT = 500
 _LINES, *_SPECIALS = Path(__file__).with_name("offline.md").read_text(encoding="utf-8").rstrip("\n").split("\n%%\n")
+# A paragraph; beside it a list, code, a table, a quotation: everything that a renderer and a cutter must cope with.
 _STORY = " ".join(_LINES.split())
-"""A paragraph; beside it a list, code, a table, a quotation: everything that a renderer and a cutter must cope with."""
 
 
 def _new_id() -> str:
@@ -67,29 +65,22 @@ class OfflineClient:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         """Answer the last message of a person; see `ModelClient.stream`."""
-        read = _size(request) // 4
-        if read > self.context_window:
-            raise ModelError(ErrorKind.CONTEXT_OVERFLOW, f"{read} tokens do not fit into {self.context_window}")
         start = _question(request)
         asked = understand(spoken(request.messages[start].text))
-        thinking, text, calls = _answer(request, start, asked)
-        room = request.max_output * 4
-        said: list[Thinking | Text] = [Thinking(thinking)] if thinking else []
-        if text:
-            said.append(Text(text[:room]))
-        for part in said:
-            for word in re.findall(r"\S+\s*|\s+", part.text):
-                if asked.slow:
-                    await self._sleep(SLOW_SECONDS)
-                yield ThinkingDelta(word) if part.type == "thinking" else TextDelta(word)
-        parts: list[Part] = [*said]
-        for call in calls if len(text) <= room else ():
+        text, calls = _answer(request, start, asked)
+        for word in re.findall(r"\S+\s*|\s+", text):
+            if asked.slow:
+                await self._sleep(SLOW_SECONDS)
+            yield TextDelta(word)
+        parts: list[Part] = [Text(text)] if text else []
+        for call in calls:
             made = ToolCall(self._new_id(), call.tool, call.arguments)
             yield ArgumentsDelta(made.call_id, made.name, made.arguments)
             parts.append(made)
-        stop: StopReason = "max_output" if len(text) > room else "tool_use" if calls else "end"
-        used = Usage(read, max(1, sum(map(_part_size, parts)) // 4))
-        yield Answer(Message("assistant", tuple(parts), self.name), stop, used)
+        message = Message("assistant", tuple(parts), self.name)
+        tools = sum(estimate_text(tool.description + tool.schema_json) for tool in request.tools)
+        read = estimate_text(request.system) + tools + sum(map(estimate, request.messages))
+        yield Answer(message, "tool_use" if calls else "end", Usage(read, estimate(message)))
 
 
 def _question(request: ModelRequest) -> int:
@@ -109,8 +100,8 @@ def _question(request: ModelRequest) -> int:
     return users[-1] if users else 0
 
 
-def _answer(request: ModelRequest, start: int, asked: Asked) -> tuple[str, str, Sequence[Call]]:
-    """Thinking, words and the calls of the next step, without the words that stand already as an answer was cut."""
+def _answer(request: ModelRequest, start: int, asked: Asked) -> tuple[str, Sequence[Call]]:
+    """Words and the calls of the next step, without the words that stand already as an answer was cut."""
     since = request.messages[start + 1 :]
     done = sum(bool(message.tool_calls) for message in since)
     there = {tool.name for tool in request.tools} if request.allow_calls else set()
@@ -118,8 +109,7 @@ def _answer(request: ModelRequest, start: int, asked: Asked) -> tuple[str, str, 
     if done < len(asked.steps) and there:
         calls = [call for call in asked.steps[done] if call.named or call.tool in there]
     text = "\n\n".join(_paragraphs(request, start, asked, done, not calls))
-    thinking = "\n".join(f"Let me think about {what}. It is a matter of {what}." for what in asked.think)
-    return "" if done else thinking, text[_standing(text, _said(since)) :], calls
+    return text.removeprefix(_said(since)), calls
 
 
 def _paragraphs(request: ModelRequest, start: int, asked: Asked, done: int, last: bool) -> Iterator[str]:
@@ -130,7 +120,6 @@ def _paragraphs(request: ModelRequest, start: int, asked: Asked, done: int, last
             yield INTRODUCTION
         if asked.help:
             yield HELP
-        yield from (f"I have thought about {what}." for what in asked.think)
         yield from asked.say
         if asked.long:
             yield markdown(asked.long)
@@ -143,7 +132,7 @@ def _paragraphs(request: ModelRequest, start: int, asked: Asked, done: int, last
             yield f"`{call.tool}` is still open: I may not call tools any more."
         elif call.tool not in there and not call.named:
             yield f"I have no tool named `{call.tool}` here, only {', '.join(sorted(there))}."
-    if not (asked.help or asked.think or asked.say or asked.long or asked.steps):
+    if not (asked.help or asked.say or asked.long or asked.steps):
         images = sum(isinstance(part, Image) for message in (question, *since) for part in message.parts)
         yield f"You said: {asked.words or '(nothing)'}" + (f" (and sent images: {images})" if images else "")
 
@@ -185,29 +174,3 @@ def _said(since: Sequence[Message]) -> str:
         elif message.role != "user":
             texts.clear()
     return "".join(texts)
-
-
-def _standing(text: str, said: str) -> int:
-    """How many characters of the text have been said; white space may have been lost where it was cut.
-
-    0 when something else was said.
-    """
-    visible = "".join(said.split())
-    if not "".join(text.split()).startswith(visible):
-        return 0
-    place = [0, *(found.end() for found in re.finditer(r"\S", text))][len(visible)]
-    spaces = text[place : place + len(said) - len(said.rstrip())]
-    return place + len(spaces) - len(spaces.lstrip())
-
-
-def _size(request: ModelRequest) -> int:
-    """Characters that the model reads."""
-    tools = sum(len(tool.name) + len(tool.description) + len(tool.schema_json) for tool in request.tools)
-    parts = sum(_part_size(part) for message in request.messages for part in message.parts)
-    return len(request.system) + tools + parts
-
-
-def _part_size(part: Part) -> int:
-    if isinstance(part, ToolCall):
-        return len(part.name) + len(part.arguments)
-    return 4000 if isinstance(part, Image) else len(part.text)

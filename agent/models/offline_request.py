@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 HELP = """I understand, one after the other or joined by "and" (same step) or "then" (next step):
 
-- `say WORDS` · `think about SOMETHING`
+- `say WORDS`
 - `read FILE` · `write TEXT to FILE` · `run COMMAND` · `call TOOL with {"json": "arguments"}`
 - `write 3000 words of Markdown` · `long markdown` · `be slow`
 
@@ -21,9 +21,9 @@ STAMP = re.compile(r"\A\s*(?:\[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\]\n
 _SLOW = re.compile(r"\bbe slow\b", re.I)
 _LONG = re.compile(r"\b(?:write )?(?:(\d{1,5}) words of|(?:a )?long) markdown\b", re.I)
 _HELP = re.compile(r"\A(?:help|what can you do)\W*\Z", re.I)
-_JOIN = re.compile(r"[\s,;.]*\b(and then|then|and|,)\s+(?=(?:say|think about|read|write|run|call)\s)", re.I)
+_JOIN = re.compile(r"[\s,;.]*\b(and then|then|and|,)\s+(?=(?:say|read|write|run|call)\s)", re.I)
 _ACTION = re.compile(
-    r"(?:(?:please|now)\s+)?(?:say\s+(?P<say>.+)|think about\s+(?P<think>.+)|read\s+(?P<read>.+)"
+    r"(?:(?:please|now)\s+)?(?:say\s+(?P<say>.+)|read\s+(?P<read>.+)"
     r"|write\s+(?P<content>.+)\s+to\s+(?P<write>\S+)|run\s+(?P<exec>.+)"
     r"|call\s+`?(?P<call>[\w-]+)`?(?:\s+with\s+(?P<arguments>.*))?)",
     re.I | re.S,
@@ -46,7 +46,6 @@ class Asked:
 
     words: str
     say: list[str] = field(default_factory=list)
-    think: list[str] = field(default_factory=list)
     steps: list[list[Call]] = field(default_factory=list)
     long: int = 0
     slow: bool = False
@@ -106,8 +105,6 @@ def _action(clause: str, asked: Asked) -> Call | None:
     given = {name: value.strip() for name, value in found.groupdict().items() if value is not None}
     if "say" in given:
         asked.say.append(given["say"])
-    elif "think" in given:
-        asked.think.append(given["think"])
     elif "call" in given:
         return Call(given["call"], given.get("arguments", "").rstrip(".") or "{}", named=True)
     else:

@@ -21,13 +21,14 @@ from agent.models.base import (
     StreamPart,
     TextDelta,
     ThinkingDelta,
+    ToolSpec,
 )
 from agent.models.fields import items, number, parsed, record, text
 from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
 from agent.models.sdk import CONNECT_SECONDS, Sdk, SdkClient
 from agent.models.spec import ModelSpec
 
-BASE_URL = "https://api.openai.com/v1"
+_BASE_URL = "https://api.openai.com/v1"
 
 _NEW_LIMIT_MODELS = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")  # these refuse max_tokens wherever they run
 _BEARER: dict[str, object] = {"security": {"bearer_auth": True}}
@@ -40,21 +41,8 @@ _STOPS: dict[str, StopReason] = {
     "max_tokens": "max_output",
     "content_filter": "refusal",
 }
+# Reasons to finish that are errors.
 _BROKEN = ("error", "insufficient_system_resource")
-"""Reasons to finish that are errors."""
-
-
-def open_sdk(base_url: str, api_key: str) -> Sdk:
-    """Import the SDK and make its client; local servers take any key."""
-    import httpx2
-    from openai import AsyncOpenAI
-
-    return AsyncOpenAI(
-        api_key=api_key or "none",
-        base_url=base_url,
-        max_retries=0,
-        timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-    )
 
 
 def _new_id() -> str:
@@ -69,10 +57,22 @@ class Client(SdkClient):
         reader = ChunkReader(self.name, used, _new_id)
         return self._post("/chat/completions", body_of(request, self._spec), reader, _BEARER)
 
+    def _open_sdk(self) -> Sdk:
+        """Local servers take any key."""
+        import httpx2
+        from openai import AsyncOpenAI
+
+        return AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self._spec.base_url or _BASE_URL,
+            max_retries=0,
+            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+        )
+
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     """The request as JSON values. What grows comes last, so a longer request begins with the bytes of a shorter one."""
-    new_limit = "//api.openai.com" in (spec.base_url or BASE_URL) or _NEW_LIMIT_MODELS.search(spec.model)
+    new_limit = "//api.openai.com" in (spec.base_url or _BASE_URL) or _NEW_LIMIT_MODELS.search(spec.model)
     body: dict[str, object] = {
         "model": spec.model,
         "max_completion_tokens" if new_limit else "max_tokens": request.max_output,
@@ -83,21 +83,15 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
         body["reasoning_effort"] = EFFORTS[request.thinking]
     body |= dict(spec.params)
     if request.tools:
-        body["tools"] = [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool_schema(tool.schema_json),
-                },
-            }
-            for tool in request.tools
-        ]
+        body["tools"] = [{"type": "function", "function": _function(tool)} for tool in request.tools]
     body["messages"] = list(_messages(request, spec))
     if request.tools and not request.allow_calls:
         body["tool_choice"] = "none"
     return body
+
+
+def _function(tool: ToolSpec) -> Block:
+    return {"name": tool.name, "description": tool.description, "parameters": tool_schema(tool.schema_json)}
 
 
 def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
@@ -198,9 +192,9 @@ class ChunkReader:
         self._refused = False
         self._usage = Usage()
 
-    def feed(self, name: str, data: bytes) -> Iterable[StreamPart]:
+    def feed(self, name: str, data: str) -> Iterable[StreamPart]:
         """Take in one chunk; fields that are not known are left alone."""
-        if self.ended or data.startswith(b"[DONE]"):
+        if self.ended or data.startswith("[DONE]"):
             self.ended = True
             return ()
         chunk = parsed(data)

@@ -12,8 +12,4 @@ def build(spec: ModelSpec) -> ModelClient:
         return OfflineClient(spec)
     from agent.models import anthropic, openai_chat
 
-    api = anthropic if spec.api == "anthropic" else openai_chat
-    base_url = spec.base_url or api.BASE_URL
-    api_key = spec.api_keys[0] if spec.api_keys else ""
-    client: ModelClient = api.Client(spec, lambda: api.open_sdk(base_url, api_key), api_key)
-    return client
+    return anthropic.Client(spec) if spec.api == "anthropic" else openai_chat.Client(spec)

@@ -35,7 +35,7 @@ class AnswerReader(Protocol):
 
     ended: bool  # the provider said that this was all
 
-    def feed(self, name: str, data: bytes) -> Iterable[StreamPart]:
+    def feed(self, name: str, data: str) -> Iterable[StreamPart]:
         """Take in one event by name and data; raises ModelError for an error event."""
 
     def answer(self) -> Answer | None:
@@ -43,19 +43,21 @@ class AnswerReader(Protocol):
 
 
 class SdkClient:
-    """What the model clients of all providers have in common; each of them adds `stream`."""
+    """What the model clients of all providers have in common; each of them adds `stream` and `_open_sdk`."""
 
-    def __init__(self, spec: ModelSpec, open_sdk: Callable[[], Sdk], api_key: str) -> None:
-        """open_sdk imports the SDK and makes its client; it runs in a thread (2 s for some)."""
+    def __init__(self, spec: ModelSpec) -> None:
         self.name = spec.name
         self.context_window = spec.context_window
         self.max_output = spec.max_output
         self.thinking: ThinkingLevel = spec.thinking
         self._spec = spec
-        self._open_sdk = open_sdk
-        self._secrets = (api_key,)
+        self._key = spec.api_keys[0] if spec.api_keys else ""
         self._opening = asyncio.Lock()
         self._sdk: Sdk | None = None
+
+    def _open_sdk(self) -> Sdk:
+        """Import the SDK and make its client; runs in a thread (2 s for some)."""
+        raise NotImplementedError
 
     async def preload(self) -> None:
         """Import the SDK and make its client, once."""
@@ -85,9 +87,9 @@ class SdkClient:
                 async for part in parts:
                     yield part
         except ModelError as error:
-            raise ModelError(error.kind, failures.masked(error.detail, self._secrets), error.retry_after) from None
+            raise ModelError(error.kind, failures.masked(error.detail, (self._key,)), error.retry_after) from None
         except Exception as error:
-            raise failures.of_exception(error, self._secrets) from None
+            raise failures.of_exception(error, (self._key,)) from None
 
     async def _parts(
         self, path: str, body: dict[str, object], reader: AnswerReader, options: dict[str, object]

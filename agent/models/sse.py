@@ -5,51 +5,45 @@ however they are sliced. Unlike the standard, `end` also gives an event that the
 blank line: some servers do not send the last one.
 """
 
-Event = tuple[str, bytes]  # its name ("" when it has none) and its data
+import codecs
+import io
+
+Event = tuple[str, str]  # its name ("" when it has none) and its data
 
 
 class Decoder:
     """One stream; comments and fields other than event and data are left out."""
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []  # of a line that has not ended
-        self._held = b""  # a CR at the end of a chunk: the LF that belongs to it may be the next byte
-        self._mark = b"\xef\xbb\xbf"  # of the byte order, which may stand before the first line
+        characters = codecs.getincrementaldecoder("utf-8-sig")("replace")  # without the mark of the byte order
+        self._decoder = io.IncrementalNewlineDecoder(characters, translate=True)
+        self._pieces: list[str] = []  # of a line that has not ended
         self._name = ""
-        self._data: list[bytes] = []
+        self._data: list[str] = []
 
     def feed(self, chunk: bytes) -> list[Event]:
         """Take in some bytes; returns the events that they complete."""
-        data, self._held = self._held + chunk, b""
-        if data.endswith(b"\r"):
-            data, self._held = data[:-1], b"\r"
-        if b"\n" not in data and b"\r" not in data:
-            self._pieces.append(data)
+        text = self._decoder.decode(chunk)
+        self._pieces.append(text)
+        if "\n" not in text:
             return []
-        self._pieces.append(data)
-        lines = b"".join(self._pieces).splitlines(keepends=True)
-        self._pieces = [] if lines[-1].endswith((b"\n", b"\r")) else [lines.pop()]
-        found: list[Event] = []
-        for line in lines:
-            self._line(line.rstrip(b"\r\n"), found)
-        return found
+        *lines, rest = "".join(self._pieces).split("\n")
+        self._pieces = [rest]
+        return [event for line in lines if (event := self._line(line))]
 
     def end(self) -> list[Event]:
         """The stream is over; returns the event that was not ended by a blank line, if there is one."""
-        found: list[Event] = []
-        self._line(b"".join(self._pieces), found)
-        self._line(b"", found)
-        return found
+        return self.feed(b"\n\n")
 
-    def _line(self, line: bytes, found: list[Event]) -> None:
-        line, self._mark = line.removeprefix(self._mark), b""
+    def _line(self, line: str) -> Event | None:
+        """Take in a line; the event that it ends."""
         if not line:
-            if self._data:
-                found.append((self._name, b"\n".join(self._data)))
+            event = (self._name, "\n".join(self._data)) if self._data else None
             self._name, self._data = "", []
-            return
-        key, _, value = line.partition(b":")
-        if key == b"data":
-            self._data.append(value.removeprefix(b" "))
-        elif key == b"event":
-            self._name = value.removeprefix(b" ").decode(errors="replace")
+            return event
+        key, _, value = line.partition(":")
+        if key == "data":
+            self._data.append(value.removeprefix(" "))
+        elif key == "event":
+            self._name = value.removeprefix(" ")
+        return None

@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -33,8 +32,6 @@ class JsonArguments:
 
 P = TypeVar("P", bound=Parameters | JsonArguments)
 Verdict = Literal["once", "always", "denied", "expired"]
-Delivered = Literal["planned", "sent", "not sent", "unknown"]
-"""What has become of a message. planned: it will be sent, also after a crash, or is being sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +64,13 @@ class Decision:
         return self.state in ("once", "always")
 
 
-class Deliver(Protocol):
-    """Plans a message into the turn's conversation."""
-
-    async def __call__(self, text: str, file: Path | None = None) -> str:
-        """text: Markdown, of a file its caption; file: absolute. Returns its name once it is stored."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
     """Which call this is, and what a tool may tell while it runs.
 
     update: reports progress; events only, nothing is stored. started: to be awaited by a tool that starts a process,
     with its pid and the kernel's start time of it, BEFORE the process may do anything: it is stored, so that a
-    leftover can be ended after a crash. deliver: what it plans goes out in its order. delivered: what has become of a
-    message, by its name. file_bytes: how large a file may be that is sent there; 0: none can be.
+    leftover can be ended after a crash.
     """
 
     turn_id: str
@@ -89,14 +78,14 @@ class CallContext:
     call_id: str
     update: Callable[[str], None]
     started: Callable[[int, str], Awaitable[None]]
-    deliver: Deliver
-    delivered: Callable[[str], Awaitable[Delivered]]
-    file_bytes: int = 0
 
 
 class Tool(Generic[P]):
     """Base class of tools. `parallel_safe` says that calls of one step may run beside others that say so too.
-    `trusted_only`: runs for callers whom nobody vouches for are made without it.
+
+    `changes`: a call does something to the world, so that people are told when it failed for good. `speaks`: what
+    people read may come from it, so that nothing has to be said besides. `trusted_only`: runs for callers whom nobody
+    vouches for are made without it.
 
     An exception out of `asks` or `run` becomes an error result that the model can read, a ToolError word for word;
     cancellation ends the work at once and leaves nothing running.
@@ -106,6 +95,8 @@ class Tool(Generic[P]):
     description: str
     parameters: type[P] | JsonSchema
     parallel_safe: bool = False
+    changes: bool = False
+    speaks: bool = False
     trusted_only: bool = False
 
     async def asks(self, parameters: P, context: CallContext) -> Ask | None:
@@ -127,9 +118,7 @@ class RunContext:
     trusted: bool
 
 
+# Makes tools for one run; what they hold is closed with the context, when the run ends or parks.  What the model is
+# told of them, and their order, is the same for every run of a session (promise 7 of the design): what differs is
+# decided at the call. Opening has to bound its own time, and to offer tools that say so when it fails.
 ToolFactory = Callable[[RunContext], AbstractAsyncContextManager[Sequence[Tool[Any]]]]
-"""Makes tools for one run; what they hold is closed with the context, when the run ends or parks.
-
-What the model is told of them, and their order, is the same for every run of a session (promise 7 of the design): what
-differs is decided at the call. Opening has to bound its own time, and to offer tools that say so when it fails.
-"""

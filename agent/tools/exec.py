@@ -22,7 +22,7 @@ from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
 from agent.tools.leftovers import start_time
 from agent.tools.output import HeadAndTail
-from agent.tools.process import gated
+from agent.tools.process import GatedProcess
 from agent.tools.workspace import Workspace
 
 MAX_COMMAND_CHARACTERS = 30_000  # the system takes 128 KiB in one argument, a character is at most 4 bytes
@@ -63,25 +63,15 @@ class ExecTool(Tool[ExecParameters]):
         f"Processes left in the background end with the command{_EXCEPTION}. Long output loses its middle."
     )
     parameters = ExecParameters
+    changes = True
     trusted_only = True
 
     def __init__(
-        self,
-        workspace: Workspace,
-        timeout_seconds: float,
-        *,
-        environ: Mapping[str, str] = os.environ,
-        grace_seconds: float = TIMEOUT_GRACE_SECONDS,
-        output_seconds: float = OUTPUT_GRACE_SECONDS,
+        self, workspace: Workspace, timeout_seconds: float, *, environ: Mapping[str, str] = os.environ
     ) -> None:
-        """timeout_seconds: default and most of a call. environ: where the few variables passed on come from.
-
-        grace_seconds: between TERM and KILL when the time is up. output_seconds: for last words after the shell's end.
-        """
+        """timeout_seconds: default and most of a call. environ: where the few variables passed on come from."""
         self._workspace = workspace
         self._timeout_seconds = timeout_seconds
-        self._grace_seconds = grace_seconds
-        self._output_seconds = output_seconds
         self._environment = scrubbed(environ)
         self._shell = shutil.which("bash", path=self._environment["PATH"]) or "/bin/sh"
 
@@ -107,8 +97,7 @@ class ExecTool(Tool[ExecParameters]):
             if head := output.add(data):  # of endless output nobody is told more
                 context.update(characters.decode(head))
 
-        start = gated(self._shell, command, folder, self._environment, take, abort_seconds=ABORT_SECONDS)
-        async with start as process:
+        async with GatedProcess(self._shell, command, folder, self._environment, take, ABORT_SECONDS) as process:
             started = await asyncio.to_thread(start_time, process.pid)
             await context.started(process.pid, started or "")
             process.open_gate()
@@ -116,9 +105,9 @@ class ExecTool(Tool[ExecParameters]):
                 async with asyncio.timeout(limit):
                     await process.wait()
             except TimeoutError:
-                await process.end(self._grace_seconds)
+                await process.end(TIMEOUT_GRACE_SECONDS)
                 return None
-            await process.last_words(self._output_seconds)
+            await process.last_words(OUTPUT_GRACE_SECONDS)
             return await process.end()
 
 

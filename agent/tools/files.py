@@ -15,7 +15,7 @@ from pydantic import Field
 from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
-from agent.tools.workspace import IsFolder, Item, Workspace
+from agent.tools.workspace import IsFolder, Workspace
 
 MAX_LINES = 2000
 MAX_BYTES = 48 * 1024
@@ -56,7 +56,7 @@ class ReadTool(Tool[ReadParameters]):
             if b"\x00" in file.peek(_BINARY_PROBE)[:_BINARY_PROBE]:
                 raise ToolError(f"{parameters.path}: a binary file of {file.seek(0, 2):,} bytes, not text.")
             return _slice(_lines(file), parameters, "The file")
-        listing = (_described(item) for item in self._workspace.items(parameters.path))
+        listing = self._workspace.listing(parameters.path)
         return _slice(((line.encode(), 0) for line in listing), parameters, "The folder")
 
 
@@ -95,18 +95,6 @@ def _slice(lines: Iterator[tuple[bytes, int]], parameters: ReadParameters, what:
     return ToolOutput(text="\n".join(taken))
 
 
-def _described(item: Item) -> str:
-    match item.kind:
-        case "folder":
-            return f"{item.name}/"
-        case "link":
-            return f"{item.name} (symbolic link, not followed)"
-        case "other":
-            return f"{item.name} (not a regular file)"
-        case "file":
-            return f"{item.name} ({item.size:,} bytes)"
-
-
 class WriteParameters(Parameters):
     """Of `write`."""
 
@@ -127,6 +115,7 @@ class WriteTool(Tool[WriteParameters]):
         "choose mode overwrite (read it first) or append."
     )
     parameters = WriteParameters
+    changes = True
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

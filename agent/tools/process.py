@@ -11,8 +11,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from agent.tools.leftovers import end_tree, signal_below
@@ -24,11 +24,22 @@ _DEATH_SECONDS = 0.05  # a killed process takes a millisecond, unless the kernel
 
 
 class GatedProcess:
-    """One command. Use `gated`, which ends it however the block is left."""
+    """One command; enter it at once. However the block is left, all of it has ended after it."""
 
     def __init__(
-        self, shell: str, command: str, folder: Path, environment: Mapping[str, str], output: Callable[[bytes], None]
+        self,
+        shell: str,
+        command: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        output: Callable[[bytes], None],
+        abort_seconds: float,
     ) -> None:
+        """Start `command` behind its gate. abort_seconds: how long an exception, a cancellation too, lets it end.
+
+        Raises OSError when no process can be started.
+        """
+        self._abort_seconds = abort_seconds
         self._output = output
         self._output_ended = asyncio.Event()
         self._status: int | None = None  # of the command
@@ -60,6 +71,15 @@ class GatedProcess:
         loop = asyncio.get_running_loop()
         loop.add_reader(self._gate, self._hear)
         loop.add_reader(self._reader, self._read)
+
+    async def __aenter__(self) -> "GatedProcess":
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        try:
+            await self.end(self._abort_seconds if kind else 0)
+        finally:
+            self._close()
 
     def open_gate(self) -> None:
         """Let the command run."""
@@ -99,8 +119,8 @@ class GatedProcess:
         """Wait that long for the end of the output."""
         await _at_most(seconds, self._output_ended.wait())
 
-    def close(self) -> None:
-        """Take what the pipe still holds and let go of all descriptors. Only once."""
+    def _close(self) -> None:
+        """Take what the pipe still holds and let go of all descriptors."""
         for _ in range(_LAST_CHUNKS):
             if not self._read():
                 break
@@ -141,33 +161,6 @@ class GatedProcess:
     def _stop_reading(self) -> None:
         asyncio.get_running_loop().remove_reader(self._reader)
         self._output_ended.set()
-
-
-@asynccontextmanager
-async def gated(
-    shell: str,
-    command: str,
-    folder: Path,
-    environment: Mapping[str, str],
-    output: Callable[[bytes], None],
-    *,
-    abort_seconds: float,
-) -> AsyncIterator[GatedProcess]:
-    """Start `command` behind its gate. However the block is left, all of it has ended after it.
-
-    abort_seconds: how long an exception, a cancellation too, lets it end by itself. Raises OSError when no
-    process can be started.
-    """
-    process = GatedProcess(shell, command, folder, environment, output)
-    try:
-        yield process
-    except BaseException:
-        await process.end(abort_seconds)
-        raise
-    else:
-        await process.end()
-    finally:
-        process.close()
 
 
 async def _at_most(seconds: float, waiting: Coroutine[None, None, object]) -> None:

@@ -8,10 +8,10 @@ from typing import Any, Literal
 from agent.tools.base import Tool, ToolFactory
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
-from agent.tools.send_file import SendFileTool
+from agent.tools.stay_silent import StaySilentTool
 from agent.tools.workspace import Workspace
 
-NAMES = (ReadTool.name, WriteTool.name, SendFileTool.name, ExecTool.name)
+NAMES = (ReadTool.name, WriteTool.name, StaySilentTool.name, ExecTool.name)
 ExecSecurity = Literal["deny", "allowlist", "full"]
 
 
@@ -33,7 +33,7 @@ def tools_for(
     allow, deny: names, in any case, `*` stands for anything; allow None: all; deny wins. exec_security: only `full`
     offers `exec`, since `allowlist` needs approvals.
     """
-    tools: list[Tool[Any]] = [ReadTool(workspace), WriteTool(workspace), SendFileTool(workspace)]
+    tools: list[Tool[Any]] = [ReadTool(workspace), WriteTool(workspace), StaySilentTool()]
     if exec_security == "full":
         tools.append(ExecTool(workspace, exec_timeout_seconds))
     return allowed(tools, allow, deny)
@@ -43,8 +43,12 @@ def allowed(
     tools: Sequence[Tool[Any]], allow: tuple[str, ...] | None, deny: tuple[str, ...] = ()
 ) -> tuple[Tool[Any], ...]:
     """Those that are allowed and not denied; see `tools_for`."""
-    kept = (tool for tool in tools if allow is None or matches(tool.name, allow))
-    return tuple(tool for tool in kept if not matches(tool.name, deny))
+    return tuple(tool for tool in tools if is_allowed(tool.name, allow, deny))
+
+
+def is_allowed(name: str, allow: tuple[str, ...] | None, deny: tuple[str, ...] = ()) -> bool:
+    """Whether the tool of that name is; see `tools_for`."""
+    return (allow is None or matches(name, allow)) and not matches(name, deny)
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

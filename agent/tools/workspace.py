@@ -22,13 +22,14 @@ from agent.errors import ToolError
 
 WriteMode = Literal["create", "overwrite", "append"]
 
+# Larger files are neither read nor written.
 MAX_FILE_BYTES = 32 * 1024 * 1024
-"""Larger files are neither read nor written."""
 
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | _FLAGS
 _TEMPORARY = ".hark-write.tmp"  # one per folder, under _writing: the next write there sweeps up what a crash left
 _writing = threading.Lock()
+_last_step = threading.Lock()  # of a write, which its caller either sees done or prevents for good
 
 
 class WorkspaceError(ToolError):
@@ -43,19 +44,6 @@ class NotThere(WorkspaceError):
     """There is nothing at the path."""
 
 
-class _Withdrawn(Exception):
-    """The caller was cancelled before the write took effect."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One thing in a folder. size: bytes, of files only."""
-
-    name: str
-    kind: Literal["file", "folder", "link", "other"]
-    size: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class Written:
     """What a write did. size: bytes of the whole file after it."""
@@ -63,25 +51,6 @@ class Written:
     path: str
     created: bool
     size: int
-
-
-class _Permit:
-    """Lets a thread take its last step, unless the one who waits for it has gone: decided once, never in between."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._withdrawn = False
-
-    def withdraw(self) -> None:
-        with self._lock:
-            self._withdrawn = True
-
-    @contextmanager
-    def last_step(self) -> Iterator[None]:
-        with self._lock:
-            if self._withdrawn:
-                raise _Withdrawn
-            yield
 
 
 class Workspace:
@@ -127,10 +96,10 @@ class Workspace:
         with os.fdopen(fd, "rb") as file, _plain_errors("/".join(parts)):
             yield file
 
-    def items(self, path: str) -> list[Item]:
-        """What is in a folder, sorted by name."""
+    def listing(self, path: str) -> list[str]:
+        """What is in a folder, sorted: a line each, names of folders with a slash at their end."""
         with self._folder(self.relative(path)) as folder, os.scandir(folder) as entries:
-            return sorted((_item(entry) for entry in entries), key=lambda item: item.name)
+            return sorted(map(_listed, entries))
 
     def folder(self, path: str) -> Path:
         """The absolute path of an existing folder, for a process to start in."""
@@ -144,15 +113,18 @@ class Workspace:
         Makes missing folders (0700); a new file is 0600, an existing one keeps its mode. Once this has been
         cancelled, the file is either written or never will be.
         """
-        permit = _Permit()
+        withdrawn = threading.Event()
         try:
-            return await asyncio.to_thread(self.write_now, path, content, mode, permit)
+            return await asyncio.to_thread(self.write_now, path, content, mode, withdrawn)
         except asyncio.CancelledError:
-            permit.withdraw()
+            with _last_step:
+                withdrawn.set()
             raise
 
-    def write_now(self, path: str, content: bytes, mode: WriteMode, permit: _Permit | None = None) -> Written:
-        """As `write`, blocking. permit: asked for before the last step."""
+    def write_now(
+        self, path: str, content: bytes, mode: WriteMode, withdrawn: threading.Event | None = None
+    ) -> Written:
+        """As `write`, blocking. withdrawn: it is not wanted any more."""
         parts = self.relative(path)
         shown = "/".join(parts)
         if not parts or path.endswith("/"):
@@ -166,7 +138,7 @@ class Workspace:
                     content = file.read(MAX_FILE_BYTES) + content
             if len(content) > MAX_FILE_BYTES:
                 raise WorkspaceError(f"{shown}: would be {len(content):,} bytes; {MAX_FILE_BYTES:,} are allowed.")
-            _replace(folder, parts[-1], content, 0o600 if old is None else old, permit or _Permit())
+            _replace(folder, parts[-1], content, 0o600 if old is None else old, withdrawn)
         return Written(shown, created=old is None, size=len(content))
 
     @contextmanager
@@ -176,7 +148,10 @@ class Workspace:
             fd = os.open(self.root, _FOLDER)
         try:
             for count, part in enumerate(parts, 1):
-                below = _open_folder(fd, part, "/".join(parts[:count]), create)
+                if create:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, 0o700, dir_fd=fd)
+                below = _open(fd, part, "/".join(parts[:count]), _FOLDER)
                 os.close(fd)
                 fd = below
             yield fd
@@ -221,22 +196,16 @@ def _no_file(mode: int, shown: str) -> WorkspaceError:
     return WorkspaceError(f"{shown}: is not a regular file (a device, pipe or socket).")
 
 
-def _open_folder(parent: int, name: str, shown: str, create: bool) -> int:
-    if create:
-        with suppress(FileExistsError):
-            os.mkdir(name, 0o700, dir_fd=parent)
+def _open(folder: int, name: str, shown: str, flags: int) -> int:
     try:
-        return os.open(name, _FOLDER, dir_fd=parent)
+        return os.open(name, flags, dir_fd=folder)
     except OSError as error:
-        raise _refusal(parent, name, shown, error) from error
+        raise _refusal(folder, name, shown, error) from error
 
 
 def _open_file(folder: int, name: str, shown: str) -> int:
     """A descriptor of a regular file. O_NONBLOCK: a pipe that waits for its writer does not hold us up."""
-    try:
-        fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _FLAGS, dir_fd=folder)
-    except OSError as error:
-        raise _refusal(folder, name, shown, error) from error
+    fd = _open(folder, name, shown, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
     status = os.fstat(fd)
     if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
         return fd
@@ -257,7 +226,7 @@ def _mode_of(folder: int, name: str, shown: str) -> int | None:
     return mode & 0o777
 
 
-def _replace(folder: int, name: str, content: bytes, mode: int, permit: _Permit) -> None:
+def _replace(folder: int, name: str, content: bytes, mode: int, withdrawn: threading.Event | None) -> None:
     """Put a whole file in place of `name`: temporary file, fsync, rename. A link put there meanwhile is replaced."""
     with suppress(FileNotFoundError):
         os.unlink(_TEMPORARY, dir_fd=folder)
@@ -268,7 +237,9 @@ def _replace(folder: int, name: str, content: bytes, mode: int, permit: _Permit)
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        with permit.last_step():
+        with _last_step:
+            if withdrawn and withdrawn.is_set():
+                raise WorkspaceError(f"{name}: whoever asked for it has gone.")
             os.rename(_TEMPORARY, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
@@ -278,13 +249,13 @@ def _replace(folder: int, name: str, content: bytes, mode: int, permit: _Permit)
         os.fsync(folder)
 
 
-def _item(entry: os.DirEntry[str]) -> Item:
+def _listed(entry: os.DirEntry[str]) -> str:
     name = "".join(c if c.isprintable() else "�" for c in os.fsencode(entry.name).decode(errors="replace"))
     with suppress(OSError):
         if entry.is_symlink():
-            return Item(name, "link")
+            return f"{name} (symbolic link, not followed)"
         if entry.is_dir(follow_symlinks=False):
-            return Item(name, "folder")
+            return f"{name}/"
         if entry.is_file(follow_symlinks=False):
-            return Item(name, "file", entry.stat(follow_symlinks=False).st_size)
-    return Item(name, "other")
+            return f"{name} ({entry.stat(follow_symlinks=False).st_size:,} bytes)"
+    return f"{name} (not a regular file)"

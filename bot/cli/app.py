@@ -5,8 +5,10 @@ module when it is called. A mistake in the configuration is shown here, for all 
 """
 
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -47,6 +49,13 @@ def main() -> None:
         raise SystemExit(USAGE) from None
 
 
+def _carry_out(context: typer.Context, config: Path | None, work: Callable[..., Awaitable[int]]) -> NoReturn:
+    """See bot.cli.local."""
+    from bot.cli.local import carry_out
+
+    raise typer.Exit(carry_out(config or context.obj, work))
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
@@ -77,9 +86,9 @@ def run(context: typer.Context, config: ConfigOption = None) -> None:
 @app.command()
 def chat(context: typer.Context, config: ConfigOption = None) -> None:
     """Talk in this terminal."""
-    from bot.cli.chat import main as talk
+    from bot.cli.local import chat as talk
 
-    raise typer.Exit(talk(config or context.obj))
+    _carry_out(context, config, talk)
 
 
 @app.command()
@@ -115,9 +124,9 @@ def agent(
 @app.command()
 def status(context: typer.Context, config: ConfigOption = None) -> None:
     """Show whether the service runs and what it is doing."""
-    from bot.cli.status import main as show_status
+    from bot.cli.status import status as show_status
 
-    raise typer.Exit(show_status(config or context.obj))
+    _carry_out(context, config, show_status)
 
 
 @app.command()
@@ -127,9 +136,9 @@ def doctor(
     config: ConfigOption = None,
 ) -> None:
     """Look for what is missing or wrong, and say what to do. Exit code: 0 nothing is wrong, 1 something is."""
-    from bot.cli.doctor import main as examine
+    from bot.cli.doctor import examine
 
-    raise typer.Exit(examine(config or context.obj, as_json))
+    _carry_out(context, config, partial(examine, as_json))
 
 
 @pairing_app.command("list")
@@ -137,7 +146,7 @@ def pairing_list(context: typer.Context, config: ConfigOption = None) -> None:
     """Show who waits to be let in: channel, id and name."""
     from bot.cli.pairing import show
 
-    raise typer.Exit(show(config or context.obj))
+    _carry_out(context, config, show)
 
 
 @pairing_app.command()
@@ -150,7 +159,7 @@ def approve(
     """Let in whoever was given CODE. Exit code: 0 done, 1 wrong or used."""
     from bot.cli.pairing import settle
 
-    raise typer.Exit(settle(config or context.obj, code, "owner" if owner else "allowed"))
+    _carry_out(context, config, partial(settle, code, "owner" if owner else "allowed"))
 
 
 @pairing_app.command()
@@ -158,7 +167,7 @@ def deny(context: typer.Context, code: str, config: ConfigOption = None) -> None
     """Shut out whoever was given CODE, for good. Exit code: 0 done, 1 wrong or used."""
     from bot.cli.pairing import settle
 
-    raise typer.Exit(settle(config or context.obj, code, "blocked"))
+    _carry_out(context, config, partial(settle, code, "blocked"))
 
 
 @config_app.command()

@@ -4,11 +4,9 @@ import json
 from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
 from typing import Literal
 
-from bot.cli.local import FAILED, carry_out
+from bot.cli.local import FAILED
 from bot.cli.terminal.client import Client, Unreachable
 from bot.config.checks import warnings
 from bot.config.model import Config
@@ -25,12 +23,8 @@ class Finding:
     text: str
 
 
-def main(config_path: Path | None, as_json: bool) -> int:
-    """Print what was found. Returns the exit code: 0 when nothing is wrong, else 1. Raises ConfigError."""
-    return carry_out(config_path, partial(_examine, as_json=as_json))
-
-
-async def _examine(config: Config, as_json: bool) -> int:
+async def examine(as_json: bool, config: Config) -> int:
+    """Print what was found. Returns the exit code: 0 when nothing is wrong, else 1."""
     found = list(_configured(config))
     try:
         async with aclosing(Client(config.state / SOCKET)) as client:

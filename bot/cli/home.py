@@ -14,8 +14,8 @@ from bot.config.load import find_file, load
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET, address
 
+# What a state directory has once there was a Hark.
 DATABASE = "hark.db"
-"""What a state directory has once there was a Hark."""
 _NOTE = Path("hark", "last-run")
 
 
@@ -32,7 +32,7 @@ def find(path: Path | None) -> Config:
         return load(where, os.environ, cwd) if where.is_file() else load(None, os.environ, where)
     except ConfigError:
         # it may name variables of the shell that `hark run` was started in; to reach what runs none is needed
-        if where == _last_run()[0] and _answers(state):
+        if where == _last_run()[0] and answers(state):
             return Config(state=state)
         raise
 
@@ -67,7 +67,8 @@ def _last_run() -> tuple[Path, Path]:
         return Path(os.devnull, "none"), Path(os.devnull)
 
 
-def _answers(state: Path) -> bool:
+def answers(state: Path) -> bool:
+    """Whether a service listens in this state directory."""
     try:
         with address(state / SOCKET) as where, socket.socket(socket.AF_UNIX) as tried:
             tried.connect(where)

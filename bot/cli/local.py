@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from bot.cli.home import beginning, find, is_begun
-from bot.cli.terminal.client import Client, Rejected, Unreachable
+from bot.cli.home import answers, beginning, find, is_begun
+from bot.cli.terminal.client import Rejected, Unreachable
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.persistence.errors import StateLocked, StoreError
@@ -24,8 +24,8 @@ FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
 _TRIES = 10
+# A service that is starting or stopping holds the state directory and does not answer: tries, and seconds between.
 _PAUSE = 0.5
-"""A service that is starting or stopping holds the state directory and does not answer: tries, and seconds between."""
 
 
 def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]) -> int:
@@ -60,7 +60,7 @@ def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]
 async def service(config: Config) -> AsyncIterator[Path]:
     """The socket of a service that answers; it is started here, in this process, when none does."""
     socket = config.state / SOCKET
-    if await answers(socket):
+    if answers(config.state):
         yield socket
         return
     from bot.cli.run import prepare
@@ -79,7 +79,7 @@ async def service(config: Config) -> AsyncIterator[Path]:
             if left == 0:
                 raise
         await asyncio.sleep(_PAUSE)
-        if await answers(socket):
+        if answers(config.state):
             yield socket
             return
     try:
@@ -91,13 +91,13 @@ async def service(config: Config) -> AsyncIterator[Path]:
         await to_the_end(own.close())  # half a close would leave threads that keep the process
 
 
-async def answers(socket: Path) -> bool:
-    """Whether a service answers on this socket."""
-    with contextlib.suppress(Unreachable):
-        async with contextlib.aclosing(Client(socket)) as client:
-            await client.readiness()
-            return True
-    return False
+async def chat(config: Config) -> int:
+    """Talk in this terminal until the person leaves, or the input has ended and is answered. Returns the exit code."""
+    from bot.cli.terminal.session import talk
+
+    async with service(config) as socket:
+        await talk(socket)
+    return 0
 
 
 def _refuse(error: Exception) -> None:

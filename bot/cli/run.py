@@ -139,16 +139,18 @@ def _waits(error: StoreUnavailable) -> None:
 
 async def _terminal(socket: Path, stop: asyncio.Event) -> None:
     """The console of the service: leaving it with Ctrl-C stops the service, its end-of-file or failure does not."""
-    from bot.cli.terminal.session import FINISHING, Left, talk
+    from bot.cli.terminal.session import FINISHING, talk
 
     try:
-        left = await talk(socket, "Ctrl-D closes this terminal, Ctrl-C twice stops Hark", stopping=stop)
+        done = await talk(socket, "Ctrl-D closes this terminal, Ctrl-C twice stops Hark", stop)
     except Exception:
         if not stop.is_set():
             log.exception("the terminal has failed")
         return
-    if left is Left.INTERRUPTED and not stop.is_set():
+    if stop.is_set():
+        return
+    if done:
         print(FINISHING)  # noqa: T201
         stop.set()
-    elif left is Left.END_OF_INPUT and not stop.is_set():
+    else:
         print("The terminal is closed, Hark goes on; Ctrl-C stops it.")  # noqa: T201

@@ -8,8 +8,8 @@ from collections.abc import Collection
 
 _SET_DUMPABLE = 4  # of <linux/prctl.h>
 _SECRET_NAME = re.compile(r"(?:KEYS?|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS)$", re.IGNORECASE)
+# Characters of a secret that is looked for inside values; shorter ones may be ordinary words, such as a path's.
 _LONG = 16
-"""Characters of a secret that is looked for inside values; shorter ones may be ordinary words, such as a path's."""
 
 
 def shield(secrets: Collection[str]) -> None:

@@ -5,33 +5,28 @@ from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot import wording
 from bot.cli.home import DATABASE, is_begun
-from bot.cli.local import FAILED, carry_out
+from bot.cli.local import FAILED
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.gateway.views import ReadinessView, StatusView
-from bot.store.views import look
+from bot.store.reads import look
 
 
-def main(config_path: Path | None) -> int:
-    """Print it. Returns the exit code: 0 when the service runs and is ready, else 1. Raises ConfigError."""
-    return carry_out(config_path, _status)
-
-
-async def _status(config: Config) -> int:
+async def status(config: Config) -> int:
+    """Print it. Returns the exit code: 0 when the service runs and is ready, else 1."""
     try:
         async with aclosing(Client(config.state / SOCKET)) as client:
-            readiness, status = await client.readiness(), None
+            readiness, view = await client.readiness(), None
             with suppress(Rejected):  # it is starting, or its store cannot be read; the readiness says why
-                status = await client.status()
+                view = await client.status()
     except Unreachable:
         print(f"No service is running in {config.state}. `hark run` starts one.")  # noqa: T201
         if is_begun(config):
             print(_stored(config.state / DATABASE))  # noqa: T201
         return FAILED
-    print(describe(readiness, status))  # noqa: T201
+    print(describe(readiness, view))  # noqa: T201
     return 0 if readiness.ready else FAILED
 
 
@@ -49,14 +44,7 @@ def describe(readiness: ReadinessView, status: StatusView | None) -> str:
     ]
     if status is not None:
         lines.insert(1, f"model       {status.model} ({status.model_reason})")
-        lines += [
-            f"runs        {status.running} running, {status.waiting} waiting",
-            f"deliveries  {status.undelivered} open, {status.failed_deliveries} refused,"
-            f" {status.uncertain_deliveries} uncertain",
-            *(f"{'lost':<12}{wording.lost(found, _at(found.at))}" for found in status.lost),
-        ]
-        if status.last_failure:
-            lines.append(f"failure     {status.last_failure}")
+        lines += [f"{name:<12}{text}" for name, text in status.rows(_at)]
     return "\n".join(lines)
 
 

@@ -70,11 +70,17 @@ class CommandRunner:
 
     async def _keep(self, call: Call, find: Callable[[Call], Awaitable[Effect]]) -> CommandKept:
         """Effect, reply and the end of the command in one transaction."""
-        effect = await find(call)
         commands = self.store.commands
+        if call.is_words and find is not _apologise:
+            message = replace(call.message, kind=InboundKind.MESSAGE)
+            return await commands.take_up(call.seq, message, await self._chosen(call))
+        effect = await find(call)
         if isinstance(effect, Say):
             chosen = () if effect.mistake else await self._chosen(call)
-            return await commands.answer(call.seq, self._blocks(call, effect.text, effect.choices), chosen)
+            blocks = self._blocks(call, effect.text, effect.choices)
+            if effect.change is not None:
+                return await commands.set(call.seq, call.session_key, effect.change, blocks)
+            return await commands.answer(call.seq, blocks, chosen)
         text, chosen = effect.text, await self._chosen(call)
 
         def reply(stopped: Stopped) -> tuple[Planned, ...]:
@@ -84,12 +90,7 @@ class CommandRunner:
         return await commands.stop(call.seq, call.session_key, reply, chosen, renew)
 
     def _blocks(self, call: Call, text: str, choices: tuple[Button, ...] = ()) -> tuple[Planned, ...]:
-        source, place = f"cmd:{call.seq}", call.message.origin.place
-        blocks = self.outbox.notice(source, text, place.channel)
-        if choices and len(blocks) > 1:  # the message that is edited later is one
-            blocks += self.outbox.notice(f"{source}:choose", wording.CHOOSE, place.channel)
-        if choices:
-            blocks = (*blocks[:-1], replace(blocks[-1], buttons=choices))
+        blocks = self.outbox.notice(f"cmd:{call.seq}", text, call.message.origin.place.channel, choices)
         if call.message.kind is InboundKind.COMMAND and call.message.respond:
             blocks = (replace(blocks[0], respond=call.message.respond), *blocks[1:])
         return blocks
@@ -113,7 +114,7 @@ class CommandRunner:
         handle = self.lanes.handle(call.session_key)
         if handle is not None and handle.turn_id in kept.stopped.turns:
             handle.stop()
-        if kept.stopped.turns and handle is None:  # it was parked, and others may have come behind it
+        if call.is_words or (kept.stopped.turns and handle is None):  # it was parked, others may have come behind it
             self.lanes.wake(call.session_key)
         self.outbox.send(kept.deliveries)
 

@@ -1,12 +1,13 @@
-"""The commands of this version: /start, /help, /status, /stop, /new, /reset and, for owners, /pairing."""
+"""The commands of this version, those for owners among them."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from bot import wording
 from bot.commands.registry import Arguments, Call, Command, Effect, Registry, Say, Stop
+from bot.persistence.settings import SessionSettings
 from channels.message import ChatKind
 
 
@@ -14,6 +15,22 @@ class HelpArguments(Arguments):
     """Of /help."""
 
     command: str | None = Field(default=None, description="A command to explain.")
+
+
+class VerboseArguments(Arguments):
+    """Of /verbose."""
+
+    setting: ClassVar[Literal["verbose"]] = "verbose"
+    mode: Literal["on", "off"] | None = Field(default=None, description="on or off; without it I say what is set.")
+
+
+class ReasoningArguments(Arguments):
+    """Of /reasoning."""
+
+    setting: ClassVar[Literal["reasoning"]] = "reasoning"
+    mode: Literal["on", "off", "stream"] | None = Field(
+        default=None, description="on: before the answer; stream: as it comes; off."
+    )
 
 
 class PairingArguments(Arguments):
@@ -26,12 +43,13 @@ class PairingArguments(Arguments):
 def build(
     status: Callable[[Call], Awaitable[str]],
     pair: Callable[[str, str], Awaitable[str]],
+    settings: Callable[[str], Awaitable[SessionSettings]],
     name: str,
     besides: Sequence[Command] = (),
 ) -> Registry:
     """The registry. status: makes the text of /status. pair: carries out action and code of /pairing, and says it.
 
-    name: of the bot. besides: further commands.
+    settings: what is set for a session. name: of the bot. besides: further commands.
     """
 
     async def say_hello(call: Call, _: Arguments) -> Effect:
@@ -76,8 +94,27 @@ def build(
             Command(name="stop", help="Stop the run, and drop what waits.", run=stop, aliases=("abort",), lenient=True),
             Command(name="new", help=begin, run=reset),
             Command(name="reset", help="The same as /new.", run=reset),
+            *_settings(settings),
             Command(name="pairing", help=asks, run=carry_out_pairing, arguments=PairingArguments, owner_only=True),
             *besides,
         )
     )
     return registry
+
+
+def _settings(settings: Callable[[str], Awaitable[SessionSettings]]) -> tuple[Command, ...]:
+    """The commands that say what is set for a session, and set it."""
+
+    async def set_or_say(call: Call, arguments: Arguments) -> Effect:
+        assert isinstance(arguments, VerboseArguments | ReasoningArguments)
+        setting, mode = arguments.setting, arguments.mode
+        others_read = call.message.origin.place.kind is not ChatKind.DIRECT
+        if mode and setting == "reasoning" and others_read and not call.by_owner:
+            return Say("What the model thinks may be private: only an owner can change this here.", mistake=True)
+        shown = mode or getattr(await settings(call.session_key), setting)
+        return Say(f"{setting.capitalize()} is {shown}.", change=(setting, mode) if mode else None)
+
+    return (
+        Command(name="verbose", help="Whether I show what I use.", run=set_or_say, arguments=VerboseArguments),
+        Command(name="reasoning", help="Whether I show what I think.", run=set_or_say, arguments=ReasoningArguments),
+    )

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
+from bot.persistence.settings import Change
 from channels.base import CommandInfo, CommandOption
-from channels.message import InboundMessage
+from channels.message import InboundKind, InboundMessage
 from channels.outgoing import Button
 
+COMMAND_SIGNS = ("/", "!")
 _FORM = re.compile(r"[/!]([A-Za-z][\w-]*):?(?:\s+(.*))?", re.DOTALL)
 
 
@@ -33,10 +35,15 @@ class Call:
     message: InboundMessage
     by_owner: bool
 
+    @property
+    def is_words(self) -> bool:
+        """A press of a button that the model made: no command, but what the person says."""
+        return self.message.kind is InboundKind.BUTTON and not self.message.text.startswith(COMMAND_SIGNS)
+
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """The effect of a command that only says something.
+    """The effect of a command that says something. change: a setting of the session that it changes.
 
     choices: offered below it as buttons, each a command; the text names those commands, for they can be typed as well.
     mistake: the command was not understood, and nothing was done.
@@ -45,6 +52,7 @@ class Say:
     text: str
     choices: tuple[Button, ...] = ()
     mistake: bool = False
+    change: Change | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +66,8 @@ class Stop:
     renew: bool = False
 
 
+# What a command does, decided before anything is written; `answers` makes one transaction of it.
 Effect = Say | Stop
-"""What a command does, decided before anything is written; `answers` makes one transaction of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,16 +95,11 @@ class Command:
 
 
 class Registry:
-    """All commands. Raises ValueError when two have one name."""
+    """All commands."""
 
     def __init__(self, commands: Sequence[Command]) -> None:
         self.commands = tuple(commands)
-        self._by_name: dict[str, Command] = {}
-        for command in commands:
-            for name in (command.name, *command.aliases):
-                if name in self._by_name:
-                    raise ValueError(f"two commands are called /{name}")
-                self._by_name[name] = command
+        self._by_name = {name: command for command in commands for name in (command.name, *command.aliases)}
 
     def find(self, text: str, by_owner: bool) -> tuple[Command, str] | None:
         """The command that a text is, and the words behind its name; None when it is none for whoever wrote it."""

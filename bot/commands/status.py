@@ -1,9 +1,8 @@
 """What /status and `hark status` say: which model answers, how the channels stand, what runs, waits and was refused."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from bot import wording
 from bot.commands.registry import Call
 from bot.gateway.views import ReadinessView, StatusView
 from bot.persistence.protocols import Store
@@ -43,17 +42,12 @@ class Status:
         """The answer to /status: this conversation, and for owners the rest."""
         handle = self.lanes.handle(call.session_key)
         waiting = await self.store.inbox.count_waiting(call.session_key)
-        state = "idle" if handle is None else "answering" if handle.is_streaming else "working"
+        state = "idle" if handle is None else "answering" if handle.journal.answering else "working"
         lines = [f"**Model** {self.model}", f"**This conversation** {state}, {waiting} waiting"]
+        settings = asdict(await self.store.reads.settings(call.session_key))
+        lines += [f"**{name.capitalize()}** {value}" for name, value in settings.items() if value != "off"]
         if call.by_owner:
-            view = await self.view()
-            lines.append(
-                f"**Service** {view.running} running, {view.waiting} waiting, {view.undelivered} to be delivered,"
-                f" {view.failed_deliveries} refused, {view.uncertain_deliveries} uncertain"
-            )
-            lines += [f"**Lost** {wording.lost(found, self.stamp(found.at))}" for found in view.lost]
-            if view.last_failure:
-                lines.append(f"**Last failure** {view.last_failure}")
-            found = self.health().channels
-            lines += [f"**{name.capitalize()}** {one.detail or one.state}" for name, one in found.items()]
+            rows = list((await self.view()).rows(self.stamp))
+            rows += [(name, one.detail or one.state) for name, one in self.health().channels.items()]
+            lines += [f"**{name.capitalize()}** {text}" for name, text in rows]
         return "\n".join(f"- {line}" for line in lines)

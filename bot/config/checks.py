@@ -6,36 +6,33 @@ Rules between keys are validators of their sections.
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pydantic_core import PydanticCustomError
-
 from bot.config.choose_model import choose_model
-from bot.config.errors import ConfigError
+from bot.config.errors import ConfigError, KeyPath
 from bot.config.model import Config
-from channels.section import conflict
 from channels.settings import AccountSection
 
 
-def folder_conflicts(config: Config, file: Path) -> Iterator[PydanticCustomError]:
-    """Yield what is wrong with the folders of `config`, which are absolute; `file` is where it was read from."""
+def folder_conflicts(config: Config, file: Path) -> Iterator[tuple[KeyPath, str]]:
+    """Yield what is wrong with the folders of `config`, which are absolute: the key to point at, and the sentence.
+
+    file: where it was read from.
+    """
     # The agent writes in the workspace; what the service trusts must not lie within its reach.
     if config.state.is_relative_to(config.workspace) or config.workspace.is_relative_to(config.state):
-        text = "must be apart from workspace, neither inside the other: it is for the service alone"
-        yield conflict(text, ("state",), ("workspace",))
+        yield ("state",), "must be apart from workspace, neither inside the other: it is for the service alone"
     if file.is_relative_to(config.workspace):
-        text = "holds this configuration file, which the agent could then change; choose a folder of its own"
-        yield conflict(text, ("workspace",))
+        yield ("workspace",), "holds this configuration file, which the agent could then change; choose another folder"
 
 
-def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[PydanticCustomError]:
+def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[KeyPath, str]]:
     """Yield what keeps a service with a port from starting: what `hark run` refuses and `hark config check` shows."""
     if config.tools.exec.security == "full" and config.gateway.token is None:
         text = "`full` needs gateway.token: without it every user of this machine could call the port"
-        yield conflict(text, ("tools", "exec", "security"), ("gateway", "token"))
+        yield ("tools", "exec", "security"), text
     try:
         choose_model(config, environ, lambda _: None)
     except ConfigError as error:
-        for problem in error.problems:
-            yield conflict(problem.text, problem.key, ("providers",))
+        yield from ((problem.key, problem.text) for problem in error.problems)
 
 
 def warnings(config: Config) -> Iterator[str]:

@@ -11,8 +11,8 @@ from agent.models.spec import ModelApi, ModelSpec
 from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config, ModelSettings, Provider
 
+# Takes the base URL of an Ollama server; gives the id of one of its models, None when none answers.
 Probe = Callable[[str], str | None]
-"""Takes the base URL of an Ollama server; gives the id of one of its models, None when none answers."""
 
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
 

@@ -4,8 +4,9 @@ YAML 1.2 (so `on` is a text and JSON is accepted), read by ruamel.yaml down to i
 here, duplicate keys and missing variables are found here. Knows no key by name. Called by `load`.
 """
 
+import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -13,10 +14,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bot.config.errors import KeyPath, Problem
+from bot.config.errors import ConfigError, KeyPath, Problem
 
 Tree: TypeAlias = "bool | int | float | str | list[Tree] | dict[str, Tree] | None"
 
+_VALUES = YAML(typ="safe", pure=True).constructor
 _VARIABLE = re.compile(
     r"\$(?:\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>[^}\n]*))?\}"
     r"|\$(?P<literal>\{[^}\n]*\}?)|(?P<bad>\{[^}\n]*\}?))",
@@ -28,7 +30,6 @@ _FIRST_MARK = 0xE000
 _MOST_VARIABLES = 0xF8FF - _FIRST_MARK
 _MARK = re.compile("[\ue000-\uf8ff]")
 _NO_VARIABLE = "not a variable; allowed: ${NAME}, ${NAME:-default}, $${ for a plain ${"
-_MOST_NODES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +45,30 @@ class Position:
 class Document:
     """What a file holds, the place of each path in it, and what is wrong with it.
 
-    file: its name, as its owner would write it. wrong: paths whose mistakes are known, so that what follows from one
-    is not told as well.
+    file: its name, as its owner would write it. unset: paths that have no value because of their variable.
     """
 
     file: str
     tree: dict[str, Tree] = field(default_factory=dict)
     places: dict[KeyPath, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    wrong: set[KeyPath] = field(default_factory=set)
+    unset: set[KeyPath] = field(default_factory=set)
 
     def add(self, text: str, line: int | None = None, key: KeyPath = ()) -> None:
         """A mistake of the document itself, before any key has a meaning. line: None for the whole file."""
         self.problems.append(Problem(self.file, line, key, text))
 
-    def report(self, text: str, key: KeyPath, *read: KeyPath) -> None:
-        """A mistake at a key, unless one is known there or at one of those that were read to find it."""
-        if not any(path[: len(one)] == one or one[: len(path)] == path for path in (key, *read) for one in self.wrong):
-            written = (self.places.get(key[:length]) for length in range(len(key), 0, -1))
-            self.add(text, next((place.line for place in written if place), None), key)
+    def report(self, text: str, key: KeyPath) -> None:
+        """A mistake at a key, in the line where that or what is above it was written."""
+        written = (self.places.get(key[:length]) for length in range(len(key), 0, -1))
+        self.add(text, next((place.line for place in written if place), None), key)
+
+    def refuse(self) -> None:
+        """Raises ConfigError with all mistakes in the order of the file, when there are any."""
+        order = {key: number for number, key in enumerate(self.places)}
+        found = sorted(set(self.problems), key=lambda p: (p.line or 0, order.get(p.key, -1), p.text))
+        if found:
+            raise ConfigError(tuple(found))
 
 
 def read_document(text: str, environ: Mapping[str, str], file: str) -> Document:
@@ -93,13 +99,9 @@ def read_document(text: str, environ: Mapping[str, str], file: str) -> Document:
         document.add(f"not valid YAML: {_without_content(complaint)}", line)
     except YAMLError:
         document.add("not valid YAML: it holds characters that no text may hold")
-    except (RecursionError, _TooMuchError):
+    except RecursionError:
         document.add("too deep or too large for a configuration")
     return document
-
-
-class _TooMuchError(Exception):
-    """The document unfolds to more nodes than a configuration can need."""
 
 
 class _Reader:
@@ -109,25 +111,16 @@ class _Reader:
         self._document = document
         self._environ = environ
         self._variables = variables
-        self._open: list[Node] = []
-        self._nodes = 0
 
     def value(self, node: Node, path: KeyPath, line: int) -> Tree:
-        self._nodes += 1
-        if self._nodes > _MOST_NODES or any(node is above for above in self._open):
-            raise _TooMuchError
-        self._open.append(node)
-        try:
-            if isinstance(node, MappingNode):
-                self._document.places[path] = Position(line, "a mapping", False)
-                return self._mapping(node, path)
-            if isinstance(node, SequenceNode):
-                self._document.places[path] = Position(line, "a list", False)
-                return [self.value(item, (*path, i), _line(item)) for i, item in enumerate(node.value)]
-            assert isinstance(node, ScalarNode)
-            return self._scalar(node, path, line)
-        finally:
-            self._open.pop()
+        if isinstance(node, MappingNode):
+            self._document.places[path] = Position(line, "a mapping", False)
+            return self._mapping(node, path)
+        if isinstance(node, SequenceNode):
+            self._document.places[path] = Position(line, "a list", False)
+            return [self.value(item, (*path, i), _line(item)) for i, item in enumerate(node.value)]
+        assert isinstance(node, ScalarNode)
+        return self._scalar(node, path, line)
 
     def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Tree]:
         result: dict[str, Tree] = {}
@@ -173,26 +166,16 @@ class _Reader:
         result = _MARK.sub(put_in, text)
         for flaw in flaws:
             self._document.add(flaw, line, path)
-            self._document.wrong.add(path)  # the tree holds nothing there, although something was written
+            self._document.unset.add(path)
         return None if flaws else result
 
 
 def _plain(node: ScalarNode) -> Tree:
     """The value of a scalar under YAML 1.2's core schema; what is none of its types stays text."""
-    written = str(node.value)
-    try:
-        match str(node.tag).removeprefix("tag:yaml.org,2002:"):
-            case "null":
-                return None
-            case "bool":
-                return written.lower() == "true"
-            case "int":
-                return int(written, 0 if written.lstrip("+-")[:2] in ("0x", "0o", "0b") else 10)
-            case "float":
-                return float(written.replace(".inf", "inf").replace(".nan", "nan"))
-    except ValueError:
-        pass
-    return written
+    if str(node.tag).removeprefix("tag:yaml.org,2002:") in ("null", "bool", "int", "float"):
+        with contextlib.suppress(ValueError, LookupError):
+            return _VALUES.construct_object(node)  # type: ignore[no-any-return]
+    return str(node.value)
 
 
 def _line(node: Node) -> int:
@@ -203,27 +186,3 @@ def _without_content(complaint: str) -> str:
     """The parser's complaint without what it quotes of the file, which may be part of a secret."""
     harmless = re.compile(r"'(?:<[a-z ]+>|.{0,2})'")
     return re.sub(r"'[^']*'", lambda part: part[0] if harmless.fullmatch(part[0]) else "...", complaint)
-
-
-def without(tree: Tree, paths: Iterable[KeyPath]) -> None:
-    """Take the values at `paths` out of `tree`, or the nearest mapping above one that was not written.
-
-    An item of a list takes its list with it, so nothing shifts.
-    """
-    for steps in [list(_mappings_on(tree, path)) for path in paths]:
-        if steps:
-            mapping, key = steps[-1]
-            mapping.pop(key, None)
-
-
-def _mappings_on(tree: Tree, path: KeyPath) -> Iterator[tuple[dict[str, Tree], str]]:
-    for part in path:
-        if isinstance(tree, dict) and isinstance(part, str):
-            if part not in tree:
-                return
-            yield tree, part
-            tree = tree[part]
-        elif isinstance(tree, list) and isinstance(part, int):
-            tree = tree[part]
-        else:
-            return

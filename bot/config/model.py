@@ -27,11 +27,11 @@ from bot.config.values import (
     check_tools,
 )
 from channels.section import Section, Url, Whole, conflict
+from channels.session_key import DmScope
 from channels.settings import AccountSection
 
 Thinking = Literal["auto", "off", "low", "medium", "high", "x-high"]
 BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
-DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
 
 
 def is_loopback(host: str) -> bool:
@@ -166,12 +166,22 @@ class Exec(Section):
     timeout_seconds: Seconds = Field(default=120, gt=0, description="A command that runs longer is ended.")
 
 
+class Messaging(Section):
+    """The tool that writes into conversations beside the answer."""
+
+    reach: Literal["conversation", "channel", "all"] = Field(
+        default="channel",
+        description="Only the conversation the run answers in, others of the same account too, or of every channel.",
+    )
+
+
 class Tools(Section):
     """What the model may use."""
 
     allow: tuple[ToolPattern, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
     deny: tuple[ToolPattern, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
     exec: Exec = Field(default=Exec(), description="Commands on this machine.")
+    message: Messaging = Field(default=Messaging(), description="Messages beside the answer.")
 
 
 class Gateway(Section):
@@ -190,7 +200,7 @@ class Gateway(Section):
     def _not_open_to_others(self) -> "Gateway":
         if self.token is None and not is_loopback(self.host):
             text = f"`{self.host}` can be reached from other machines; set gateway.token, or use 127.0.0.1"
-            raise conflict(text, ("host",), ("token",))
+            raise conflict(text, ("host",))
         return self
 
 
@@ -236,8 +246,7 @@ class Config(Section):
     def _model_has_its_provider(self) -> "Config":
         problem = model_problem(self.agent.model, self.providers)
         if problem is not None:
-            provider = (self.agent.model or "").partition("/")[0]
-            raise conflict(problem, ("agent", "model"), ("providers", provider))
+            raise conflict(problem, ("agent", "model"))
         return self
 
 

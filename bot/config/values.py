@@ -16,6 +16,8 @@ from channels.registry import FOLDERS
 from channels.section import conflict, refused
 
 PLATFORMS = (*FOLDERS, "http")
+# The name of the tool that the service itself adds, see `bot/runs/messaging.py`.
+MESSAGE = "message"
 
 _SHORTEST_TOKEN = 16
 _DURATION = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?")
@@ -33,19 +35,12 @@ def parse_duration(text: str) -> timedelta:
 
 
 def show_duration(span: timedelta) -> str:
-    """Write a duration the way `parse_duration` reads it: `24h`, `1h30m`, `45s`."""
-    rest = span.total_seconds()
-    text = ""
-    for unit, size in (("h", 3600), ("m", 60)):
-        count, rest = divmod(rest, size)
-        text += f"{int(count)}{unit}" if count else ""
-    return text + (f"{rest:g}s" if rest or not text else "")
+    """Write a duration in seconds, so that `parse_duration` reads it: `5400s`."""
+    return f"{span.total_seconds():.15g}s"
 
 
 def _to_seconds(value: object) -> object:
     allowed = "a number of seconds, or a duration such as 45s, 30m or 1h30m"
-    if isinstance(value, bool):
-        raise refused(allowed)
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             return float(value)
@@ -103,10 +98,11 @@ def check_tools(patterns: Sequence[str], at: tuple[str | int, ...]) -> None:
 def _check_tool(pattern: str, at: tuple[str | int, ...] = ()) -> str:
     from agent.tools.registry import NAMES, matches  # most configurations name none
 
-    if not any(matches(name, (pattern,)) for name in NAMES):
-        nearest = difflib.get_close_matches(pattern.lower(), NAMES, 1)
+    names = sorted((*NAMES, MESSAGE))
+    if not any(matches(name, (pattern,)) for name in names):
+        nearest = difflib.get_close_matches(pattern.lower(), names, 1)
         hint = f"; nearest is `{nearest[0]}`" if nearest else ""
-        raise conflict(f"`{pattern}` is no tool; allowed: {', '.join(sorted(NAMES))}, and * for anything{hint}", at)
+        raise conflict(f"`{pattern}` is no tool; allowed: {', '.join(names)}, and * for anything{hint}", at)
     return pattern
 
 
@@ -118,43 +114,43 @@ def _check_token(value: SecretStr | None) -> SecretStr | None:
     return value
 
 
+# Seconds as a float; the file may hold a plain number or a duration.
 Seconds = Annotated[
     float,
     BeforeValidator(_to_seconds),
-    Field(ge=0, le=10**9, allow_inf_nan=False),
+    Field(strict=True, ge=0, le=10**9, allow_inf_nan=False),
     WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": _DURATION_PATTERN}]}),
 ]
-"""Seconds as a float; the file may hold a plain number or a duration."""
 
+# A duration whose unit has to be written.
 Span = Annotated[
     timedelta,
     BeforeValidator(_to_span),
     PlainSerializer(show_duration, return_type=str),
     WithJsonSchema({"type": "string", "pattern": _DURATION_PATTERN}),
 ]
-"""A duration whose unit has to be written."""
 
+# A time of the day on the wall.
 TimeOfDay = Annotated[
     time,
     BeforeValidator(_to_time),
     PlainSerializer(lambda value: value.strftime("%H:%M"), return_type=str),
     WithJsonSchema({"type": "string", "pattern": r"^\d{1,2}:\d\d$"}),
 ]
-"""A time of the day on the wall."""
 
+# The name of a channel, also of one that comes later, and `http`.
 Platform = Annotated[str, AfterValidator(lambda value: _check_key(value, PLATFORMS))]
-"""The name of a channel, also of one that comes later, and `http`."""
+# What sort of conversation a place is.
 ChatSort = Annotated[str, AfterValidator(lambda value: _check_key(value, ("direct", "group", "channel", "thread")))]
-"""What sort of conversation a place is."""
 
+# A model at a provider, `provider/model`, or `offline`.
 ModelName = Annotated[str, AfterValidator(_check_model_name)]
-"""A model at a provider, `provider/model`, or `offline`."""
 
+# Somebody on a platform, `<platform>:<id>`.
 Person = Annotated[str, BeforeValidator(_check_person)]
-"""Somebody on a platform, `<platform>:<id>`."""
 
+# A name of a tool, or a pattern that fits at least one.
 ToolPattern = Annotated[str, AfterValidator(lambda pattern: _check_tool(pattern))]
-"""A name of a tool, or a pattern that fits at least one."""
 
+# A secret of one's own choice that nobody guesses; an empty one is a mistake here, since it would open a door.
 Token = Annotated[SecretStr | None, AfterValidator(_check_token)]
-"""A secret of one's own choice that nobody guesses; an empty one is a mistake here, since it would open a door."""

@@ -11,11 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot import wording
-from bot.agent_api import OPEN, AgentApi, IdempotencyConflict, Submission
+from bot.agent_api import OPEN, AgentApi
 from bot.clock import moment
 from bot.gateway.access import Caller, caller
-from bot.gateway.answers import HttpProblem, answer, unavailable
-from bot.gateway.closing import Closing
+from bot.gateway.answers import HttpProblem, answer
 from bot.gateway.views import RunView
 from bot.inbound.access import OWNER, PERSON
 from bot.persistence.values import TurnState, TurnView
@@ -23,8 +22,8 @@ from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place
 from channels.session_key import console_key, http_key, parse
 
+# Bytes of a request's body.
 BODY_LIMIT = 1_000_000
-"""Bytes of a request's body."""
 DEFAULT_NAME = "default"
 DEFAULT_WAIT = 30.0
 LONGEST_WAIT = 3600.0
@@ -65,13 +64,10 @@ B = TypeVar("B", bound=Body)
 
 
 class AgentRoutes:
-    """The handlers of /v1/agent. closing: begun when nothing more is to be waited for."""
+    """The handlers of /v1/agent."""
 
-    def __init__(self, api: AgentApi, closing: Closing) -> None:
+    def __init__(self, api: AgentApi) -> None:
         self._api = api
-        self._closing = closing
-        self.intake = True
-        """Whether messages are accepted."""
 
     async def submit(self, request: Request) -> Response:
         """POST /v1/agent."""
@@ -81,44 +77,28 @@ class AgentRoutes:
         body = parse_body(SubmitBody, await read_body(request))
         session_key = resolve_session(body.session or DEFAULT_NAME)
         caller(request).check_session(session_key)
-        self._refuse_when_stopping()
-        console = caller(request) is Caller.SOCKET and session_key == console_key()
-        if console:
+        if caller(request) is Caller.SOCKET and session_key == console_key():
             place = CONSOLE
         else:
             place = Place(channel="http", account="", chat=body.session or DEFAULT_NAME, kind=ChatKind.API)
-        submission = Submission(
-            text=body.message,
-            session_key=session_key,
-            place=place,
-            sender=_sender(request),
-            idempotency_key=idempotency_key,
-        )
-        try:
-            view = await self._api.submit(submission)
-        except IdempotencyConflict:
+        view = await self._api.submit(body.message, session_key, place, _sender(request), idempotency_key)
+        if view is None:
             raise HttpProblem(
                 409,
                 "idempotency_conflict",
                 "This Idempotency-Key came with another request before.",
                 "Use a new key for a new message.",
-            ) from None
+            )
         accepted = {"run_id": view.turn_id, "status": "accepted", "accepted_at": moment(view.accepted_at)}
         return answer(accepted, 202)
 
     async def show(self, request: Request) -> Response:
         """GET /v1/agent/{run_id}, with `?wait=S`."""
-        run_id = request.path_params["run_id"]
         seconds = _wait_of(request)
         view = await self._seen(request)
         if seconds is None:
             return answer(_run_view(view, request))
-        try:
-            async with self._closing.within(None):
-                found = await self._api.wait(run_id, seconds)
-        except TimeoutError:
-            found = await self._api.turn(run_id)
-        view = seen_by(caller(request), found)
+        view = seen_by(caller(request), await self._api.wait(view.turn_id, seconds))
         return answer(_run_view(view, request), 202 if view.state in OPEN else 200)
 
     async def abort(self, request: Request) -> Response:
@@ -133,7 +113,6 @@ class AgentRoutes:
         """POST /v1/agent/{run_id}/steer."""
         run_id = request.path_params["run_id"]
         body = parse_body(SteerBody, await read_body(request))
-        self._refuse_when_stopping()
         await self._seen(request)
         if not await self._api.steer(run_id, body.message, _sender(request)):
             raise _ended()
@@ -142,14 +121,6 @@ class AgentRoutes:
     async def _seen(self, request: Request) -> TurnView:
         """The run of the path, if it is the caller's business. Raises HttpProblem."""
         return seen_by(caller(request), await self._api.turn(request.path_params["run_id"]))
-
-    def _refuse_when_stopping(self) -> None:
-        if not self.intake:
-            raise unavailable(
-                "stopping",
-                "The service is stopping; nothing was accepted.",
-                "Send the same request again when it is back.",
-            )
 
 
 def resolve_session(session: str) -> str:

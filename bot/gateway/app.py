@@ -1,7 +1,7 @@
 """All routes of the gateway, put together. `docs/http.md` describes them for callers."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from typing import Literal
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -9,56 +9,48 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bot.agent_api import AgentApi
-from bot.bus import EventBus
+from bot import wording
 from bot.gateway.access import Caller, caller, not_open
-from bot.gateway.agent_routes import AgentRoutes, resolve_session, seen_by
+from bot.gateway.agent_routes import AgentRoutes, Body, parse_body, read_body, resolve_session, seen_by
 from bot.gateway.answers import HttpProblem, answer, unavailable
-from bot.gateway.closing import Closing
-from bot.gateway.event_stream import EventStreams, Filter
-from bot.gateway.pairing_routes import PairingRoutes
-from bot.gateway.sse import EventStreamResponse, read_position
-from bot.gateway.views import ConsoleView, ReadinessView, StatusView
-from bot.inbound.pairing import Pairing
+from bot.gateway.event_stream import EventStream
+from bot.gateway.sse import read_position, stream_response
+from bot.gateway.views import ConsoleView, StatusView
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.protocols import Reads
+from bot.service import Service
 from channels.session_key import console_key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """What the routes show and do."""
+class CodeBody(Body):
+    """Body of POST /v1/pairing. standing: what whoever was given the code is from now on."""
 
-    api: AgentApi
-    reads: Reads
-    bus: EventBus
-    health: Callable[[], ReadinessView]
-    status: Callable[[], Awaitable[StatusView]]
-    pairing: Pairing
+    code: str
+    standing: Literal["allowed", "owner", "blocked"]
 
 
 class Routes:
-    """Handlers of everything but /v1/agent and /v1/pairing."""
+    """Handlers of everything but /v1/agent, and what the routes show and do."""
 
-    def __init__(self, served: Served, closing: Closing) -> None:
-        self._served = served
-        self._closing = closing
-        self._streams = EventStreams(served.reads, served.bus, closing)
+    def __init__(self, service: Service, status: Callable[[], Awaitable[StatusView]]) -> None:
+        self._health = service.health
+        self._parts = service.parts
+        self._reads = service.parts.store.reads
+        self._status = status
 
     async def healthz(self, request: Request) -> Response:
         """GET /healthz: the process lives."""
-        return answer(self._served.health())
+        return answer(self._health())
 
     async def readyz(self, request: Request) -> Response:
         """GET /readyz: the service works."""
-        found = self._served.health()
+        found = self._health()
         return answer(found, 200 if found.ready else 503)
 
     async def status(self, request: Request) -> Response:
         """GET /v1/status, for owners."""
         if caller(request) is Caller.PERSON:
             raise not_open("The state of the service is for its owners.")
-        return answer(await self._served.status())
+        return answer(await self._status())
 
     async def events(self, request: Request) -> Response:
         """GET /v1/events."""
@@ -70,32 +62,46 @@ class Routes:
         if key is not None:
             caller(request).check_session(key)
         if run_id is not None:
-            seen_by(caller(request), await self._served.api.turn(run_id))
-            if last is not None and last == await self._served.reads.end_of(run_id):
+            seen_by(caller(request), await self._parts.api.turn(run_id))
+            if last is not None and last == await self._reads.end_of(run_id):
                 return Response(status_code=204)  # tells an EventSource that there is nothing to come back for
-        wanted = Filter(key, run_id, caller(request).sessions, caller(request) is not Caller.PERSON)
-        return EventStreamResponse(self._streams.chunks(wanted, last))
+        sessions, causes = caller(request).sessions, caller(request) is not Caller.PERSON
+        stream = EventStream(self._reads, self._parts.bus, key, run_id, sessions, causes)
+        return await stream_response(stream.chunks(last))
 
     async def console(self, request: Request) -> Response:
         """GET /v1/console, on the Unix socket alone."""
         if caller(request) is not Caller.SOCKET:
             raise HTTPException(404)
-        reads, query = self._served.reads, request.query_params
-        position = read_position(query.get("position", ""))
-        if position > await reads.last_event():  # of another store
+        position = read_position(request.query_params.get("position", ""))
+        if position > await self._reads.last_event():  # of another store
             position = 0
-        last = await reads.last_exchange(console_key(), position, read_position(query.get("shown", "")))
+        last = await self._reads.last_exchange(console_key(), position)
         return answer(ConsoleView(position=position, last=last))
+
+    async def pending(self, request: Request) -> Response:
+        """GET /v1/pairing, for owners: who waits."""
+        _only_owners(request)
+        return answer(list(await self._parts.pairing.pending()))
+
+    async def settle(self, request: Request) -> Response:
+        """POST /v1/pairing: use a code. 404 for a wrong one, 409 for one that was used or is too old."""
+        _only_owners(request)
+        body = parse_body(CodeBody, await read_body(request))
+        found = await self._parts.pairing.settle(body.code, body.standing)
+        if found is None or found.used:
+            raise HttpProblem(404 if found is None else 409, "no_such_code", wording.settled(found))
+        return answer(found.person)
 
     async def later(self, request: Request) -> Response:
         """What a later version has: the name is taken."""
         raise HttpProblem(404, "not_in_this_version", f"{request.url.path} is not in this version yet.")
 
 
-def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
-    """The application that both listeners serve. closing: begun when streams are to end."""
-    routes = Routes(served, closing)
-    pairing = PairingRoutes(served.pairing)
+def build(service: Service, status: Callable[[], Awaitable[StatusView]]) -> Starlette:
+    """The application that both listeners serve."""
+    routes = Routes(service, status)
+    agent = AgentRoutes(service.parts.api)
     stream = Route("/v1/events", routes.events)
     stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
     app = Starlette(
@@ -106,8 +112,8 @@ def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
             Route("/v1/agent/{run_id}/steer", agent.steer, methods=["POST"]),
             stream,
             Route("/v1/console", routes.console, methods=["GET"]),
-            Route("/v1/pairing", pairing.pending, methods=["GET"]),
-            Route("/v1/pairing", pairing.settle, methods=["POST"]),
+            Route("/v1/pairing", routes.pending, methods=["GET"]),
+            Route("/v1/pairing", routes.settle, methods=["POST"]),
             Route("/v1/status", routes.status, methods=["GET"]),
             Route("/healthz", routes.healthz, methods=["GET"]),
             Route("/readyz", routes.readyz, methods=["GET"]),
@@ -124,16 +130,20 @@ def build(served: Served, agent: AgentRoutes, closing: Closing) -> Starlette:
     return app
 
 
+def _only_owners(request: Request) -> None:
+    if caller(request) is Caller.PERSON:
+        raise HTTPException(404)
+
+
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error, HttpProblem):
         return error.response()
-    if error.status_code == 404:
-        return HttpProblem(404, "not_found", f"There is nothing at {request.url.path[:200]}.").response()
-    if error.status_code == 405:
-        message = f"{request.method[:20]} is not possible here."
-        return HttpProblem(405, "method_not_allowed", message, headers=error.headers).response()
-    return HttpProblem(error.status_code, "bad_request", error.detail or "The request cannot be read.").response()
+    code, message = {
+        404: ("not_found", f"There is nothing at {request.url.path[:200]}."),
+        405: ("method_not_allowed", f"{request.method[:20]} is not possible here."),
+    }.get(error.status_code, ("bad_request", error.detail or "The request cannot be read."))
+    return HttpProblem(error.status_code, code, message, headers=error.headers).response()
 
 
 async def _store_unavailable(request: Request, error: Exception) -> Response:

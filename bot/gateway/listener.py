@@ -8,6 +8,7 @@ a bounded number of connections, so that those who say nothing take neither desc
 import asyncio
 import resource
 import socket
+from functools import partial
 from typing import Any
 
 import structlog
@@ -18,14 +19,14 @@ from uvicorn.server import ServerState
 
 log = structlog.get_logger()
 
+# Seconds that answers under way have when the listener closes.
 GRACE = 2.0
-"""Seconds that answers under way have when the listener closes."""
+# Seconds an idle connection is kept: longer than clients and proxies keep theirs, so that they close it.
 KEEP_ALIVE = 65
-"""Seconds an idle connection is kept: longer than clients and proxies keep theirs, so that they close it."""
+# How long a client may take for a whole request, head and body, from its connection or the last answer's next byte.
 REQUEST_SECONDS = 20.0
-"""How long a client may take for a whole request, head and body, from its connection or the last answer's next byte."""
+# Connections per listener, or an eighth of the descriptors that the process may have, if that is less.
 MOST_CONNECTIONS = 512
-"""Connections per listener, or an eighth of the descriptors that the process may have, if that is less."""
 _FAILURE_SECONDS = 60.0
 
 
@@ -35,7 +36,6 @@ class Listener:
     def __init__(self, app: ASGIApp, request_seconds: float = REQUEST_SECONDS) -> None:
         descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._most = max(8, min(MOST_CONNECTIONS, descriptors // 8))
-        self._request_seconds = request_seconds
         self._config = Config(
             app,
             interface="asgi3",
@@ -48,6 +48,7 @@ class Listener:
             timeout_keep_alive=KEEP_ALIVE,
         )
         self._state = ServerState()
+        self._protocol = partial(_BoundedProtocol, self._config, self._state, self._most, request_seconds)
         self._server: asyncio.Server | None = None
 
     async def start_tcp(self, host: str, port: int) -> int:
@@ -87,9 +88,6 @@ class Listener:
     def _backlog(self) -> int:
         """As many are accepted at once, before one of them can be refused."""
         return min(100, self._most)
-
-    def _protocol(self) -> asyncio.Protocol:
-        return _BoundedProtocol(self._config, self._state, self._most, self._request_seconds)
 
 
 class _BoundedProtocol(H11Protocol):

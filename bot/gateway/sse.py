@@ -5,16 +5,14 @@ The format is the HTML standard's (section "Server-sent events").
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
 
-from starlette.responses import StreamingResponse
-from starlette.types import Send
+from starlette.responses import Response, StreamingResponse
 
 HELLO = b": hark\n\n"
 PING = b": ping\n\n"
 _POSITION = re.compile(r"[0-9]{1,18}")
+# A comment at least so often, so that either side notices when the other is gone.
 PING_SECONDS = 15.0
-"""A comment at least so often, so that either side notices when the other is gone."""
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
@@ -29,25 +27,16 @@ def read_position(sent: str) -> int:
     return int(sent) if _POSITION.fullmatch(sent) else 0
 
 
-class EventStreamResponse(StreamingResponse):
+async def stream_response(chunks: AsyncGenerator[bytes, None]) -> Response:
     """Streams chunks of frames; ends when they do, or when the client goes away.
 
-    The answer begins with the first chunk: a client that sees its headers misses nothing from then on.
+    It begins with the first chunk: a client that sees the headers misses nothing from then on.
     """
+    first = await anext(chunks)
 
-    media_type = "text/event-stream"
+    async def body() -> AsyncIterator[bytes]:
+        yield first
+        async for chunk in chunks:
+            yield chunk
 
-    def __init__(self, chunks: AsyncGenerator[bytes, None]) -> None:
-        super().__init__(chunks, headers=_HEADERS)
-        self._chunks = chunks
-
-    async def stream_response(self, send: Send) -> None:
-        async with aclosing(self._chunks) as chunks:
-            self.body_iterator = _behind(await anext(chunks), chunks)
-            await super().stream_response(send)
-
-
-async def _behind(first: bytes, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    async for chunk in chunks:
-        yield chunk
+    return StreamingResponse(body(), headers=_HEADERS, media_type="text/event-stream")

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# Its name in the state directory.
 SOCKET = "hark.sock"
-"""Its name in the state directory."""
+# Bytes every system takes: Linux has 107, the BSDs and macOS 103.
 _LONGEST = 103
-"""Bytes every system takes: Linux has 107, the BSDs and macOS 103."""
 _DESCRIPTORS = Path("/proc/self/fd")
 
 
@@ -34,7 +34,7 @@ def address(path: Path) -> Iterator[str]:
 
 
 def listening_socket(path: Path) -> socket.socket:
-    """A socket at `path`, for its owner alone (0600), in place of one that an earlier process left.
+    """A socket to listen on at `path`, for its owner alone (0600), in place of one that an earlier process left.
 
     The caller holds the lock of the directory, so nobody else listens there. Raises OSError.
     """
@@ -44,8 +44,6 @@ def listening_socket(path: Path) -> socket.socket:
         with address(path) as where:
             made.bind(where)
         path.chmod(0o600)  # nobody can connect before it listens
-        made.listen(128)
-        made.setblocking(False)
     except BaseException:
         made.close()
         raise

@@ -1,12 +1,11 @@
 """The JSON bodies of the gateway as types, for the routes that write them and the terminal's client that reads them."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from agent.message import Usage
+from bot import wording
 from bot.persistence.values import Exchange, LostDelivery
-
-OPEN = ("queued", "running", "waiting_approval")
-"""States of a run that has not ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +25,6 @@ class RunView:
     media: tuple[str, ...]
     usage: Usage
     error: dict[str, str] | None
-
-    @property
-    def ended(self) -> bool:
-        """Nothing more comes of it."""
-        return self.status not in OPEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +69,12 @@ class StatusView:
     uncertain_deliveries: int
     lost: tuple[LostDelivery, ...]
     last_failure: str
+
+    def rows(self, at: Callable[[int], str]) -> Iterator[tuple[str, str]]:
+        """What people are told of it, behind what it is about. at: writes a moment (milliseconds)."""
+        yield "runs", f"{self.running} running, {self.waiting} waiting"
+        refused = f"{self.failed_deliveries} refused, {self.uncertain_deliveries} uncertain"
+        yield "deliveries", f"{self.undelivered} open, {refused}"
+        yield from (("lost", wording.lost(found, at(found.at))) for found in self.lost)
+        if self.last_failure:
+            yield "failure", self.last_failure

@@ -8,15 +8,15 @@ reads along, and writes, is up to whoever runs the group.
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin
 from channels.settings import AccountSection, Group
 
+# Places whose callers the gateway has let in already.
 LOCAL = (ChatKind.CONSOLE, ChatKind.API)
-"""Places whose callers the gateway has let in already."""
+# Senders of what comes over HTTP, stored with each message: by the token or the Unix socket, and without.
 OWNER, PERSON = "owner", "person"
-"""Senders of what comes over HTTP, stored with each message: by the token or the Unix socket, and without."""
+# Why a message is dropped: its sender may not write directly, the group is not one of its, they are not among those who
+# are answered in it, it is by another bot.
 STRANGER, GROUP, MEMBER, BOT = "access", "groups", "member", "bot"
-"""Why a message is dropped: its sender may not write directly, the group is not one of its, they are not among those
-who are answered in it, it is by another bot."""
+# Why it is held: its sender may be let in by a code.
 PAIRING = "pairing"
-"""Why it is held: its sender may be let in by a code."""
 _ASKS = (InboundKind.MESSAGE, InboundKind.COMMAND, InboundKind.EDIT, InboundKind.DELETE)
 
 

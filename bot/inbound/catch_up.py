@@ -6,7 +6,8 @@ which nothing is missing (docs/decisions/0021-cursors-and-gaps.md).
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,7 +18,6 @@ from agent.text import cleaned
 from bot import wording
 from bot.clock import Clock
 from bot.config.model import CatchUpSettings
-from bot.inbound.unwritten import Keep, Key, Unwritten, key_of
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.protocols import Store
@@ -28,16 +28,23 @@ from channels.message import ChatKind, InboundKind, InboundMessage, Incoming, Pl
 
 log = structlog.get_logger()
 
+# Messages asked for at once.
 PAGE = 100
-"""Messages asked for at once."""
+# Histories that are asked for at the same time.
 CALLS = 4
-"""Histories that are asked for at the same time."""
 PAUSE = 1.0
 LONGEST_PAUSE = 60.0
+# How often a channel may fail by a fault of its own before its conversation is given up.
 FAULTS = 5
-"""How often a channel may fail by a fault of its own before its conversation is given up."""
+# Messages behind the cursor that are looked through for one that is too old to be read.
 OWN = 20
-"""Messages of the bot itself behind the cursor that are looked past for one that is too old to be read."""
+
+Key = tuple[str, str, str, str]
+
+
+def key_of(place: Place) -> Key:
+    """What makes it a conversation of its own."""
+    return place.channel, place.account, place.chat, place.thread
 
 
 @dataclass(eq=False, slots=True)
@@ -87,16 +94,16 @@ class CatchUp:
     clock: Clock
     settings: CatchUpSettings
     decide: Callable[[Incoming], Accepted]
-    keep: Keep
+    keep: Callable[[Sequence[Accepted], Mark | None], Awaitable[object]]
     _accounts: dict[tuple[str, str], _Account] = field(default_factory=dict, init=False)
     _calls: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, CALLS), init=False)
     _tasks: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
     _told: set[str] = field(default_factory=set, init=False)
+    _storing: Counter[Key] = field(default_factory=Counter, init=False)
     _closed: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self._max_age = int(self.settings.max_age.total_seconds() * 1000)
-        self._unwritten = Unwritten(self.clock, self.keep)
 
     def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
         """See channels.base.Sink."""
@@ -125,60 +132,53 @@ class CatchUp:
         return replace(item, state="dropped", reason="age", session_key=None, say=say)
 
     async def accept(self, batch: Sequence[Incoming], items: Sequence[Accepted], mark: Mark | None) -> None:
-        """Store what was decided about a live batch; nothing is awaited before. Raises StoreUnavailable.
-
-        What waits for no run is not stored before something else is.
-        """
+        """Store what was decided about a live batch; nothing is awaited before. Raises StoreUnavailable."""
         kept: list[Accepted] = []
         places: dict[Key, Place] = {}
         for incoming, item in zip(batch, items, strict=True):
-            if not isinstance(incoming, InboundMessage) or not isinstance(item, AcceptedMessage):
-                kept.append(item)
-                continue
-            place = cleaned(incoming.origin.place)  # as the platform has it: an answer may open a thread
-            if item.state == "overheard":
-                self._unwritten.overhear(place, item)
-            item = self._behind(place, incoming.kind, item)
-            if item.state != "overheard":
-                kept.append(item)
-            if item.state != "overheard" or mark is not None:
+            kept.append(item)
+            if isinstance(incoming, InboundMessage) and isinstance(item, AcceptedMessage):
+                place = cleaned(incoming.origin.place)  # as the platform has it: an answer may open a thread
                 places[key_of(place)] = place
-        if kept or mark is not None:
-            try:
-                await self._unwritten.store(kept, places.values(), mark)
-            except BaseException:
-                self._refused(places.values())
-                raise
+                kept[-1:] = self._behind(place, incoming.kind, item)
+        self._storing.update(places.keys())
+        try:
+            await self.keep(kept, mark)
+        except BaseException:
+            self._refused(places.values())
+            raise
+        finally:
+            self._storing.subtract(places.keys())
+            self._storing = +self._storing
 
     async def close(self) -> None:
-        """Read nothing more, and write what is not written."""
+        """Read nothing more."""
         self._closed = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._unwritten.close()
 
     # Live.
 
-    def _behind(self, place: Place, kind: InboundKind, item: AcceptedMessage) -> AcceptedMessage:
-        """Note how far a conversation has come; a message into one with a gap waits behind its history."""
+    def _behind(self, place: Place, kind: InboundKind, item: AcceptedMessage) -> Sequence[Accepted]:
+        """What is stored of a message: itself, and that its conversation is heard up to it.
+
+        One into a gap waits behind the history; and no cursor passes a message that may still be refused.
+        """
         account = self._accounts.get((place.channel, place.account))
-        if account is None:
-            return item
-        if account.listing or key_of(place) in account.gaps:
+        if account is not None and (account.listing or key_of(place) in account.gaps):
             if item.state == "waiting" and item.message.kind is InboundKind.MESSAGE:
                 account.gap(place).held = True
-                return replace(item, behind=True, delay=0, gathers=False)
-        elif kind is InboundKind.MESSAGE:
-            self._unwritten.move(place, item.message.origin.message_id)
-        return item
+                return [replace(item, behind=True, delay=0, gathers=False)]
+        elif account is not None and kind is InboundKind.MESSAGE and not self._storing[key_of(place)]:
+            return [item, Heard(place, item.message.origin.message_id)]
+        return [item]
 
     def _refused(self, places: Iterable[Place]) -> None:
         """Nothing of a live batch was stored, or nobody knows: what it had is read from the history."""
         for place in places:
             account = self._accounts.get((place.channel, place.account))
             if account is not None and not self._closed:
-                self._unwritten.forget_cursor(place)
                 gap = account.gap(place)
                 gap.newest = ""
                 gap.asked += 1
@@ -204,11 +204,12 @@ class CatchUp:
         account.listing -= everything
         fresh = known.fresh and not account.listing  # and nothing was missed since
         calls = passed = 0
+        begun: list[Accepted] = []
         gaps = [gap for gap in account.gaps.values() if not gap.reading]
         for gap in sorted(gaps, key=lambda gap: max(id_order(gap.newest), id_order(gap.cursor)), reverse=True):
             wanted = not fresh and not (gap.newest and id_order(gap.newest) <= id_order(gap.cursor))
             if fresh and gap.newest:  # what was said before its first time here was not said to it
-                self._unwritten.move(gap.place, gap.newest)
+                begun.append(Heard(gap.place, gap.newest))
             if wanted and calls == self.settings.max_conversations:
                 wanted = False
                 passed += 1
@@ -220,6 +221,8 @@ class CatchUp:
                 del account.gaps[key_of(gap.place)]
         if passed:
             log.warning("not read because of catch_up.max_conversations", channel=channel.name, conversations=passed)
+        if begun:
+            await once_available(partial(self.keep, begun, None), self._pause)
 
     async def _close_gap(self, account: _Account, gap: _Gap, wanted: bool) -> None:
         """Read what is missing, if wanted, then let go what waits behind it; anew if more was missed meanwhile."""
@@ -274,12 +277,7 @@ class CatchUp:
 
     async def _passed_over(self, channel: History, gap: _Gap, oldest: str) -> list[Accepted]:
         """The first message that is too old to be read, dropped by that rule, if there is one."""
-        after = gap.cursor
-        for _ in range(OWN):
-            page = await self._page(channel, gap.place, after, oldest, 1)
-            if page.batch or not page.more:
-                break
-            after = page.newest
+        page = await self._page(channel, gap.place, gap.cursor, oldest, OWN)
         if page.batch:
             self._note_aged(gap.place)
         decided = map(self.decide, page.batch[:1])

@@ -12,10 +12,9 @@ from bot.outbox import Outbox
 from bot.persistence.protocols import Store
 from bot.persistence.values import Person, Settled, Standing
 from channels.message import InboundMessage
-from channels.outgoing import Planned
 
+# Without what is mistaken for something else when it is read aloud or copied: O and 0, I, L and 1.
 _ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-"""Without what is mistaken for something else when it is read aloud or copied: O and 0, I, L and 1."""
 _LENGTH = 8
 
 
@@ -27,13 +26,6 @@ def new_code(random: Random) -> str:
 def digest(code: str) -> str:
     """How a code is stored and looked up, however people type it."""
     return hashlib.sha256(code.strip().upper().encode("utf-8", "replace")).hexdigest()
-
-
-def welcome(
-    notice: Callable[[str, str, str], Sequence[Planned]], code: str, standing: Standing, channel: str
-) -> Sequence[Planned]:
-    """What somebody who is let in is told. notice: makes it of source, text and the name of the channel."""
-    return notice(f"paired:{digest(code)}", wording.welcome(standing == "owner"), channel)
 
 
 @dataclass(eq=False)
@@ -57,7 +49,7 @@ class Pairing:
 
     async def settle(self, code: str, standing: Standing) -> Settled | None:
         """Use a code, and answer what its person had written; None when it is wrong. Raises StoreUnavailable."""
-        tell = partial(welcome, self.outbox.notice, code, standing)
+        tell = partial(self.outbox.notice, f"paired:{digest(code)}", wording.welcome(standing == "owner"))
         found = await self.store.people.settle(digest(code), standing, tell)
         if found is None or found.used or standing == "blocked":
             return found

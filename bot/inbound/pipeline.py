@@ -6,7 +6,7 @@ is told that a message was received only after `accept` has returned.
 
 import contextlib
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -22,7 +22,7 @@ from bot.inbound.routing import Routing
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
-from bot.persistence.values import BOTS, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, Later
+from bot.persistence.values import BOTS, Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.runs.lanes import Lanes
 from channels.base import CommandInfo, Mark, NotAccepted, Reached
 from channels.message import (
@@ -40,36 +40,30 @@ from channels.message import (
 log = structlog.get_logger()
 
 _STOPPING = "the service is stopping"
+# How many people and chats that are not let in are named in the log, at most.
 NAMED = 4096
-"""How many people and chats that are not let in are named in the log, at most."""
 
 
+@dataclass(eq=False)
 class Pipeline:
     """The sink of all channels."""
 
-    def __init__(
-        self,
-        store: Store,
-        routing: Routing,
-        people: People,
-        registry: Registry,
-        lanes: Lanes,
-        commands: CommandRunner,
-        outbox: Outbox,
-        clock: Clock,
-        catch_up: CatchUpSettings,
-    ) -> None:
-        self._store = store
-        self._routing = routing
-        self._people = people
-        self._registry = registry
-        self._lanes = lanes
-        self._commands = commands
-        self._outbox = outbox
+    store: Store
+    routing: Routing
+    people: People
+    registry: Registry
+    lanes: Lanes
+    runner: CommandRunner
+    outbox: Outbox
+    clock: Clock
+    settings: CatchUpSettings
+
+    def __post_init__(self) -> None:
         self._closed = False
         self._commands_coming = 0
         self._named: set[tuple[str, ...]] = set()
-        self._catch_up = CatchUp(store, outbox, lanes, clock, catch_up, self._decide, self._store_and_tell)
+        decide, keep = self._decide, self._store_and_tell
+        self._catch_up = CatchUp(self.store, self.outbox, self.lanes, self.clock, self.settings, decide, keep)
 
     async def close(self) -> None:
         """Accept nothing more: what comes now is refused, so that its sender offers it again."""
@@ -86,29 +80,29 @@ class Pipeline:
             raise NotAccepted(str(error)) from None
         if any(isinstance(item, ChatMoved) for item in items):
             with contextlib.suppress(StoreUnavailable):  # it is stored; the sweep finds it
-                await self._outbox.serve_open()
+                await self.outbox.serve_open()
 
     async def accept_one(self, item: AcceptedMessage) -> Fresh | Duplicate:
         """Accept a message whose session is known (HTTP, console). Raises StoreUnavailable."""
         if self._closed:
             raise StoreUnavailable(_STOPPING)
         item = cleaned(item)
-        if self._registry.find(item.message.text, self._people.is_owner(item.message)) is not None:
+        if self.registry.find(item.message.text, self.people.is_owner(item.message)) is not None:
             item = replace(item, message=replace(item.message, kind=InboundKind.COMMAND))
         (answer,) = await self._store_and_tell([item], None)
         return answer
 
     async def mark(self, scope: str) -> str | None:
-        return await self._store.inbox.mark(scope)
+        return await self.store.inbox.mark(scope)
 
     def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
         self._catch_up.missed(channel, account, reached)
 
     def commands(self) -> Sequence[CommandInfo]:
-        return self._registry.infos()
+        return self.registry.infos()
 
     def can_send(self, channel: str, account: str) -> None:
-        self._outbox.can_send(channel, account)
+        self.outbox.can_send(channel, account)
 
     async def _store_and_tell(self, items: Sequence[Accepted], mark: Mark | None) -> Sequence[Fresh | Duplicate]:
         """Store a batch, then begin what it asks for. Raises StoreUnavailable."""
@@ -116,13 +110,13 @@ class Pipeline:
         self._commands_coming += commands
         woken = set() if self._commands_coming else self._wake_early(items)
         try:
-            answers = await self._store.inbox.accept(items, mark)
+            answers = await self.store.inbox.accept(items, mark)
         finally:
             self._commands_coming -= commands
         for item, answer in zip(items, answers, strict=True):
             self._tell(item, answer, woken)
             if isinstance(answer, Fresh) and answer.wake:  # behind a command, which comes first
-                self._lanes.wake(answer.wake)
+                self.lanes.wake(answer.wake)
         return answers
 
     def _wake_early(self, items: Sequence[Accepted]) -> set[str]:
@@ -135,16 +129,16 @@ class Pipeline:
             and item.state == "waiting"
             and not (item.delay or item.follows or item.behind)
         ]
-        return {session_key for session_key in written if session_key and self._lanes.wake_early(session_key)}
+        return {session_key for session_key in written if session_key and self.lanes.wake_early(session_key)}
 
     def _decide(self, item: Incoming) -> Accepted:
         item = cleaned(item)
         if isinstance(item, UnreadEvent):
             return item
         if isinstance(item, ChatMoved):
-            self._people.follow(item)  # before what is said there, also in the same batch
+            self.people.follow(item)  # before what is said there, also in the same batch
             return item
-        return self._catch_up.aged(self._routing.decide(item))
+        return self._catch_up.aged(self.routing.decide(item))
 
     def _tell(self, item: Accepted, answer: Fresh | Duplicate, woken: Collection[str]) -> None:
         if isinstance(item, Heard):
@@ -157,7 +151,7 @@ class Pipeline:
             log.info("chat moved", channel=item.channel, old=item.old_chat, new=item.new_chat)
             return
         if isinstance(answer, Fresh):
-            self._outbox.send(answer.said)
+            self.outbox.send(answer.said)
         if item.state == "dropped" or (isinstance(answer, Fresh) and answer.state != "waiting"):
             self._name(item.message.origin, item.reason if isinstance(answer, Duplicate) else answer.reason)
             return
@@ -165,16 +159,16 @@ class Pipeline:
             return
         if item.delay and item.message.kind in CLAIMED:
             background = item.message.kind in BACKGROUND
-            self._lanes.wake_later(Later(item.session_key, background, answer.ready_at, answer.wait))
+            self.lanes.wake_later(item.session_key, background, answer.ready_at, answer.wait)
         elif item.message.kind in BACKGROUND or item.session_key not in woken:
             self.begin(answer.seq, item.session_key, item.message)
 
     def begin(self, seq: int, session_key: str, message: InboundMessage) -> None:
         """See to a message that was accepted."""
         if message.kind in CARRIED_OUT:
-            self._commands.begin(seq, session_key, message)
+            self.runner.begin(seq, session_key, message)
         elif message.kind in CLAIMED:
-            self._lanes.wake(session_key, background=message.kind in BACKGROUND)
+            self.lanes.wake(session_key, background=message.kind in BACKGROUND)
 
     def _name(self, origin: Origin, reason: str | None) -> None:
         """Once each: whoever mistook an id in the configuration finds the right one in the log."""

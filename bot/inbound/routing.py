@@ -7,20 +7,19 @@ from bot import wording
 from bot.accounts import Accounts
 from bot.commands.registry import Registry
 from bot.inbound.access import GROUP, LOCAL, PAIRING, refusal
-from bot.inbound.acknowledge import acknowledge
 from bot.inbound.gate import gate
 from bot.inbound.pairing import digest
 from bot.inbound.people import People, chat_of
 from bot.persistence.values import AcceptedMessage
-from channels.message import ChatKind, InboundKind, InboundMessage
-from channels.outgoing import Planned
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.outgoing import Action, Planned
 from channels.session_key import DmScope, session_key
-from channels.settings import AccountSection, Group
+from channels.settings import AccountSection, Acknowledgement, Group
 
+# Milliseconds within which the next part of a message comes (an album, a long paste).
 PARTS_DELAY = 500
-"""Milliseconds within which the next part of a message comes (an album, a long paste)."""
+# Bytes kept of the one message that is kept of an unknown sender.
 STRANGER_LIMIT = 4096
-"""Bytes kept of the one message that is kept of an unknown sender."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +43,7 @@ class Routing:
     def decide(self, message: InboundMessage) -> AcceptedMessage:
         """What is stored of it, and in which state."""
         place = message.origin.place
-        found = self.accounts.of(place)
-        account = found.section if found and isinstance(found.section, AccountSection) else None
+        account = self._section(place)
         group = group_of(account, self.people, message)
         is_owner, is_paired = self.people.is_owner(message), self.people.is_paired(message.origin)
         reason = refusal(message, account, group, is_owner=is_owner, is_paired=is_paired)
@@ -66,7 +64,7 @@ class Routing:
         delay = _patience(message, self.debounce)
         accepted = AcceptedMessage(
             message=message,
-            session_key=self._session_key(message, account),
+            session_key=self._session_key(message.origin, account),
             follows=follows,
             delay=delay,
             gathers=delay > 0,
@@ -82,9 +80,18 @@ class Routing:
             return self.notice(source, wording.EDITED_MEANWHILE, origin.place.channel)
         return acknowledge(message, account.ack) if account else ()
 
-    def _session_key(self, message: InboundMessage, account: AccountSection | None) -> str:
+    def session_of(self, origin: Origin) -> str:
+        """The session of what is said there; empty where each person has one of their own and nobody is named."""
+        account = self._section(origin.place)
+        several = account is not None and account.groups.session == "person" and not origin.sender
+        return "" if several and origin.place.kind is not ChatKind.DIRECT else self._session_key(origin, account)
+
+    def _section(self, place: Place) -> AccountSection | None:
+        found = self.accounts.of(place)
+        return found.section if found and isinstance(found.section, AccountSection) else None
+
+    def _session_key(self, origin: Origin, account: AccountSection | None) -> str:
         """A chat that has moved goes on with the session that it began with."""
-        origin = message.origin
         if origin.place.kind is not ChatKind.DIRECT:
             chat = self.people.chats(*chat_of(origin.place))[-1]
             origin = replace(origin, place=replace(origin.place, chat=chat))
@@ -109,6 +116,19 @@ def _patience(message: InboundMessage, debounce: int) -> int:
     if message.kind is not InboundKind.MESSAGE or message.origin.place.kind in LOCAL:
         return 0
     return max(0 if message.attachments else debounce, PARTS_DELAY if message.part_of else 0)
+
+
+def acknowledge(message: InboundMessage, wanted: Acknowledgement) -> tuple[Planned, ...]:
+    """The reaction that says "seen, I am on it", planned with a message and taken away when its turn ends; none where
+    it is not wanted or cannot be."""
+    place = message.origin.place
+    direct = place.kind is ChatKind.DIRECT
+    in_scope = {"direct": direct, "mention": not direct and message.mentioned, "all": True}[wanted.scope]
+    target = message.origin.message_id
+    if not wanted.emoji or not in_scope or not target or message.kind is not InboundKind.MESSAGE:
+        return ()
+    source = f"ack:{place.channel}:{place.account}:{message.event_key}"  # the end of a turn finds it by that
+    return (Planned(source=source, body=wanted.emoji, nonce=0, action=Action.REACT, target=target),)
 
 
 def group_of(account: AccountSection | None, people: People, message: InboundMessage) -> Group | None:

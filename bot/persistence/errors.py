@@ -10,11 +10,13 @@ StoreError
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from agent.errors import AgentError
+
 T = TypeVar("T")
 
 
-class StoreError(Exception):
-    """Root of the store's errors."""
+class StoreError(AgentError):
+    """Root of the store's errors. Whatever a run does when it meets one, a call of a tool too, ends at once."""
 
 
 class StoreUnavailable(StoreError):

@@ -8,18 +8,19 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
-from agent.journal import CallResult, Cut, Kept
-from agent.message import Entry, EntryKind, Message, Usage
-from agent.tools.base import Ask, Delivered, Verdict
-from bot.persistence.histories import AccountHistory
+from agent.journal import CallResult, Cut, Kept, Step
+from agent.message import Entry, EntryKind, Message
+from agent.tools.base import Ask, Verdict
+from bot.persistence.settings import Change, SessionSettings
 from bot.persistence.values import (
     Accepted,
+    AccountHistory,
     CommandKept,
     CutTurn,
     Duplicate,
     Exchange,
+    Fate,
     Fresh,
-    Later,
     Leftover,
     LostDelivery,
     OwnerNotice,
@@ -35,7 +36,7 @@ from bot.persistence.values import (
     TurnView,
 )
 from channels.base import Mark
-from channels.message import ChatMoved, InboundMessage, Place
+from channels.message import ChatMoved, InboundMessage, Origin, Place
 from channels.outgoing import Delivery, Planned, SendResult
 
 
@@ -64,14 +65,8 @@ class Inbox(Protocol):
     async def waiting_sessions(self, limit: int) -> Sequence[tuple[str, bool]]:
         """Sessions with something to run, those that wait longest first; True for work in the background."""
 
-    async def later(self, limit: int) -> Sequence[Later]:
-        """Messages that are not ready yet, the next ones first."""
-
     async def open_commands(self) -> Sequence[tuple[int, str, InboundMessage]]:
-        """Commands that were accepted and not carried out, oldest first: seq, session key, message.
-
-        A damaged one is passed over.
-        """
+        """Commands that are not carried out, oldest first: seq, session key, message. Damaged ones are passed over."""
 
     async def count_waiting(self, session_key: str) -> int:
         """How many messages wait in a session, ready or not: those that a stop would drop."""
@@ -133,6 +128,14 @@ class Turns(Protocol):
         None when nothing is ready, or one runs or waits for a person.
         """
 
+    async def plan_elsewhere(
+        self, run: RunRef, place: Place, blocks: Sequence[Planned], session_key: str
+    ) -> tuple[Delivery, ...]:
+        """Put what a call of a tool sends to another place into the ledger; its conversation is made if need be.
+
+        session_key: whose next turn is told that this was written there; empty: nobody's.
+        """
+
     async def set_prompt(self, transcript_id: str, prompt: str, fingerprint: str) -> None:
         """Fix the system prompt of a transcript."""
 
@@ -140,23 +143,12 @@ class Turns(Protocol):
         """T5: put blocks of the answer that is being streamed into the ledger."""
 
     async def step(
-        self,
-        run: RunRef,
-        message: Message,
-        *,
-        note: Message | None = None,
-        where: PlanIn,
-        blocks: Sequence[Planned],
-        usage: Usage,
-        context_start: int,
-        events: Sequence[PersistedEvent],
-        outcome: Outcome,
+        self, run: RunRef, step: Step, where: PlanIn, blocks: Sequence[Planned]
     ) -> tuple[Kept, tuple[Delivery, ...]]:
-        """T3: an answer with its calls, its last blocks, usage and events; with T7 when nothing is open.
+        """T3: an answer with its calls, its last blocks, usage and event; with T7 when nothing is open.
 
-        note: the answer was cut, and this line for the model follows it: the turn goes on. outcome applies only if
-        the turn is finished: no note, no calls, and no steering text came.
-        usage: of the whole turn so far. A message without parts leaves no line.
+        With a note the turn goes on. The outcome applies only if the turn is finished: no note, no calls, and no
+        steering text came. A message without parts leaves no line.
         """
 
     async def note(self, run: RunRef, text: Message, kind: EntryKind = "note") -> Entry:
@@ -168,15 +160,21 @@ class Turns(Protocol):
     async def process_started(self, run: RunRef, call_id: str, pid: int, started: str) -> None:
         """Remember the process of a call, before it may do anything."""
 
-    async def delivered(self, name: str) -> Delivered:
+    async def delivered(self, name: str) -> Fate:
         """What has become of a message that a call has planned, by its source."""
 
     async def results(
-        self, run: RunRef, results: Sequence[CallResult], *, batch_done: bool, events: Sequence[PersistedEvent]
-    ) -> tuple[Entry, ...]:
+        self,
+        run: RunRef,
+        results: Sequence[CallResult],
+        *,
+        batch_done: bool,
+        silent: bool = False,
+        events: Sequence[PersistedEvent],
+    ) -> Kept:
         """T4: results of calls, in call order; with batch_done also the steering texts that came meanwhile.
 
-        Returns the lines written.
+        silent: with T7 (completed), unless such a text came.
         """
 
     async def cut(self, run: RunRef, tell: Callable[[Cut], Sequence[PersistedEvent]]) -> Cut:
@@ -264,6 +262,12 @@ class Commands(Protocol):
     async def answer(self, seq: int, blocks: Sequence[Planned], chosen: Sequence[Planned] = ()) -> CommandKept:
         """A command that only says something."""
 
+    async def set(self, seq: int, session_key: str, change: Change, blocks: Sequence[Planned]) -> CommandKept:
+        """Change a setting of the session."""
+
+    async def take_up(self, seq: int, message: InboundMessage, chosen: Sequence[Planned]) -> CommandKept:
+        """A press of a button that is no command becomes a message of who pressed it."""
+
     async def stop(
         self, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = (), renew: str | None = None
     ) -> CommandKept:
@@ -289,7 +293,7 @@ class Recovery(Protocol):
         """Turns that run and whose lease is gone, oldest first: none of `worker`'s own, whose lease holds."""
 
     async def ready(self) -> None:
-        """Messages that waited for more of their sender wait no longer."""
+        """Messages that waited for their moment, or for more of their sender, wait no longer."""
 
     async def recover(self, turn_id: str, worker: str, give_up: Callable[[str], Sequence[Planned]]) -> bool:
         """Repair one of those turns and put it back into the queue; after a second crash end it instead.
@@ -305,20 +309,26 @@ class Reads(Protocol):
     async def context(self, transcript_id: str) -> tuple[Entry, ...]:
         """The lines of a transcript that still go to the model, in order."""
 
+    async def settings(self, session_key: str) -> SessionSettings:
+        """What is set for a session."""
+
     async def turn(self, turn_id: str) -> TurnView | None:
         """A turn by its id, with what it said so far."""
 
     async def offer(self, place: Place, message_id: str) -> Delivery | None:
         """A message with buttons, by its place and platform id; None when it is not known (any more)."""
 
+    async def own_message(self, place: Place, message_id: str) -> Place | None:
+        """Where in its chat the model has sent this message, by an answer or a tool; None: not known (any more)."""
+
+    async def directory(self, channel: str, account: str) -> Sequence[Origin]:
+        """The conversations in which somebody who was let in has written: the origin of the newest message of each."""
+
     async def last_failure(self) -> tuple[int, str] | None:
         """When the newest failed turn ended, in milliseconds, and why."""
 
-    async def last_exchange(self, session_key: str, upto: int, shown: int) -> Exchange | None:
-        """The newest exchange in a session's present transcript of which a reader of events has seen something.
-
-        upto: the position that it has read up to; shown: so many characters of the answer under way there it has seen.
-        """
+    async def last_exchange(self, session_key: str, upto: int) -> Exchange | None:
+        """The newest exchange in a session's present transcript of which a reader up to that position has seen some."""
 
     async def totals(self) -> Totals:
         """What is open, for /status and `hark status`."""

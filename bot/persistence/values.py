@@ -9,6 +9,7 @@ from typing import Literal
 from agent.events import RunRef
 from agent.message import Entry, Usage
 from agent.tools.base import Decision
+from bot.persistence.settings import SessionSettings
 from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
 from channels.outgoing import Delivery, DeliveryState, Planned
 
@@ -24,11 +25,11 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
+# How the bot takes part in a thread: its first message is its own, or it spoke there.
 Follows = Literal["started", "joined"]
-"""How the bot takes part in a thread: its first message is its own, or it spoke there."""
+# What becomes of a message as it is accepted. Held: until its sender is let in, or what was said before it is read.
+# Overheard: said where the bot is, and not to it.
 MessageState = Literal["waiting", "held", "overheard", "dropped"]
-"""What becomes of a message as it is accepted. Held: until its sender is let in, or what was said before it is read.
-Overheard: said where the bot is, and not to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +70,33 @@ class Heard:
     cursor: str
 
 
+@dataclass(frozen=True, slots=True)
+class ConversationHistory:
+    """A conversation as far as it was heard. cursor: see `Heard`, empty where there is none. held: messages wait there.
+
+    listed: something may have been said to the bot there while it did not listen.
+    """
+
+    place: Place
+    cursor: str
+    held: bool
+    listed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccountHistory:
+    """first: when the account was heard of for the first time, in milliseconds; fresh: that is now."""
+
+    first: int
+    fresh: bool
+    conversations: Sequence[ConversationHistory]
+
+
 Accepted = AcceptedMessage | UnreadEvent | ChatMoved | Heard
 
 GATHER_MOST = 5
+# Lines kept of what was said in a conversation and not to the bot.
 OVERHEARD = 50
-"""Lines kept of what was said in a conversation and not to the bot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +117,8 @@ class Fresh:
 
 
 Standing = Literal["pending", "allowed", "owner", "blocked"]
+# The reason why another bot's message is dropped: too many of them in a row, and no person between.
 BOTS = "bots"
-"""The reason why another bot's message is dropped: too many of them in a row, and no person between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,27 +156,10 @@ class Duplicate:
     digest: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
-    """A message that a run takes from ready_at on. wait: how long that is from now, at most the delay it was given.
-
-    Both in milliseconds.
-    """
-
-    session_key: str
-    background: bool
-    ready_at: int
-    wait: int
-
-    @property
-    def key(self) -> tuple[str, bool, int]:
-        """What is waited for."""
-        return self.session_key, self.background, self.ready_at
-
-
+# What the model is told in front of the message that begins a turn: edits and deletions of messages that had been seen
+# by then, each with what that message said and when it was sent (milliseconds); as events, what it wrote there itself
+# from another conversation.
 Changes = Sequence[tuple[InboundMessage, str, int]]
-"""What the model is told in front of the message that begins a turn: edits and deletions of messages that had been seen
-by then, each with what that message said and when it was sent (milliseconds)."""
 
 
 class TurnKind(StrEnum):
@@ -167,6 +173,17 @@ class TurnKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a turn has said where it answers: a whole answer by its step, or one message of a tool, a sentence of the
+    service. source: of the (first) delivery. file: path of what was sent."""
+
+    source: str
+    text: str
+    step: int | None = None
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """The work that a message causes, claimed by this worker: what everything about it is tied together by.
 
@@ -174,8 +191,8 @@ class Turn:
     with what steered it. entries: user lines written by this claim: one per message, unless the turn is resumed, and
     steering texts that came before its next answer. step: answers of the model so far. ran: milliseconds of earlier
     attempts. prompt and fingerprint: of the transcript, None before its first turn. more: something else of the
-    session is ready. spoken: something of its answer is in the ledger. decisions: about calls that it was parked on, by
-    their ids.
+    session is ready. said: what the ledger has of it already. decisions: about calls that it was parked on, by
+    their ids. settings: of the session.
     """
 
     run: RunRef
@@ -191,8 +208,9 @@ class Turn:
     prompt: str | None
     fingerprint: str | None
     more: bool
-    spoken: bool = False
+    said: tuple[Said, ...] = ()
     decisions: Mapping[str, Decision] = field(default_factory=dict)
+    settings: SessionSettings = field(default_factory=SessionSettings)
 
     @property
     def turn_id(self) -> str:
@@ -205,8 +223,8 @@ class Turn:
         return self.run.session_key
 
 
+# What the source of a notice about a refused send begins with: its own refusal is told to nobody.
 REFUSED = "refused:"
-"""What the source of a notice about a refused send begins with: its own refusal is told to nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +239,7 @@ class OwnerNotice:
     blocks: Callable[[Place], Sequence[Planned]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LostDelivery:
     """What did not arrive, or may not have. state: failed or uncertain; at: milliseconds."""
 
@@ -253,7 +271,7 @@ class Stopped:
     turns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TurnView:
     """A turn as the outside sees it. text: what was said, joined. Times in milliseconds."""
 
@@ -295,8 +313,8 @@ class PersistedAt:
     ended: bool
 
 
+# Told of the events that a commit has kept, in order, before those who wrote them are answered.
 Ring = Callable[[Sequence[PersistedAt]], None]
-"""Told of the events that a commit has kept, in order, before those who wrote them are answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +363,8 @@ class Leftover:
     started: str
 
 
+# Makes the answer to a command from what it did.
 Reply = Callable[[Stopped], Sequence[Planned]]
-"""Makes the answer to a command from what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,10 +375,26 @@ class CommandKept:
     deliveries: tuple[Delivery, ...]
 
 
-TOOL = "tool:"
-"""What the source of a message begins with that a call of a tool sends: it may go to a place of its own."""
+# What has become of a message. planned: it will be sent, also after a crash, or is being sent.
+Delivered = Literal["planned", "sent", "not sent", "unknown"]
 
 
-def tool_message(turn_id: str, call_id: str, number: int) -> str:
-    """Under which source a message of a tool's call stands in the ledger; number: from 0."""
-    return f"{TOOL}{turn_id}:{call_id}:{number}"
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What has become of a message of a call. ids: of the platform, one per piece. reason: why not, where it is told.
+
+    open: more will become of it.
+    """
+
+    state: Delivered
+    ids: tuple[str, ...] = ()
+    reason: str = ""
+    open: bool = False
+
+
+TOOL = "tool:"  # what the source of a call's message begins with: it may go to a place of its own
+
+
+def tool_message(turn_id: str, call_id: str) -> str:
+    """Under which source the message of a tool's call stands in the ledger."""
+    return f"{TOOL}{turn_id}:{call_id}"

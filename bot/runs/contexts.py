@@ -9,8 +9,8 @@ from agent.context import Context
 from bot.persistence.protocols import Store
 from bot.persistence.values import Turn
 
+# Estimated tokens of all cached contexts, about 2 MB of text; others are read again.
 MAX_TOKENS = 500_000
-"""Estimated tokens of all cached contexts, about 2 MB of text; others are read again."""
 
 
 class Contexts:

@@ -4,17 +4,15 @@ A write that has begun is always followed through (delivered), even when the run
 otherwise a block could stand in the ledger with nobody sending it.
 """
 
+import asyncio
 import functools
-import mimetypes
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from agent.errors import RunLost
 from agent.events import (
     AgentEnd,
-    MessageEnd,
     MessageUpdate,
     Notice,
     Outcome,
@@ -22,9 +20,11 @@ from agent.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from agent.journal import CallResult, Cut, Kept
-from agent.message import Entry, EntryKind, Message, Usage
-from agent.tools.base import Ask, Delivered
+from agent.journal import CallResult, Cut, Kept, Step
+from agent.message import Entry, EntryKind, Message
+from agent.tools.base import Ask
+from agent.tools.stay_silent import STAY_SILENT
+from agent.tools.workspace import Workspace, WorkspaceError
 from bot import wording
 from bot.bus import EventBus
 from bot.clock import Clock
@@ -32,28 +32,36 @@ from bot.inbound.access import LOCAL
 from bot.outbox import Outbox
 from bot.persistence.errors import StaleRun
 from bot.persistence.protocols import Store
-from bot.persistence.values import Turn, tool_message
+from bot.persistence.values import Said, Turn
 from bot.replies import Replies
+from bot.runs.asides import Asides
+from bot.runs.media import outgoing_file
+from bot.runs.showing import Showing
 from bot.runs.typing import Typing
 from bot.to_the_end import to_the_end
-from channels.message import ChatKind, InboundMessage
-from channels.outgoing import Action, OutgoingFile, Planned
+from channels.message import ChatKind, InboundMessage, Place
+from channels.outgoing import Action, Planned
 
 P = ParamSpec("P")
 T = TypeVar("T")
 _HOUR = 3_600_000
+# Places where nobody reads along when an owner is told something.
 _PRIVATE = (ChatKind.DIRECT, ChatKind.CONSOLE)
-"""Places where nobody reads along when an owner is told something."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunDependencies:
-    """What every run works with. worker: who this process is for the store. is_owner: whether an owner wrote it."""
+    """What every run works with.
+
+    workspace: whose files answers may send. worker: who this process is for the store. is_owner: whether an owner wrote
+    it.
+    """
 
     store: Store
     outbox: Outbox
     bus: EventBus
     clock: Clock
+    workspace: Workspace
     worker: str
     is_owner: Callable[[InboundMessage], bool]
 
@@ -74,65 +82,65 @@ def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P,
 class RunJournal:
     """Of one claimed turn; implements `agent.journal.Journal`.
 
-    typing: the sign of the run. blocks: how many were planned. answering: a model call is under way.
+    typing: the sign of the run. answering: a model call is under way.
     """
 
     def __init__(self, dependencies: RunDependencies, turn: Turn, replies: Replies, typing: Typing) -> None:
         self.turn = turn
-        self.blocks = 0
         self.answering = False
         self._given = dependencies
         self._outbox = dependencies.outbox
         self._turns = dependencies.store.turns
         self._replies = replies
+        self._channel = dependencies.outbox.serving(turn.place)
+        self._showing = Showing(replies, self._channel, turn.place, dependencies.clock, self._words, self._sent_as)
+        self._to_owner = turn.place.kind in _PRIVATE and all(map(dependencies.is_owner, turn.messages))
+        self._asides = Asides(turn, self._sentence, shown=self._channel is not None, in_full=self._to_owner)
         self.typing = typing
 
     def tell(self, event: ToolExecutionUpdate) -> None:
         self._given.bus.publish(event)
 
     def begin(self, step: int, after: str) -> None:
+        self._showing.stop()
         self.answering = True
         self._replies.begin(step, after)
+        self._asides.begin(step)
 
     async def update(self, event: MessageUpdate) -> None:
-        blocks = self._replies.feed(event.delta) if event.part == "text" else ()
-        if blocks:
-            await self._plan(blocks)
+        if event.part == "text":
+            self._showing.changed()
+            if blocks := self._replies.feed(event.delta):
+                await self._words(blocks)
+        elif event.part == "thinking" and (thoughts := self._asides.think(event.delta)):
+            await self._plan(thoughts)
         self._given.bus.publish(event)
 
     @_followed_through
-    async def step(
-        self,
-        message: Message,
-        *,
-        note: Message | None,
-        usage: Usage,
-        context_start: int,
-        outcome: Outcome,
-        ended: MessageEnd,
-    ) -> Kept:
+    async def step(self, step: Step) -> Kept:
+        ended, failed = step.ended, step.failed
         self.answering = False
-        blocks = self._replies.end()
-        if note is None and ended.stop_reason in wording.ENDED_EARLY:
+        await self._showing.finish()
+        silent = any(call.name == STAY_SILENT for call in step.message.tool_calls)
+        blocks = self._replies.end(silent=silent)
+        for number, path in enumerate(
+            () if silent or step.note else self._replies.files
+        ):  # of a cut one: with its rest
+            blocks = (*blocks, *await self._file(number, path))
+        if step.note is None and ended.stop_reason in wording.ENDED_EARLY:
             blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
+        if failed is not None:
+            said = wording.tool_failed(failed.name, failed.text)
+            blocks = (*blocks, *self._notice(f"failed:{failed.call_id}", said))
+        if not silent:
+            blocks = self._asides.around(blocks, step.message.tool_calls)
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
-            kept, deliveries = await self._turns.step(
-                self.turn.run,
-                message,
-                note=note,
-                where=where,
-                blocks=blocks,
-                usage=usage,
-                context_start=context_start,
-                events=(ended,),
-                outcome=outcome,
-            )
-            self.blocks += len(blocks)
+            kept, deliveries = await self._turns.step(self.turn.run, step, where, blocks)
             if kept.end is not None:
                 self.typing.stop()
             self._outbox.send(deliveries)
-        if kept.end is not None and not deliveries:  # what says that it is at work is to go
-            self._outbox.serve(self.turn.conv_id, self.turn.place)
+        if kept.end is not None and not deliveries:
+            self._outbox.serve(self.turn.conv_id, self.turn.place)  # what says that it is at work is to go
         return kept
 
     @_followed_through
@@ -156,48 +164,42 @@ class RunJournal:
             deliveries, end = await self._given.store.approvals.park(
                 self.turn.run, call_id, approval_id, ask, where=where, blocks=blocks
             )
-            self.blocks += len(blocks)
             self.typing.stop()
             self._outbox.send(deliveries)
         return end
 
-    @property
-    def file_bytes(self) -> int:
-        channel = self._outbox.serving(self.turn.place)
-        sends = channel is not None and Action.FILE in channel.capabilities.actions
-        return channel.capabilities.file_bytes if channel and sends else 0
-
-    async def deliver(self, call_id: str, number: int, text: str, file: Path | None = None) -> str:
-        name = tool_message(self.turn.turn_id, call_id, number)
-        blocks = self._sentence(name, text) if text or file is None else ()
-        if file is not None:
-            caption, *more = blocks or [Planned(source=name, body="", nonce=self._given.clock.nonce())]
-            sent = OutgoingFile(path=str(file), name=file.name, mime=mimetypes.guess_type(file.name)[0] or "")
-            blocks = (replace(caption, action=Action.FILE, file=sent), *more)
-        await self._plan(blocks)
-        return name
-
-    async def delivered(self, name: str) -> Delivered:
-        return await self._turns.delivered(name)
+    @_followed_through
+    async def send(self, place: Place, blocks: Sequence[Planned], session_key: str) -> None:
+        """Plan what the `message` tool sends, here or elsewhere; see `Turns.plan_elsewhere`."""
+        if place == self.turn.place:
+            for first in blocks[:1]:
+                file = first.file.path if first.file else ""
+                self._replies.sent(Said(source=first.source, text=first.said, file=file))
+            return await self._plan(blocks)
+        deliveries = await self._turns.plan_elsewhere(self.turn.run, place, blocks, session_key)
+        self._outbox.send(deliveries)
 
     @_followed_through
     async def results(
-        self, results: Sequence[CallResult], ends: Sequence[ToolExecutionEnd], *, batch_done: bool
-    ) -> tuple[Entry, ...]:
-        return await self._turns.results(self.turn.run, results, batch_done=batch_done, events=ends)
+        self, results: Sequence[CallResult], ends: Sequence[ToolExecutionEnd], *, batch_done: bool, silent: bool
+    ) -> Kept:
+        kept = await self._turns.results(self.turn.run, results, batch_done=batch_done, silent=silent, events=ends)
+        if kept.end is not None:
+            self.typing.stop()
+            self._outbox.serve(self.turn.conv_id, self.turn.place)
+        return kept
 
     @_followed_through
     async def cut(self, notice: Callable[[Cut], Notice]) -> Cut:
-        self.answering = False
+        self.stop_showing()
         return await self._turns.cut(self.turn.run, lambda cut: (notice(cut),))
 
     @_followed_through
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:
-        self.answering = False
-        to_owner = self.turn.place.kind in _PRIVATE and all(map(self._given.is_owner, self.turn.messages))
+        self.stop_showing()
         cause = error_message if outcome is Outcome.FAILED else None
         local = self.turn.place.kind in LOCAL
-        said = wording.failure(error_kind, cause if to_owner else None, to_owner=to_owner or local)
+        said = wording.failure(error_kind, cause if self._to_owner else None, to_owner=self._to_owner or local)
         blocks = self._notice("error", said)
         notice = None
         if said == wording.OUT_OF_ORDER:  # once an hour for each kind: it fails again with every message
@@ -213,19 +215,43 @@ class RunJournal:
                 blocks=blocks,
                 notice=notice,
             )
-            self.blocks += len(blocks)
             self.typing.stop()
             self._outbox.send(deliveries)
         if notice is not None:
             await self._outbox.serve_open()
         return end
 
+    async def _words(self, blocks: Sequence[Planned]) -> None:
+        """Plan words of an answer, and before the first its reasoning."""
+        await self._plan((*self._asides.before(), *blocks))
+
     @_followed_through
     async def _plan(self, blocks: Sequence[Planned]) -> None:
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             deliveries = await self._turns.plan(self.turn.run, where, blocks)
-            self.blocks += len(blocks)
             self._outbox.send(deliveries)
+
+    async def _sent_as(self, preview: Planned) -> str:
+        with self._outbox.following(preview.source) as changed:
+            while (fate := await self._turns.delivered(preview.source)).open:
+                await changed.wait()
+                changed.clear()
+        return fate.ids[0] if fate.ids else ""
+
+    async def _file(self, number: int, path: str) -> Sequence[Planned]:
+        """A file that the answer wants to be sent, or why it is not."""
+        channel = self._channel
+        largest = channel.capabilities.file_bytes if channel and Action.FILE in channel.capabilities.actions else 0
+        try:
+            file = await asyncio.to_thread(outgoing_file, self._given.workspace, path, largest)
+        except WorkspaceError as error:
+            return self._notice(f"file{self._replies.step}.{number}", wording.file_not_sent(str(error)))
+        return (self._replies.file(number, file),)
+
+    def stop_showing(self) -> None:
+        """Nothing more is shown of the answer that is being written."""
+        self.answering = False
+        self._showing.stop()
 
     def _notice(self, name: str, text: str) -> Sequence[Planned]:
         return self._sentence(f"turn:{self.turn.turn_id}:{name}", text)

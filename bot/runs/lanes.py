@@ -5,7 +5,6 @@ number; what does not fit is found in the store again. Beats, jobs and children 
 """
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass
 
 import structlog
@@ -13,14 +12,13 @@ import structlog
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
-from bot.persistence.values import Later
 from bot.runs.journal import RunJournal
 from bot.runs.runner import PAUSE, TurnRunner
 
 log = structlog.get_logger()
 
+# Names of sessions held in memory; more wait in the store alone.
 READY = 4096
-"""Names of sessions held in memory; more wait in the store alone."""
 
 
 @dataclass(eq=False, slots=True)
@@ -29,24 +27,11 @@ class RunHandle:
 
     journal: RunJournal
     task: "asyncio.Task[None]"
-    store: Store
 
     @property
     def turn_id(self) -> str:
         """Whose run it is."""
         return self.journal.turn.turn_id
-
-    @property
-    def is_streaming(self) -> bool:
-        """A model call is under way."""
-        return self.journal.answering
-
-    async def steer(self, seq: int) -> bool:
-        """Let the run read a message that waits in its session before its next answer.
-
-        False when it cannot, see the store: then the message goes on waiting. Raises StoreUnavailable.
-        """
-        return await self.store.inbox.steer(self.turn_id, seq)
 
     def stop(self) -> None:
         """End the run at once. The store is told first, by whoever stops it: this only hurries."""
@@ -63,15 +48,14 @@ class Lanes:
         self._runner = runner
         self._places = places
         self._background_places = max(1, places // 2)
-        self._ready: tuple[OrderedDict[str, int], OrderedDict[str, int]] = (OrderedDict(), OrderedDict())
-        """By session until when messages count as ready, whatever the clock says."""
+        # By session until when messages count as ready, whatever the clock says.
+        self._ready: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._timers: dict[tuple[str, bool, int], asyncio.Task[None]] = {}
         self._overflow: set[bool] = set()  # of which row (in the background?) not all names are held
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._in_background = 0
         self._handles: dict[str, RunHandle] = {}
         self._open = False
-        self._idle = asyncio.Event()
         self._refilling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -94,12 +78,12 @@ class Lanes:
         self.wake(session_key)
         return True
 
-    def wake_later(self, later: Later) -> None:
-        """As `wake`, once a message is ready. More than fit into memory are found in the store again."""
-        if self._open and later.key not in self._timers and len(self._timers) < READY:
-            timer = asyncio.create_task(self._wake_after(later), name=f"lane-later-{later.session_key}")
-            self._timers[later.key] = timer
-            timer.add_done_callback(lambda _: self._timers.pop(later.key))
+    def wake_later(self, session_key: str, background: bool, ready_at: int, wait: int) -> None:
+        """As `wake`, in `wait` milliseconds, when a message is ready. More than memory holds are found by a sweep."""
+        key = (session_key, background, ready_at)
+        if self._open and key not in self._timers and len(self._timers) < READY:
+            self._timers[key] = asyncio.create_task(self._wake_after(*key, wait), name=f"lane-later-{session_key}")
+            self._timers[key].add_done_callback(lambda _: self._timers.pop(key))
 
     def handle(self, session_key: str) -> RunHandle | None:
         """The run of a session, if one is under way."""
@@ -129,12 +113,6 @@ class Lanes:
             self._tasks[session_key].cancel()
         await asyncio.gather(*self._tasks.values(), *self._timers.values(), return_exceptions=True)
 
-    async def wait_idle(self) -> None:
-        """Return once nothing runs and nothing is known to wait."""
-        while self._tasks or any(self._ready) or self._overflow or self._refilling:
-            self._idle.clear()
-            await self._idle.wait()
-
     def _line_up(self, session_key: str, background: bool, until: int = 0) -> None:
         """Put a session at the end of its row, or leave it to the store when others stand there alone already."""
         ready = self._ready[background]
@@ -159,8 +137,6 @@ class Lanes:
         if self._refilling is None and any(not self._ready[row] for row in self._overflow):
             self._refilling = asyncio.create_task(self._refill(), name="lanes-refill")
             self._refilling.add_done_callback(self._refilled)
-        if not self._tasks:
-            self._idle.set()
 
     def _start(self, session_key: str, background: bool, until: int) -> None:
         task = asyncio.create_task(self._work(session_key, background, until), name=f"lane-{session_key}")
@@ -179,8 +155,6 @@ class Lanes:
         """Take the names of those who wait longest from the store. Who is woken meanwhile may not be among them."""
         missing, self._overflow = self._overflow, set()
         try:
-            for later in await self._store.inbox.later(READY):  # first: what is ready meanwhile is found below
-                self.wake_later(later)
             found = await self._store.inbox.waiting_sessions(READY)
         except BaseException:
             self._overflow |= missing
@@ -199,10 +173,10 @@ class Lanes:
             return
         self._pump()
 
-    async def _wake_after(self, later: Later) -> None:
+    async def _wake_after(self, session_key: str, background: bool, ready_at: int, wait: int) -> None:
         """The clock may be set back meanwhile: what was waited for is ready all the same."""
-        await self._clock.sleep(later.wait / 1000)
-        self._line_up(later.session_key, later.background, later.ready_at)
+        await self._clock.sleep(wait / 1000)
+        self._line_up(session_key, background, ready_at)
         self._pump()
 
     async def _work(self, session_key: str, background: bool, until: int) -> None:
@@ -219,7 +193,7 @@ class Lanes:
             await self._runner.give_back(turn)
             return
         journal = self._runner.journal(turn)
-        self._handles[session_key] = RunHandle(journal, self._tasks[session_key], self._store)
+        self._handles[session_key] = RunHandle(journal, self._tasks[session_key])
         again = True
         try:
             again = await self._runner.run(journal) or turn.more

@@ -22,18 +22,19 @@ from bot.compose import fenced, harmless, named, shortened
 from bot.persistence.values import Turn
 from channels.base import Channel, NotDownloaded
 from channels.message import Attachment, InboundMessage, Place
+from channels.outgoing import OutgoingFile
 
 log = structlog.get_logger()
 
 FOLDER = "media"
 MAX_FILES = 20
+# Images of one turn.
 MAX_SHOWN = 10
-"""Images of one turn."""
 MAX_FILE_BYTES = 20 * 1024 * 1024
+# Characters shown of one file, and of all files of a turn twice as many; `read` shows the rest.
 MAX_TEXT = 20_000
-"""Characters shown of one file, and of all files of a turn twice as many; `read` shows the rest."""
+# For all downloads of a turn.
 SECONDS = 120.0
-"""For all downloads of a turn."""
 _FAMILIES = {"audio": "it cannot be heard here", "video": "it cannot be seen here"}
 
 
@@ -116,6 +117,16 @@ class _Shown:
             self.say("\n".join((line if shown == text else f"{line}; all of it: `read`", *fenced("file", shown))))
         else:
             self.say("; ".join(filter(None, (line, _FAMILIES.get(file.kind)))))
+
+
+def outgoing_file(workspace: Workspace, path: str, largest: int) -> OutgoingFile:
+    """A file of the workspace, to be sent where files have at most so many bytes. Blocking. Raises WorkspaceError."""
+    with workspace.open(path) as file:
+        size = file.seek(0, 2)
+    if not 0 < size <= largest:
+        raise WorkspaceError(f"{path}: has {size:,} bytes; 1 to {largest:,} can be sent there")
+    whole = workspace.root.joinpath(*workspace.relative(path))
+    return OutgoingFile(path=str(whole), name=whole.name, mime=mimetypes.guess_type(whole.name)[0] or "")
 
 
 async def _downloaded(pieces: AsyncIterator[bytes], size: int) -> bytes:

@@ -19,8 +19,8 @@ from bot.runs.typing import Typing
 
 log = structlog.get_logger()
 
+# Seconds between tries while the store cannot write.
 PAUSE = 1.0
-"""Seconds between tries while the store cannot write."""
 
 
 class TurnRunner:
@@ -65,6 +65,8 @@ class TurnRunner:
             raise
         except StoreUnavailable:
             await self._wait_for_store(turn)
+        finally:
+            journal.stop_showing()
         return True
 
     async def give_back(self, turn: Turn, until: int | None = None) -> None:
@@ -76,7 +78,7 @@ class TurnRunner:
         turn = journal.turn
         try:
             context = await self.contexts.take(turn)
-            async with self._specs.of(turn) as spec:
+            async with self._specs.of(turn, journal.send) as spec:
                 runner = Runner(spec, context, journal)
                 with journal.typing:
                     if (files := await self._media.of(turn, context)) is not None:
@@ -95,7 +97,6 @@ class TurnRunner:
             session=turn.session_key,
             outcome=end.outcome.value,
             seconds=round(end.duration, 3),
-            blocks=journal.blocks,
             tokens_in=end.usage.input,
             tokens_out=end.usage.output,
         )

@@ -16,6 +16,7 @@ from agent.spec import Limits, RunSpec
 from agent.tools.base import RunContext, Tool, ToolFactory
 from agent.tools.registry import allowed
 from agent.tools.schema import spec
+from agent.tools.stay_silent import STAY_SILENT
 from agent.workspace_files import load as load_files
 from bot.accounts import Accounts
 from bot.clock import Clock
@@ -24,18 +25,23 @@ from bot.inbound.people import People
 from bot.inbound.routing import group_of
 from bot.persistence.protocols import Store
 from bot.persistence.values import Turn
+from bot.runs.messaging import Messaging, Send
 from channels.message import ChatKind
+from channels.session_key import parse
 from channels.settings import AccountSection, Group, GroupTools, ReplyTo, Streaming
 
 # A program wants the answer in one piece, and nothing is said before it is whole.
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
+# What the model is told where no account is: over HTTP.
 _FOR_PROGRAMS = "Your answer is handed to a program as Markdown."
-"""What the model is told where no account is: over HTTP."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specs:
-    """Answers for each turn, by its kind, channel, chat and session, what its run is made of. name: of the bot."""
+    """Answers for each turn, by its kind, channel, chat and session, what its run is made of. name: of the bot.
+
+    messaging: None where the `message` tool is not allowed.
+    """
 
     store: Store
     clock: Clock
@@ -47,6 +53,7 @@ class Specs:
     workspace: Path
     accounts: Accounts
     people: People
+    messaging: Messaging | None
 
     def model_of(self, session_key: str) -> ModelClient:
         """Which model answers in a session."""
@@ -58,14 +65,14 @@ class Specs:
         return (account.section.cutting(), account.section.replying()) if account else (_WHOLE, "off")
 
     @asynccontextmanager
-    async def of(self, turn: Turn) -> AsyncIterator[RunSpec]:
-        """The whole of it, for as long as the run works.
+    async def of(self, turn: Turn, send: Send) -> AsyncIterator[RunSpec]:
+        """The whole of it, for as long as the run works. send: plans what its `message` tool sends.
 
         Raises StoreUnavailable, OSError when the workspace cannot be read, or what a factory of tools raises.
         """
         async with AsyncExitStack() as made:
             group = self._group(turn)
-            tools = await self._tools(turn, group, made)
+            tools = await self._tools(turn, group, made, send)
             specs = tuple(spec(tool) for tool in tools)
             yield RunSpec(
                 ref=turn.run,
@@ -93,13 +100,17 @@ class Specs:
             return Group()
         return group_of(account.section, self.people, turn.messages[0]) or Group(tools=GroupTools(allow=()))
 
-    async def _tools(self, turn: Turn, group: Group, made: AsyncExitStack) -> Sequence[Tool[Any]]:
+    async def _tools(self, turn: Turn, group: Group, made: AsyncExitStack, send: Send) -> Sequence[Tool[Any]]:
         run = RunContext(
             turn_id=turn.turn_id, session_key=turn.session_key, trusted=all(map(is_trusted, turn.messages))
         )
         found = [tool for make in self.tools for tool in await made.enter_async_context(make(run))]
+        if self.messaging is not None:
+            found += self.messaging.tools(turn, run.trusted, send)
         trusted = [tool for tool in found if run.trusted or not tool.trusted_only]
-        return allowed(trusted, group.tools.allow, group.tools.deny)
+        asked_by_program = parse(turn.session_key).channel == "http"  # which waits for an answer
+        deny = (*group.tools.deny, *((STAY_SILENT,) if asked_by_program else ()))
+        return allowed(trusted, group.tools.allow, deny)
 
     async def _system(self, turn: Turn, added: str, tools: tuple[ToolSpec, ...]) -> str:
         """The transcript's own prompt; made anew when there is none or the configuration has changed since.

@@ -13,7 +13,7 @@ from agent.tools.base import Ask, Decision, Verdict
 from bot.persistence.values import PlanIn
 from bot.store import rows
 from bot.store.rows import IN_BACKGROUND
-from bot.store.subject import Subject, transaction
+from bot.store.writer import Subject, transaction
 from channels.outgoing import Delivery, Planned
 
 
@@ -75,8 +75,8 @@ def still_waits(db: sqlite3.Connection, turn_id: str, now: int) -> bool:
     return False
 
 
+# True of parked turns for which `still_waits` is; the first parameter is now.
 WAITS = "EXISTS (SELECT 1 FROM approval WHERE approval_id=parked_on AND approval.state='open' AND expires_at > ?1)"
-"""True of parked turns for which `still_waits` is; the first parameter is now."""
 
 
 def decisions(db: sqlite3.Connection, turn_id: str) -> Mapping[str, Decision]:

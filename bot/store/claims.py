@@ -13,31 +13,31 @@ from agent.events import AgentStart, Outcome
 from agent.message import Entry, Message, Text, Usage
 from bot.clock import Clock
 from bot.compose import overheard
+from bot.persistence.settings import SessionSettings
 from bot.persistence.values import Changes, Turn, TurnKind
 from bot.store import approvals, codec, edits, history, repair, rows
 from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
-from bot.store.subject import Subject, transaction
-from bot.store.writer import Writer
+from bot.store.writer import Subject, Writer, transaction
 from channels.message import BACKGROUND, InboundMessage, Place
 from channels.session_key import console_key
 
+# Makes the user message of a transcript from what was accepted, when, and what is said in front of it.
 Compose = Callable[[InboundMessage, int, Changes], Message]
-"""Makes the user message of a transcript from what was accepted, when, and what is said in front of it."""
+# Whether a message ends the session that it is for: by its place, when people last used that, and when it came.
 Stale = Callable[[Place, int, int], bool]
-"""Whether a message ends the session that it is for: by its place, when people last used that, and when it came."""
 
 
+# What was accepted: seq, message, and when.
 _Row = tuple[int, InboundMessage, int]
-"""What was accepted: seq, message, and when."""
 
+# Messages that one turn takes at the most because they waited for each other.
 GATHERED = 50
-"""Messages that one turn takes at the most because they waited for each other."""
+# The same for messages that waited for each other.
 _GATHERING = "iif(gathers, sender || ' ' || ready_at, NULL)"
-"""The same for messages that waited for each other."""
+# Kinds of turns by those of their messages; what people write is a reply.
 _TURN_OF = {"wake": "beat", "job": "job", "child": "child", "api": "api"}
-"""Kinds of turns by those of their messages; what people write is a reply."""
 
 
 class Claims(Subject):
@@ -126,10 +126,11 @@ class Claims(Subject):
         model: str,
     ) -> Turn:
         """Put a queued turn to running under a new epoch."""
-        epoch, kind, session_key, transcript_id, conv_id, step, usage, ran, outcome = db.execute(
+        epoch, kind, session_key, transcript_id, conv_id, step, usage, ran, outcome, settings = db.execute(
             "UPDATE turn SET state='running', worker=?3, epoch=epoch+1, started_at=coalesce(started_at, ?1),"
             " resumed_at=?1 WHERE turn_id=?2"
-            " RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran, outcome",
+            " RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran, outcome,"
+            " (SELECT settings FROM session WHERE session.session_key=turn.session_key)",
             (now, turn_id, worker),
         ).fetchone()
         asked = db.execute(
@@ -169,8 +170,9 @@ class Claims(Subject):
             prompt=prompt,
             fingerprint=fingerprint,
             more=more is not None,
-            spoken=epoch > 1 and any(at is not None for at, _ in rows.said(db, turn_id)),
+            said=rows.said_by(db, turn_id) if epoch > 1 else (),
             decisions=approvals.decisions(db, turn_id) if epoch > 1 else {},
+            settings=codec.SETTINGS.load(settings, SessionSettings()),
         )
 
     def _take_steering(self, db: sqlite3.Connection, turn_id: str, transcript_id: str, now: int) -> tuple[Entry, ...]:

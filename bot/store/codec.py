@@ -6,6 +6,7 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from agent.message import Message, Usage
+from bot.persistence.settings import SessionSettings
 from channels.message import InboundMessage
 from channels.outgoing import Button, OutgoingFile
 
@@ -38,6 +39,7 @@ MESSAGE = Stored(Message)
 USAGE = Stored(Usage)
 BUTTONS = Stored(tuple[Button, ...])
 FILE = Stored(OutgoingFile)
+SETTINGS = Stored(SessionSettings)
 
 
 def read_inbound(text: str, seq: int) -> InboundMessage | None:

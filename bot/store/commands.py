@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 
 from agent.events import Outcome
 from agent.message import Message, Text
+from bot.persistence.settings import Change
 from bot.persistence.values import CommandKept, PlanIn, Reply, Stopped
-from bot.store import repair, rows
+from bot.store import codec, repair, rows
 from bot.store.history import IS_BEHIND
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN
-from bot.store.subject import Subject, transaction
+from bot.store.writer import Subject, transaction
+from channels.message import InboundMessage
 from channels.outgoing import Planned
 
+# Milliseconds between a command and its acceptance that no clock and no queue explains.
 _LATE = 5 * 60_000
-"""Milliseconds between a command and its acceptance that no clock and no queue explains."""
 _SAID_AT = "coalesce(nullif(sent_at, 0), accepted_at)"
 STOP_NOTE = "(The person stopped this turn.)"
 
@@ -28,6 +30,31 @@ class Commands(Subject):
         self, db: sqlite3.Connection, seq: int, blocks: Sequence[Planned], chosen: Sequence[Planned] = ()
     ) -> CommandKept:
         return self._carry_out(db, seq, lambda now: Stopped(), lambda _: blocks, chosen)
+
+    @transaction
+    def set(
+        self, db: sqlite3.Connection, seq: int, session_key: str, change: Change, blocks: Sequence[Planned]
+    ) -> CommandKept:
+
+        def effect(now: int) -> Stopped:
+            rows.transcript_of(db, session_key, None, now, self._new_id())
+            become = "UPDATE session SET settings=json_set(settings, '$.' || ?, ?) WHERE session_key=?"
+            db.execute(become, (*change, session_key))
+            return Stopped()
+
+        return self._carry_out(db, seq, effect, lambda _: blocks, ())
+
+    @transaction
+    def take_up(
+        self, db: sqlite3.Connection, seq: int, message: InboundMessage, chosen: Sequence[Planned]
+    ) -> CommandKept:
+
+        def effect(now: int) -> Stopped:
+            become = "UPDATE inbox SET kind='message', state='waiting', payload=? WHERE seq=?"
+            db.execute(become, (codec.INBOUND.dump(message), seq))
+            return Stopped()
+
+        return self._carry_out(db, seq, effect, lambda _: (), chosen)
 
     @transaction
     def stop(
@@ -114,7 +141,8 @@ def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> N
     transcript_id, step, epoch = db.execute(
         "SELECT transcript_id, step, epoch FROM turn WHERE turn_id=?", (turn_id,)
     ).fetchone()
-    rows.expire(db, "turn_id=? AND state IN ('planned','unknown')", (turn_id,), reason, now)
+    begun = "action='preview' AND target IS NOT NULL"  # the beginning stands there, and gets its end
+    rows.expire(db, f"turn_id=? AND state IN ('planned','unknown') AND NOT ({begun})", (turn_id,), reason, now)
     db.execute(
         "UPDATE inbox SET state='dropped', reason=? WHERE turn_id=? AND state IN ('waiting','steering')",
         (reason, turn_id),

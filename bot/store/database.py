@@ -10,20 +10,20 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TypeVar
 
 import aiosqlite
 
 from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
 from bot.store.sqlite_errors import is_about_file, is_damage, passes
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
+# A commit writes whole pages of every table and index it touches: small ones are a third of the bytes per turn.
 PAGE_SIZE = 1024
-"""A commit writes whole pages of every table and index it touches: small ones are a third of the bytes per turn."""
 _PRAGMAS = (
     f"PRAGMA page_size={PAGE_SIZE}",
     "PRAGMA journal_mode=WAL",
@@ -32,17 +32,15 @@ _PRAGMAS = (
     "PRAGMA busy_timeout=5000",
     "PRAGMA temp_store=MEMORY",
 )
+# Connections that read beside the one that writes.
 READERS = 2
-"""Connections that read beside the one that writes."""
 FILE = "hark.db"
+# Only there while nobody has the store open, and only after an orderly end: then the next start need not read it all.
+# It holds what the file looked like, so that one that was changed since is checked.
 CLEAN = f"{FILE}.clean"
-"""Only there while nobody has the store open, and only after an orderly end: then the next start need not read it all.
-
-It holds what the file looked like, so that one that was changed since is checked.
-"""
 MIGRATIONS = resources.files("bot.store") / "migrations"
+# What `PRAGMA application_id` is less the schema's version: a second copy of that number, beside `user_version`.
 APPLICATION = 0x4841524B
-"""What `PRAGMA application_id` is less the schema's version: a second copy of that number, beside `user_version`."""
 
 
 def forgiving(text: bytes) -> str:
@@ -53,10 +51,8 @@ def forgiving(text: bytes) -> str:
 class _Connection(aiosqlite.Connection):
     """aiosqlite with a call that runs a function in its thread: one hop for many statements."""
 
-    async def call(
-        self, function: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        result: T = await self._execute(lambda: function(self._conn, *args, **kwargs))  # type: ignore[no-untyped-call]
+    async def call(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        result: T = await self._execute(lambda: function(self._conn))  # type: ignore[no-untyped-call]
         return result
 
 
@@ -100,7 +96,7 @@ class Database:
                 await connection
                 await connection.call(_prepare)
                 if len(connections) == 1:
-                    await connection.call(_back_up, path)
+                    await connection.call(partial(_back_up, path))
                     await connection.call(migrate)
         except BaseException as error:
             for connection in connections:
@@ -117,20 +113,16 @@ class Database:
         """Why the file could not be read the last time, or that it is damaged; None while all is well."""
         return self._damage or self._failure
 
-    async def execute(
-        self, function: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def execute(self, function: Callable[[sqlite3.Connection], T]) -> T:
         """Run a function on the writing connection, in its thread."""
         assert self._writer is not None, "the writer begins when the file is open"
         try:
-            return await self._writer.call(function, *args, **kwargs)
+            return await self._writer.call(function)
         except sqlite3.Error as error:
             self._note(error)
             raise
 
-    async def read(
-        self, function: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def read(self, function: Callable[[sqlite3.Connection], T]) -> T:
         """Run a function that only reads. It must fetch all it wants before it returns.
 
         Raises StoreUnavailable when the file cannot be read.
@@ -139,7 +131,7 @@ class Database:
             raise StoreUnavailable("the store is not open")
         self._next_reader = (self._next_reader + 1) % len(self._readers)
         try:
-            result = await self._readers[self._next_reader].call(function, *args, **kwargs)
+            result = await self._readers[self._next_reader].call(function)
         except sqlite3.Error as error:
             if not is_about_file(error):
                 raise
@@ -231,7 +223,7 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _back_up(connection: sqlite3.Connection, path: Path) -> None:
+def _back_up(path: Path, connection: sqlite3.Connection) -> None:
     """Copy a store that is about to be migrated to `hark.db.v<version>`, in place of a copy that a crash cut short."""
     version = version_of(connection)
     if 0 < version < len(migrations()):

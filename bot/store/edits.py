@@ -1,4 +1,5 @@
-"""What becomes of edits and deletions (durability.md part 6). Everything here runs inside a unit of the writer.
+"""What the next turn of a session is told: edits and deletions (durability.md part 6), and what the bot itself wrote
+into its conversation from another one. Everything here runs inside a unit of the writer.
 
 The message is found by its own key, whatever thread the edit names. One that no model has seen is replaced or
 withdrawn. The edit of one that is just being answered is taken by the next turn. What has been answered is only
@@ -9,9 +10,10 @@ import sqlite3
 from dataclasses import dataclass, replace
 
 from bot.persistence.values import AcceptedMessage, Changes
-from bot.store import codec
+from bot.store import codec, tool_messages
 from bot.store.indexes import UNNOTED
-from channels.message import InboundKind, message_key
+from channels.message import InboundKind, InboundMessage, Origin, Place, message_key
+from channels.outgoing import Planned
 
 CHANGES = (InboundKind.EDIT, InboundKind.DELETE)
 _UNSEEN = ("waiting", "steering", "held")
@@ -74,6 +76,22 @@ def _dropped(item: AcceptedMessage, reason: str) -> Change:
     return Change(replace(item, session_key=None, reason=reason), "dropped")
 
 
+def note_written(
+    db: sqlite3.Connection, place: Place, conv_id: int, session_key: str, first: Planned, now: int
+) -> None:
+    """The next turn of a session is told that the bot wrote this, from another conversation. first: piece of it."""
+    words = "\n".join(filter(None, (first.said, f"(file {first.file.name})" if first.file else "")))
+    told = InboundMessage(
+        origin=Origin(place=place), event_key=first.source, kind=InboundKind.EVENT, text=words, sent_at=now
+    )
+    whose = (place.channel, place.account, first.source, conv_id, session_key)
+    db.execute(
+        "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, sent_at, accepted_at, payload,"
+        " state, reason) VALUES (?,?,?,?,?,?,?,?,?,'done','to be noted') ON CONFLICT DO NOTHING",
+        (*whose, told.kind, now, now, codec.INBOUND.dump(told)),
+    )
+
+
 def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Changes:
     """What is to be said in front of the next message of a session; said once, and only where its message stands."""
     found = db.execute(
@@ -83,6 +101,10 @@ def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Chang
     for seq, payload in sorted(found):
         change = codec.read_inbound(payload, seq)
         if change is None:
+            continue
+        if change.kind is InboundKind.EVENT:
+            if tool_messages.fate(db, change.event_key).state != "not sent":
+                changed.append((change, "", change.sent_at))
             continue
         place, key = change.origin.place, message_key(change.origin.place.chat, change.origin.message_id)
         shown = db.execute(

@@ -7,19 +7,18 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.histories import AccountHistory, ConversationHistory
-from bot.persistence.values import OVERHEARD, Heard
+from bot.persistence.values import OVERHEARD, AccountHistory, ConversationHistory, Heard
 from bot.store import codec, rows
 from bot.store.indexes import SAID
-from bot.store.subject import Subject, transaction
+from bot.store.writer import Subject, transaction
 from channels.message import ChatKind, InboundKind, InboundMessage, Place, id_order
 
 BEHIND = "catch-up"
+# Characters kept of what was overheard.
 LINE_LIMIT = 500
-"""Characters kept of what was overheard."""
 IS_BEHIND = f"state='held' AND reason='{BEHIND}'"
+# Of a message the thread in whose history it stands: one whose answer opens a thread on it stands in none.
 _HEARD_IN = "CASE WHEN thread=message_id THEN '' ELSE thread END"
-"""Of a message the thread in whose history it stands: one whose answer opens a thread on it stands in none."""
 _SHARED = (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)
 
 
@@ -100,21 +99,14 @@ def overhear(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -> N
 
 def change_overheard(db: sqlite3.Connection, message: InboundMessage) -> None:
     """An edit or a deletion of something overheard changes or removes its line, whatever thread it names."""
-    if message.kind not in (InboundKind.EDIT, InboundKind.DELETE):
-        return
     place = message.origin.place
-    found = db.execute(
-        "SELECT seq, payload FROM overheard JOIN conversation USING (conv_id)"
-        " WHERE channel=? AND account=? AND chat=? AND message_id=?",
-        (place.channel, place.account, place.chat, message.origin.message_id),
-    ).fetchall()
-    for seq, payload in found:
-        line = codec.read_inbound(payload, seq)
-        if line is None or message.kind is InboundKind.DELETE:
-            db.execute("DELETE FROM overheard WHERE seq=?", (seq,))
-        else:
-            line = replace(line, text=message.text[:LINE_LIMIT])
-            db.execute("UPDATE overheard SET payload=? WHERE seq=?", (codec.INBOUND.dump(line), seq))
+    lines = "message_id=? AND conv_id IN (SELECT conv_id FROM conversation WHERE channel=? AND account=? AND chat=?)"
+    which = (message.origin.message_id, place.channel, place.account, place.chat)
+    if message.kind is InboundKind.DELETE:
+        db.execute(f"DELETE FROM overheard WHERE {lines}", which)
+    elif message.kind is InboundKind.EDIT:
+        change = f"UPDATE overheard SET payload=json_set(payload, '$.text', ?) WHERE json_valid(payload) AND {lines}"
+        db.execute(change, (message.text[:LINE_LIMIT], *which))
 
 
 def overheard_before(db: sqlite3.Connection, message: InboundMessage, transcript_id: str) -> list[InboundMessage]:

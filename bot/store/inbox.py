@@ -4,20 +4,20 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, Later, PlanIn
+from bot.persistence.values import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, PlanIn
 from bot.store import codec, edits, history, rows
 from bot.store.approvals import WAITS
-from bot.store.indexes import DELAYED, OPEN_DELIVERY, OPEN_TURN, WAITING
+from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.people import admitted
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
-from bot.store.subject import Subject, query, transaction
+from bot.store.writer import Subject, query, transaction
 from channels.base import Mark
-from channels.message import CARRIED_OUT, ChatMoved, InboundKind, InboundMessage, UnreadEvent
+from channels.message import CARRIED_OUT, ChatKind, ChatMoved, InboundKind, InboundMessage, Place, UnreadEvent
 
+# What ends the wait of messages that gather.
 _IN_ORDER = CARRIED_OUT | {InboundKind.MESSAGE}
-"""What ends the wait of messages that gather."""
+# Characters kept of an event that could not be read.
 UNREAD_LIMIT = 65_536
-"""Characters kept of an event that could not be read."""
 
 
 class Inbox(Subject):
@@ -68,17 +68,6 @@ class Inbox(Subject):
             (self._now(), limit),
         ).fetchall()
         return [(row[0], bool(row[1])) for row in found]
-
-    @query
-    def later(self, db: sqlite3.Connection, limit: int) -> Sequence[Later]:
-        found = db.execute(
-            f"SELECT session_key, {IN_BACKGROUND}, ready_at, min(ready_at - ?1, ready_at - accepted_at) FROM inbox"
-            f" WHERE {DELAYED} AND {FOR_A_RUN} AND ready_at > ?1 ORDER BY ready_at LIMIT ?2",
-            (self._now(), limit),
-        ).fetchall()
-        return [
-            Later(session_key, bool(background), ready_at, wait) for session_key, background, ready_at, wait in found
-        ]
 
     @query
     def open_commands(self, db: sqlite3.Connection) -> Sequence[tuple[int, str, InboundMessage]]:
@@ -222,14 +211,8 @@ def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
         (moved.channel, moved.account, moved.old_chat),
     ).fetchall()
     for old, thread, kind in olds:
-        db.execute(
-            "INSERT INTO conversation (channel, account, chat, thread, kind) VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING",
-            (moved.channel, moved.account, moved.new_chat, thread, kind),
-        )
-        (new,) = db.execute(
-            "SELECT conv_id FROM conversation WHERE channel=? AND account=? AND chat=? AND thread=?",
-            (moved.channel, moved.account, moved.new_chat, thread),
-        ).fetchone()
+        where = {"channel": moved.channel, "account": moved.account, "chat": moved.new_chat, "thread": thread}
+        new = rows.conversation(db, Place(**where, kind=ChatKind(kind)))
         db.execute("UPDATE conversation SET moved_to=? WHERE conv_id=?", (new, old))
         for moving in (
             f"UPDATE delivery SET conv_id=? WHERE conv_id=? AND {OPEN_DELIVERY}",

@@ -5,19 +5,19 @@ all of it says both: `f"{OPEN_DELIVERY} AND state='planned'"`.
 """
 
 OPEN_DELIVERY = "state IN ('planned','sending','unknown')"
-SAID = "state='sent' AND action IN ('send','preview')"
+SAID = "state='sent' AND action IN ('send','preview','file')"
 LOST_DELIVERY = "state IN ('failed','uncertain')"
 SETTLED_DELIVERY = "state IN ('sent','uncertain','failed','expired')"
 OPEN_TURN = "state IN ('queued','running','parked')"
+# Of these a session has at most one.
 HELD_TURN = "state IN ('running','parked')"
-"""Of these a session has at most one."""
 FAILED_TURN = "state='failed'"
 WAITING = "state='waiting'"
 HELD = "state='held'"
+# Of these some are ready meanwhile.
 DELAYED = "state='waiting' AND ready_at > 0"
-"""Of these some are ready meanwhile."""
+# Edits and deletions of messages that the model had seen, until it is told of them.
 UNNOTED = "reason='to be noted'"
-"""Edits and deletions of messages that the model had seen, until it is told of them."""
 ENDED_MESSAGE = "state IN ('unread','done','withdrawn','dropped')"
 CUT_ANSWER = "kind='assistant_cut'"
 WITH_PROCESS = "pid IS NOT NULL"

@@ -8,16 +8,29 @@ import sqlite3
 from collections.abc import Sequence
 
 from bot.persistence.values import REFUSED, OwnerNotice
-from bot.store import rows
+from bot.store import rows, tool_messages
 from bot.store.inbox import move_chat
-from bot.store.indexes import OPEN_DELIVERY
-from bot.store.subject import Subject, query, transaction
+from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN
+from bot.store.writer import Subject, query, transaction
 from channels.message import ChatMoved, Place
-from channels.outgoing import IDEMPOTENT, Delivery, DeliveryState, Moved, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import (
+    IDEMPOTENT,
+    Action,
+    Delivery,
+    DeliveryState,
+    Moved,
+    NotSent,
+    Refused,
+    SendResult,
+    Sent,
+    Unknown,
+)
 
-_IDEMPOTENT = f"action IN {tuple(sorted(action.value for action in IDEMPOTENT))}"
+_IDEMPOTENT = (
+    f"(action IN {tuple(sorted(action.value for action in IDEMPOTENT))} OR (action='preview' AND target IS NOT NULL))"
+)
+# Seconds until an idempotent call is repeated, which nobody has answered again and again.
 _LONGEST_PAUSE = 60
-"""Seconds until an idempotent call is repeated, which nobody has answered again and again."""
 
 
 class Deliveries(Subject):
@@ -38,6 +51,13 @@ class Deliveries(Subject):
         old = "delivery_id=? AND state='planned' AND planned_at < ?"
         if rows.expire(db, old, (delivery_id, now - max_age), "age", now):
             return None
+        found = db.execute("SELECT unless, action FROM delivery WHERE delivery_id=?", (delivery_id,)).fetchone()
+        unless = found[0] if found[1] != Action.DELETE else None
+        if unless and tool_messages.fate(db, unless).state == "sent":
+            which = "delivery_id=? AND state='planned'"
+            if not rows.take_away(db, f"{which} AND action='preview'", delivery_id, now):
+                rows.expire(db, which, (delivery_id,), f"said already: {unless}", now)
+            return None
         begun = db.execute(
             "UPDATE delivery SET state='sending', attempts=attempts+1, begun_at=?"
             f" WHERE delivery_id=? AND conv_id=? AND state='planned' RETURNING {rows.DELIVERY_COLUMNS}",
@@ -54,8 +74,8 @@ class Deliveries(Subject):
                 channel=place.channel, account=place.account, old_chat=place.chat, new_chat=result.new_chat
             )
             move_chat(db, moved)
-        _settle(db, delivery, result, now)
-        if isinstance(result, Refused) and not delivery.source.startswith(REFUSED):
+        refused = _settle(db, delivery, result, now) is DeliveryState.FAILED
+        if refused and not delivery.source.startswith(REFUSED):
             rows.tell_owner(db, notice, now, besides=delivery.conv_id)
 
     @transaction
@@ -75,8 +95,11 @@ class Deliveries(Subject):
         return [(conv_id, rows.place_of(db, conv_id)) for (conv_id,) in found]
 
 
-def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now: int) -> None:
-    """Write what became of a send, or of the look for it. One that was given up meanwhile stays so."""
+def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now: int) -> DeliveryState | None:
+    """Write what became of a send, or of the look for it, and return it; None for a preview that is not final.
+
+    One that was given up meanwhile stays so.
+    """
     state, error, not_before = DeliveryState.PLANNED, "", 0
     platform_id: str | None = None
     body: str | None = None
@@ -94,14 +117,49 @@ def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now:
         case Unknown(reason=error):
             looked = delivery.state is DeliveryState.UNKNOWN
             state = DeliveryState.UNCERTAIN if looked else DeliveryState.UNKNOWN
+    previewed = db.execute(
+        "SELECT step IS NOT NULL FROM delivery WHERE delivery_id=? AND action='preview'", (delivery.delivery_id,)
+    ).fetchone()
+    lost = state in (DeliveryState.FAILED, DeliveryState.UNCERTAIN)
+    action = _goes_on(delivery, state, lost) if previewed == (1,) else None
+    target = platform_id if action == "preview" else None
+    state = state if action is None else DeliveryState.PLANNED
     settled = None if state in (DeliveryState.PLANNED, DeliveryState.UNKNOWN) else now
     # a send that certainly did not happen is no attempt: only doubtful ones are limited
     undo = int(isinstance(result, NotSent | Moved) and delivery.state is not DeliveryState.UNKNOWN)
     db.execute(
         "UPDATE delivery SET state=?, error=?, not_before=?, settled_at=?, platform_id=?, attempts=attempts-?,"
-        " body=coalesce(?, body),"
+        " nonce=nonce + ?,"
+        " body=iif(body=?, coalesce(?, body), body), action=coalesce(?, action), target=iif(? IS NULL, target, ?),"
         # it may have moved during the call, told by the answer or by an event
         " conv_id=(SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=delivery.conv_id)"
         f" WHERE delivery_id=? AND {OPEN_DELIVERY} AND state=?",
-        (state, error or None, not_before, settled, platform_id, undo, body, delivery.delivery_id, delivery.state),
+        (
+            *(
+                state,
+                error or None,
+                not_before,
+                settled,
+                platform_id,
+                undo,
+                int(action == "send" and lost),
+                delivery.body,
+                body,
+            ),
+            *(action, action, target, delivery.delivery_id, delivery.state),
+        ),
     )
+    if previewed == (0,) and delivery.turn_id is not None:
+        if db.execute(f"SELECT 1 FROM turn WHERE turn_id=? AND NOT {OPEN_TURN}", (delivery.turn_id,)).fetchone():
+            rows.drop_previews(db, delivery.turn_id, now)
+        return None
+    return state
+
+
+def _goes_on(delivery: Delivery, state: DeliveryState, lost: bool) -> str | None:
+    """As what a preview goes on whose words have become final during the call; None when that has shown them."""
+    if lost or (state is DeliveryState.PLANNED and delivery.action is Action.SEND):
+        return "send"  # into a message of their own
+    if state is DeliveryState.SENT and (delivery.action is Action.SEND or delivery.step is None):
+        return "preview"  # it shows what was known when the call began
+    return None

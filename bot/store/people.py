@@ -12,19 +12,19 @@ from bot.persistence.values import BOTS, AcceptedMessage, Person, PlanIn, Settle
 from bot.store import codec, rows
 from bot.store.history import IS_BEHIND
 from bot.store.indexes import HELD, OPEN_TURN, SAID, WAITING
-from bot.store.subject import Subject, query, transaction
+from bot.store.writer import Subject, query, transaction
 from channels.message import ChatMoved
 from channels.outgoing import Planned
 
+# Milliseconds for which a code is good.
 CODE_LIFE = 3600 * 1000
-"""Milliseconds for which a code is good."""
+# Codes that are good at the same time, of one account.
 MOST_PENDING = 3
-"""Codes that are good at the same time, of one account."""
+# Messages of other bots that are answered in one chat before a person has to write there.
 MOST_BOTS = 10
-"""Messages of other bots that are answered in one chat before a person has to write there."""
 
+# The fields of a Person.
 _COLUMNS = "channel, account, sender, standing, name, coalesce(expires_at, 0)"
-"""The fields of a Person."""
 _WHOSE = "channel=? AND account=? AND sender=?"
 _HELD = f"{HELD} AND reason='pairing'"
 

@@ -16,27 +16,21 @@ KEEP_HTTP = DAY
 KEEP_DELIVERIES = 31 * DAY
 KEEP_EVENTS = DAY
 
+# Table, its key, which of its rows are to go, and after how many milliseconds.
 _PRUNE = (
-    (
-        f"DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE {ENDED_MESSAGE} AND accepted_at < ? LIMIT ?)",
-        KEEP_INBOX,
-    ),
-    (
-        f"DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE {ENDED_MESSAGE} AND channel='http'"
-        " AND accepted_at < ? LIMIT ?)",
-        KEEP_HTTP,
-    ),
-    (
-        "DELETE FROM delivery WHERE delivery_id IN (SELECT delivery_id FROM delivery"
-        f" WHERE {SETTLED_DELIVERY} AND settled_at < ? LIMIT ?)",
-        KEEP_DELIVERIES,
-    ),
+    ("inbox", "seq", f"{ENDED_MESSAGE} AND accepted_at < ?", KEEP_INBOX),
+    ("inbox", "seq", f"{ENDED_MESSAGE} AND channel='http' AND accepted_at < ?", KEEP_HTTP),
+    ("delivery", "delivery_id", f"{SETTLED_DELIVERY} AND settled_at < ?", KEEP_DELIVERIES),
     # events are in the order of time: only the lowest need to be looked at
-    ("DELETE FROM event WHERE at < ? AND seq < (SELECT min(seq) FROM event) + ?", KEEP_EVENTS),
+    ("event", "seq", f"seq < (SELECT min(seq) FROM event) + {BATCH} AND at < ?", KEEP_EVENTS),
 )
 
 
 def prune(db: sqlite3.Connection, now: int) -> int:
     """One small batch of each; returns how many rows went. Call again while it is not 0."""
     drop_expired(db, now)
-    return sum(db.execute(sql, (now - keep, BATCH)).rowcount for sql, keep in _PRUNE)
+    gone = 0
+    for table, key, which, keep in _PRUNE:
+        old = f"SELECT {key} FROM {table} WHERE {which} LIMIT {BATCH}"
+        gone += db.execute(f"DELETE FROM {table} WHERE {key} IN ({old})", (now - keep,)).rowcount
+    return gone

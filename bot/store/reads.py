@@ -1,9 +1,279 @@
-"""Reading what is kept: lines, views and events as one thing."""
+"""What is kept, as models, people and programs read it: lines of transcripts, turns, deliveries, events, and counts.
 
-from bot.store.entries import Entries
-from bot.store.events import Events
-from bot.store.views import Views
+Queries without side effects. Each uses an index, none walks a transcript from its beginning; events are read by their
+positions, in the order of storing.
+"""
+
+import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import structlog
+
+from agent.events import answer_end, first_and_last
+from agent.message import Entry, Message, ToolCall, ToolResult, Usage
+from bot.directives import for_people
+from bot.persistence.settings import SessionSettings
+from bot.persistence.values import Exchange, LostDelivery, StoredEvent, Totals, TurnState, TurnView
+from bot.store import codec, rows
+from bot.store.indexes import CUT_ANSWER, FAILED_TURN, HELD_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, SAID, WAITING
+from bot.store.rows import FOR_A_RUN
+from bot.store.writer import Subject, query
+from channels.message import Origin, Place
+from channels.outgoing import Delivery, DeliveryState
+
+log = structlog.get_logger()
+
+UNREADABLE = "(The result was damaged in the store and cannot be read.)"
+
+_LINES = "SELECT seq, kind, body, tokens, turn_id, step FROM entry WHERE transcript_id=?1"
+_EVENTS = "SELECT seq, json_extract(body, '$.type'), body FROM event"
+
+_Line = tuple[int, str, str, int, str | None, int]
 
 
-class Reads(Entries, Views, Events):
-    """Queries without side effects."""
+def look(file: Path) -> Totals:
+    """Count what is in a store beside no service: nothing is locked, mended, migrated or made. Blocking.
+
+    Raises sqlite3.Error when it cannot be read.
+    """
+    db = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        return _count(db)
+    finally:
+        db.close()
+
+
+class Reads(Subject):
+    """Queries of the whole service."""
+
+    @query
+    def context(self, db: sqlite3.Connection, transcript_id: str) -> tuple[Entry, ...]:
+        since = "(SELECT context_start FROM transcript WHERE transcript_id=?1)"
+        found = db.execute(f"{_LINES} AND seq >= {since} ORDER BY seq", (transcript_id,)).fetchall()
+        return _entries(transcript_id, found)
+
+    @query
+    def settings(self, db: sqlite3.Connection, session_key: str) -> SessionSettings:
+        found = db.execute("SELECT settings FROM session WHERE session_key=?", (session_key,)).fetchone()
+        return codec.SETTINGS.load(found[0] if found else None, SessionSettings())
+
+    @query
+    def turn(self, db: sqlite3.Connection, turn_id: str) -> TurnView | None:
+        found = db.execute(
+            "SELECT session_key, state, outcome, model, usage, error_kind, error_message, created_at, started_at,"
+            " ended_at FROM turn WHERE turn_id=?",
+            (turn_id,),
+        ).fetchone()
+        if found is None:
+            return None
+        session_key, state, outcome, model, usage, *failure_and_times = found
+        text, used = _said(_pieces(db, turn_id), _cut_steps(db, turn_id)), codec.USAGE.load(usage, Usage())
+        return TurnView(turn_id, session_key, TurnState(state), outcome, text, model, used, *failure_and_times)
+
+    @query
+    def offer(self, db: sqlite3.Connection, place: Place, message_id: str) -> Delivery | None:
+        found = db.execute(
+            f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery JOIN conversation USING (conv_id)"
+            " WHERE channel=? AND account=? AND chat=? AND platform_id=? AND buttons IS NOT NULL"
+            f" AND {SAID}",
+            (place.channel, place.account, place.chat, message_id),
+        ).fetchone()
+        return rows.delivery(found, place) if found else None
+
+    @query
+    def own_message(self, db: sqlite3.Connection, place: Place, message_id: str) -> Place | None:
+        found = db.execute(
+            "SELECT conv_id FROM delivery JOIN conversation USING (conv_id)"
+            f" WHERE channel=? AND account=? AND chat=? AND platform_id=? AND {SAID}"
+            f" AND (step IS NOT NULL OR {rows.OF_TOOL})",
+            (place.channel, place.account, place.chat, message_id),
+        ).fetchone()
+        return rows.place_of(db, found[0]) if found else None
+
+    @query
+    def directory(self, db: sqlite3.Connection, channel: str, account: str) -> Sequence[Origin]:
+        found = db.execute(
+            "SELECT seq, payload, coalesce(moved_to, conv_id) FROM inbox JOIN conversation USING (conv_id)"
+            " WHERE seq IN (SELECT max(seq) FROM inbox WHERE channel=? AND account=? AND inbox.kind='message'"
+            " AND session_key IS NOT NULL AND state<>'held' GROUP BY conv_id) ORDER BY seq DESC",
+            (channel, account),
+        ).fetchall()
+        read = ((codec.read_inbound(payload, seq), conv_id) for seq, payload, conv_id in found)
+        return [replace(one.origin, place=rows.place_of(db, conv_id)) for one, conv_id in read if one is not None]
+
+    @query
+    def last_failure(self, db: sqlite3.Connection) -> tuple[int, str] | None:
+        return db.execute(  # type: ignore[no-any-return]
+            "SELECT ended_at, coalesce(error_message, error_kind, '') FROM turn"
+            f" WHERE {FAILED_TURN} ORDER BY ended_at DESC LIMIT 1"
+        ).fetchone()
+
+    @query
+    def last_exchange(self, db: sqlite3.Connection, session_key: str, upto: int) -> Exchange | None:
+        found = db.execute(
+            "SELECT turn_id FROM entry WHERE kind='user'"
+            " AND transcript_id=(SELECT transcript_id FROM session WHERE session_key=?)"
+            " AND NOT EXISTS (SELECT 1 FROM event WHERE event_id = entry.turn_id || '/start' AND event.seq > ?)"
+            " ORDER BY seq DESC LIMIT 1",
+            (session_key, upto),
+        ).fetchone()
+        return _exchange(db, found[0], upto) if found else None
+
+    @query
+    def totals(self, db: sqlite3.Connection) -> Totals:
+        return _count(db)
+
+    @query
+    def lost_deliveries(self, db: sqlite3.Connection, limit: int) -> tuple[LostDelivery, ...]:
+        found = db.execute(
+            "SELECT state, channel, chat, coalesce(error, ''), settled_at FROM delivery"
+            f" JOIN conversation USING (conv_id) WHERE {LOST_DELIVERY} ORDER BY delivery_id DESC LIMIT ?",
+            (limit,),
+        ).fetchall()
+        return tuple(LostDelivery(DeliveryState(state), *row) for state, *row in found)
+
+    @query
+    def events_after(
+        self,
+        db: sqlite3.Connection,
+        seq: int,
+        upto: int,
+        session_key: str | None,
+        run_id: str | None,
+        limit: int,
+        sessions: str = "",
+    ) -> Sequence[StoredEvent]:
+        found = db.execute(
+            f"{_EVENTS} WHERE seq > ?1 AND seq <= ?2 AND json_valid(body) AND (?3 IS NULL OR session_key = ?3)"
+            " AND (?4 IS NULL OR turn_id = ?4) AND instr(session_key, ?5) = 1 ORDER BY seq LIMIT ?6",
+            (seq, upto, session_key, run_id, sessions, limit),
+        ).fetchall()
+        return [StoredEvent(*row) for row in found]
+
+    @query
+    def under_way(
+        self, db: sqlite3.Connection, session_key: str | None, sessions: str
+    ) -> tuple[int, Sequence[StoredEvent]]:
+        db.execute("BEGIN")  # both of one moment
+        try:
+            found = db.execute(
+                f"{_EVENTS} WHERE seq IN (SELECT (SELECT max(seq) FROM event"  # '0' follows '/'
+                "   WHERE event_id >= turn.turn_id || '/' AND event_id < turn.turn_id || '0') FROM turn"
+                f"  WHERE {HELD_TURN} AND state='running')"
+                " AND iif(json_valid(body), json_extract(body, '$.type')='message_start', 0)"
+                " AND (?1 IS NULL OR session_key = ?1) AND instr(session_key, ?2) = 1 ORDER BY seq",
+                (session_key, sessions),
+            ).fetchall()
+            return rows.newest_event(db), [StoredEvent(*row) for row in found]
+        finally:
+            db.execute("COMMIT")
+
+    @query
+    def first_event(self, db: sqlite3.Connection, run_id: str) -> int | None:
+        # a run that was dropped before it began has an end alone
+        ids = first_and_last(run_id)
+        return db.execute("SELECT min(seq) FROM event WHERE event_id IN (?,?)", ids).fetchone()[0]  # type: ignore[no-any-return]
+
+    @query
+    def end_of(self, db: sqlite3.Connection, run_id: str) -> int | None:
+        found = db.execute("SELECT seq FROM event WHERE event_id=?", (first_and_last(run_id)[1],)).fetchone()
+        return int(found[0]) if found else None
+
+    @query
+    def last_event(self, db: sqlite3.Connection) -> int:
+        return rows.newest_event(db)
+
+
+def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
+    """Lines as values. Damaged ones are left out; but a result gets a stand-in, so that its call is not run again."""
+    messages = [codec.MESSAGE.load(row[2], None) for row in found]
+    lost = [row[0] for row, message in zip(found, messages, strict=True) if message is None]
+    if lost:
+        log.error("lines of a transcript cannot be read", transcript=transcript_id, lines=lost)
+    results = {part.call_id for m in messages if m for part in m.parts if isinstance(part, ToolResult)}
+    unanswered: list[ToolCall] = []
+    entries = []
+    for (seq, kind, _, tokens, turn_id, step), read in zip(found, messages, strict=True):
+        message = read
+        if read is not None and read.tool_calls:
+            unanswered = [call for call in read.tool_calls if call.call_id not in results]
+        elif read is None and kind == "tool_result" and unanswered:  # results are written in call order
+            call = unanswered.pop(0)
+            message = Message("tool", (ToolResult(call.call_id, call.name, UNREADABLE, is_error=True),))
+        if message is not None:
+            entries.append(
+                Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step)  # type: ignore[arg-type]
+            )
+    return tuple(entries)
+
+
+def _count(db: sqlite3.Connection) -> Totals:
+    return Totals(
+        *db.execute(
+            "SELECT (SELECT count(*) FROM session), (SELECT max(used_at) FROM session),"
+            f" (SELECT count(*) FROM turn WHERE {OPEN_TURN} AND epoch > 0),"
+            f" (SELECT count(*) FROM inbox WHERE {WAITING} AND {FOR_A_RUN}),"
+            f" (SELECT count(*) FROM delivery WHERE {OPEN_DELIVERY}),"
+            f" (SELECT count(*) FROM delivery WHERE {LOST_DELIVERY} AND state='failed'),"
+            f" (SELECT count(*) FROM delivery WHERE {LOST_DELIVERY} AND state='uncertain')"
+        ).fetchone()
+    )
+
+
+def _exchange(db: sqlite3.Connection, turn_id: str, upto: int) -> Exchange | None:
+    asked = db.execute(
+        "SELECT payload, seq FROM inbox WHERE turn_id=? AND state IN ('taken','done') ORDER BY seq", (turn_id,)
+    ).fetchall()
+    messages = [message for row in asked if (message := codec.read_inbound(*row)) is not None]
+    if not messages:
+        return None
+    (is_open,) = db.execute(f"SELECT {OPEN_TURN} FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
+    found = db.execute(
+        "SELECT step, said, source FROM delivery WHERE turn_id=? AND state='sent' AND said<>'' ORDER BY delivery_id",
+        (turn_id,),
+    ).fetchall()
+    pieces = []
+    for step, said, source in found:
+        end = rows.said_id(turn_id, source) if step is None else answer_end(turn_id, step)
+        at = db.execute("SELECT seq FROM event WHERE event_id=?", (end,)).fetchone()
+        if at[0] <= upto if at else step is None or not is_open:  # one that is not kept any more has been seen
+            pieces.append((step, said))
+    question = "\n\n".join(message.text for message in messages)
+    return Exchange(question=question, answer=_said(pieces, _cut_steps(db, turn_id)))
+
+
+def _pieces(db: sqlite3.Connection, turn_id: str) -> list[tuple[int | None, str]]:
+    """Step and words of each delivery of a turn that was, may have been or will be seen, in order.
+
+    Without messages that a tool sent to a platform: they are no words of the answer, and may be in another chat.
+    """
+    return db.execute(
+        "SELECT step, said FROM delivery JOIN conversation USING (conv_id) WHERE turn_id=? AND said<>''"
+        f" AND state NOT IN ('failed','expired') AND (kind IN ('api','console') OR NOT {rows.OF_TOOL})"
+        " ORDER BY delivery_id",
+        (turn_id,),
+    ).fetchall()
+
+
+def _cut_steps(db: sqlite3.Connection, turn_id: str) -> set[int]:
+    """Steps of a turn whose answer the next one goes on with."""
+    found = db.execute(f"SELECT step FROM entry WHERE turn_id=? AND {CUT_ANSWER}", (turn_id,))
+    return {step for (step,) in found}
+
+
+def _said(pieces: Sequence[tuple[int | None, str]], cut: Collection[int]) -> str:
+    """Words of a turn: blocks of one answer joined as the model wrote them, answers and notices as paragraphs.
+
+    cut: steps whose answer was cut, so that the next one is a part of it.
+    """
+    texts: list[str] = []
+    last: int | None = None
+    for step, said in pieces:
+        if step is not None and last is not None and (step == last or (step == last + 1 and last in cut)):
+            texts[-1] += said
+        else:
+            texts.append(said)
+        last = step
+    return "\n\n".join(words for text in texts if (words := for_people(text).strip()))

@@ -10,12 +10,12 @@ from agent.events import Outcome
 from bot.persistence.values import CutTurn, Leftover, PlanIn
 from bot.store import repair, rows
 from bot.store.indexes import DELAYED, HELD_TURN, WITH_PROCESS
-from bot.store.subject import Subject, query, transaction
+from bot.store.writer import Subject, query, transaction
 from channels.outgoing import Planned
 
 CRASHES = 2
+# True of turns that another worker took: whoever holds the state directory is alone with it, so that one is gone.
 _LEASE_GONE = "worker IS NOT ?"
-"""True of turns that another worker took: whoever holds the state directory is alone with it, so that one is gone."""
 
 
 class Recovery(Subject):
@@ -47,8 +47,7 @@ class Recovery(Subject):
 
     @transaction
     def ready(self, db: sqlite3.Connection) -> None:
-        now = self._now()
-        db.execute(f"UPDATE inbox SET ready_at=? WHERE {DELAYED} AND gathers AND ready_at > ?", (now, now))
+        db.execute(f"UPDATE inbox SET ready_at=0 WHERE {DELAYED}")
 
     @transaction
     def recover(

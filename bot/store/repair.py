@@ -21,10 +21,21 @@ def close_cut_answer(
     go_on: the run continues, so the fixed note follows. When nothing was planned, the answer never existed. The step is
     counted, so that the next answer's blocks have names of their own.
     """
-    said = "".join(words for at, words in rows.said(db, turn_id) if at == step + 1)
+    found = db.execute(  # people have read what was left out because a tool had said it
+        "SELECT said FROM delivery WHERE turn_id=? AND step=?"
+        " AND (state NOT IN ('failed','expired') OR error GLOB 'said already*') ORDER BY delivery_id",
+        (turn_id, step + 1),
+    ).fetchall()
+    said = "".join(words for (words,) in found)
     count = db.execute("SELECT count(*) FROM delivery WHERE turn_id=? AND step=?", (turn_id, step + 1)).fetchone()[0]
     if not count:
         return Cut(step=step)
+    # what a preview shows behind that is edited to what the next answer says
+    follows, of_this = (f"turn:{turn_id}:s{step + n}:b" for n in (2, 1))
+    db.execute(
+        f"UPDATE delivery SET source=? || '0' WHERE turn_id=? AND {rows.PREVIEW} AND source GLOB ? || '*'",
+        (follows, turn_id, of_this),
+    )
     db.execute("UPDATE turn SET step=step+1 WHERE turn_id=?", (turn_id,))
     run = _run(db, turn_id)
     end = MessageEnd(run=run, at=now, step=step + 1, text=said, calls=(), stop_reason="other", usage=Usage(), cut=True)
@@ -42,7 +53,7 @@ def close_cut_answer(
 def close_calls(db: sqlite3.Connection, turn_id: str, transcript_id: str, now: int, *, asked: bool) -> None:
     """Give every running call the result "outcome unknown"; with `asked`, those not begun "not executed".
 
-    One that sent messages is told what became of each instead.
+    One that sent a message is told what became of it instead.
     """
     states = ("running", "asked", "waiting") if asked else ("running",)
     found = db.execute(

@@ -8,8 +8,8 @@ from agent.events import SAID, AgentEnd, MessageStart, Notice, Outcome, Persiste
 from agent.message import Entry, EntryKind, Message, Usage
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import TOOL, OwnerNotice, PersistedAt, PlanIn, TurnState
-from bot.store import codec
+from bot.persistence.values import TOOL, OwnerNotice, PersistedAt, PlanIn, Said, TurnState
+from bot.store import codec, tool_messages
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
 from channels.outgoing import Action, Delivery, DeliveryState, Planned
@@ -20,22 +20,37 @@ DELIVERY_COLUMNS = (
     " respond, unless, state, attempts, not_before, not_before - coalesce(begun_at, not_before), planned_at"
 )
 
+_FINAL = (
+    "UPDATE SET body=excluded.body, said=excluded.said, step=excluded.step, reply_to=excluded.reply_to,"
+    " unless=excluded.unless, planned_at=excluded.planned_at, not_before=0, settled_at=NULL,"
+    # begun already, it is edited then; what never got anywhere is an ordinary message
+    " action=iif(delivery.state IN ('sent','sending','unknown'), 'preview', excluded.action),"
+    " target=iif(delivery.state='sent', delivery.platform_id, NULL), conv_id=excluded.conv_id,"
+    " state=iif(delivery.state IN ('sending','unknown'), delivery.state, 'planned')"
+    # one that goes on behind a cut is shown by frames: an edit of the ledger could take the place of the last
+    " WHERE delivery.action='preview' AND delivery.step IS NULL AND excluded.step IS NOT NULL"
+)
+# Of a turn whose attempt worked until the moment given; one whose clock stands keeps it.
 STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL"
-"""Of a turn whose attempt worked until the moment given; one whose clock stands keeps it."""
+# True of messages that nobody wrote and of their turns; the turn of a wake is called a beat.
 IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
-"""True of messages that nobody wrote and of their turns; the turn of a wake is called a beat."""
+# True of messages that a claim takes: a model answers them.
 FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
-"""True of messages that a claim takes: a model answers them."""
+# True of what people order: it is answered without a model.
 CARRIED_OUT = "kind IN ('command','button')"
-"""True of what people order: it is answered without a model."""
+# True of messages whose words are not final.
+PREVIEW = "action='preview' AND step IS NULL"
+# True of what a call of a tool has sent.
+OF_TOOL = f"source GLOB '{TOOL}*'"
+# True of messages that no model has seen.
 UNSEEN = "state IN ('held','waiting','steering')"
-"""True of messages that no model has seen."""
+# Of a message: those that are not carried out. Nothing is taken across them, because one may end the turn.
 COMMANDS_BEFORE = (
     "SELECT count(*) FROM inbox AS command WHERE command.session_key=inbox.session_key AND command.state='waiting'"
     f" AND command.{CARRIED_OUT} AND command.seq < inbox.seq"
 )
-"""Of a message: those that are not carried out. Nothing is taken across them, because one may end the turn."""
 
+# Of turns that have ended.
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
     Outcome.LIMIT: TurnState.DONE,
@@ -43,7 +58,6 @@ STATE_OF: dict[Outcome, TurnState] = {
     Outcome.TIMEOUT: TurnState.FAILED,
     Outcome.FAILED: TurnState.FAILED,
 }
-"""Of turns that have ended."""
 
 
 def conversation(db: sqlite3.Connection, place: Place) -> int:
@@ -127,7 +141,8 @@ def append_entry(
 def plan(
     db: sqlite3.Connection, where: PlanIn, blocks: Sequence[Planned], turn_id: str | None, now: int
 ) -> tuple[Delivery, ...]:
-    """Put blocks into the ledger. A source that is there already is passed over.
+    """Put blocks into the ledger. A source that is there already is passed over; but what a preview shows is put into
+    its row, and its words are final with that (`step`).
 
     Only the first can begin at once, and only if nothing older of the conversation is open: order is kept here. What
     is for a conversation that has moved goes to where it is. Raises ValueError when a turn would speak elsewhere than
@@ -142,24 +157,26 @@ def plan(
             raise ValueError(f"turn {turn_id} answers in conversation {reply_conv}, not in {where.conv_id}")
     place = place_of(db, conv_id)
     begin = "sent" if place.kind in (ChatKind.API, ChatKind.CONSOLE) else "planned"
-    if where.sending and begin == "planned" and moved_to is None:
+    if where.sending and begin == "planned" and moved_to is None and not blocks[0].unless:
         older = f"SELECT 1 FROM delivery WHERE conv_id=? AND {OPEN_DELIVERY} LIMIT 1"
         begin = "planned" if db.execute(older, (conv_id,)).fetchone() else "sending"
     made = []
     for block in blocks:
         begun, settled = now if begin == "sending" else None, now if begin == "sent" else None
+        again = begin == "sent" and block.unless and tool_messages.fate(db, block.unless).state == "sent"
         inserted = db.execute(
             "INSERT INTO delivery (source, conv_id, turn_id, body, nonce, said, step, action, target, reply_to,"
-            " buttons, file, silent, respond, unless, state, attempts, planned_at, begun_at, settled_at)"
-            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-            f" ON CONFLICT (source) DO NOTHING RETURNING {DELIVERY_COLUMNS}",
+            " buttons, file, silent, respond, unless, state, attempts, planned_at, begun_at, settled_at, error)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            f" ON CONFLICT (source) DO {_FINAL} RETURNING {DELIVERY_COLUMNS}",
             (
                 *(block.source, conv_id, turn_id, block.body, block.nonce, block.said, block.step, block.action.value),
                 *(block.target or None, block.reply_to or None),
                 codec.BUTTONS.dump(block.buttons) if block.buttons else None,
                 codec.FILE.dump(block.file) if block.file else None,
                 *(block.silent, block.respond or None, block.unless or None),
-                *(begin, int(begin == "sending"), now, begun, settled),
+                *("expired" if again else begin, int(begin == "sending"), now, begun, settled),
+                f"said already: {block.unless}" if again else None,
             ),
         ).fetchone()
         if inserted:
@@ -203,7 +220,7 @@ def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
         nonce=nonce,
         said=said,
         step=step,
-        action=Action(action),
+        action=(Action.EDIT if target else Action.SEND) if action == Action.PREVIEW else Action(action),
         target=target or "",
         reply_to=reply_to or "",
         buttons=codec.BUTTONS.load(buttons, ()),
@@ -219,12 +236,19 @@ def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
     )
 
 
-def said(db: sqlite3.Connection, turn_id: str) -> list[tuple[int | None, str]]:
-    """Step and words of each delivery of a turn that was, may have been or will be seen, in order."""
-    return db.execute(
-        "SELECT step, said FROM delivery WHERE turn_id=? AND state NOT IN ('failed','expired') ORDER BY delivery_id",
+def said_by(db: sqlite3.Connection, turn_id: str) -> tuple[Said, ...]:
+    """What a turn has said where it answers: answers whole, in the order of their beginnings."""
+    found = db.execute(
+        "SELECT min(source), group_concat(said, ''), step, max(file) FROM (SELECT * FROM delivery"
+        " WHERE turn_id=? AND state NOT IN ('failed','expired') AND NOT (action='preview' AND step IS NULL)"
+        " AND conv_id=(SELECT reply_conv FROM turn WHERE turn_id=delivery.turn_id) ORDER BY delivery_id)"
+        " GROUP BY coalesce(step, source) ORDER BY min(delivery_id)",
         (turn_id,),
     ).fetchall()
+    return tuple(
+        Said(source=source, text=text, step=step, file=sent.path if (sent := codec.FILE.load(file, None)) else "")
+        for source, text, step, file in found
+    )
 
 
 def expire(db: sqlite3.Connection, which: str, values: Sequence[object], reason: str, now: int) -> int:
@@ -308,12 +332,28 @@ def end_turn(
     )
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
     _take_acknowledgements_away(db, turn_id, now)
+    drop_previews(db, turn_id, now)
     return persist_end(db, turn_id, outcome, now, error_kind, error_message)
+
+
+def drop_previews(db: sqlite3.Connection, turn_id: str, now: int) -> None:
+    """Take away what was shown of answers that have not become final, and never will."""
+    expire(db, f"turn_id=? AND {PREVIEW} AND state='planned'", (turn_id,), "not said", now)
+    take_away(db, f"turn_id=? AND {PREVIEW} AND state='sent'", turn_id, now)
+
+
+def take_away(db: sqlite3.Connection, which: str, of: str | int, now: int) -> int:
+    """Have previews deleted that stand on the platform; returns how many."""
+    return db.execute(
+        "UPDATE delivery SET action='delete', target=platform_id, state='planned', body='', settled_at=NULL,"
+        f" not_before=0, planned_at=? WHERE {which} AND platform_id IS NOT NULL",
+        (now, of),
+    ).rowcount
 
 
 def _take_acknowledgements_away(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     found = db.execute(
-        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see bot/inbound/acknowledge.py
+        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see bot/inbound/routing.py
         " ON source = 'ack:' || inbox.channel || ':' || inbox.account || ':' || event_key WHERE inbox.turn_id=?",
         (turn_id,),
     ).fetchall()

@@ -17,16 +17,16 @@ from bot.persistence.values import Salvage
 from bot.store.database import APPLICATION, FILE, PAGE_SIZE, forgiving, migrate, migrations, version_of
 from bot.store.sqlite_errors import is_damage, passes
 
+# Bytes of the header of a database file.
 _HEADER = 100
-"""Bytes of the header of a database file."""
+# How reading damaged rows fails: where SQLite's complaint quotes them, and by lengths and numbers too great, too.
 _UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError, MemoryError, OverflowError)
-"""How reading damaged rows fails: where SQLite's complaint quotes them, and by lengths and numbers too great, too."""
+# How many numbers are tried behind a row, or between two, that can be read.
 _FAR = 100_000
-"""How many numbers are tried behind a row, or between two, that can be read."""
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
+# Keys of rows that no other table names in a column of that name.
 _HINTS = {"kv": "SELECT DISTINCT channel || ':' || account FROM conversation"}
-"""Keys of rows that no other table names in a column of that name."""
 
 Row = tuple[object, ...]
 
@@ -80,18 +80,18 @@ def find_problem(path: Path, *, thorough: bool = True) -> str | None:
             return "its text cannot be decoded"
 
 
-def _schemas() -> list[list[Row]]:
-    """Tables and indexes of each version of the schema, that of nothing first."""
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        found = [_schema(made)]
-        for version in range(1, len(migrations()) + 1):
-            migrate(made, version)
-            found.append(_schema(made))
-    return found
-
-
 def _schema(connection: sqlite3.Connection) -> list[Row]:
     return connection.execute("SELECT name, sql FROM sqlite_schema").fetchall()
+
+
+def _fitting(connection: sqlite3.Connection) -> list[int]:
+    """The schema versions that have the tables and indexes of a file; 0 is that of nothing."""
+    tables, fitting = _schema(connection), []
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        for version in range(len(migrations()) + 1):
+            migrate(made, version)
+            fitting += [version] if _schema(made) == tables else []
+    return fitting
 
 
 def _wrong_number(connection: sqlite3.Connection) -> str | None:
@@ -102,26 +102,22 @@ def _wrong_number(connection: sqlite3.Connection) -> str | None:
     ((encoding,),) = connection.execute("PRAGMA encoding").fetchall()
     if encoding != "UTF-8":
         return f"its text is {encoding}"
-    known, tables, version = _schemas(), _schema(connection), version_of(connection)
-    fitting = [number for number, schema in enumerate(known) if schema == tables]
+    fitting, version = _fitting(connection), version_of(connection)
     ((copy,),) = connection.execute("PRAGMA application_id").fetchall()
-    if not fitting or version in fitting or (version >= len(known) and copy - APPLICATION not in fitting):
+    if not fitting or version in fitting or (version > len(migrations()) and copy - APPLICATION not in fitting):
         return None
     return f"its schema version is {version}"
 
 
 def _version(damaged: sqlite3.Connection) -> int:
     """The schema version of a damaged file: that of its tables, else what it says, else the newest."""
-    known = _schemas()
     with contextlib.suppress(*_UNREADABLE):
-        version = version_of(damaged)
-        tables = _schema(damaged)
-        fitting = [number for number, schema in enumerate(known) if number and schema == tables]
-        if version in fitting or (not fitting and 0 < version < len(known)):
+        version, fitting = version_of(damaged), [number for number in _fitting(damaged) if number]
+        if version in fitting or (not fitting and 0 < version <= len(migrations())):
             return version
         if fitting:
             return fitting[-1]
-    return len(known) - 1
+    return len(migrations())
 
 
 def _copy(path: Path, to: Path) -> None:
@@ -177,15 +173,14 @@ class _Table:
 
     def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, name: str) -> None:
         described = target.execute(f"PRAGMA table_info({name})").fetchall()
-        columns = [row[1] for row in described]
         ((without_rowid,),) = target.execute("SELECT wr FROM pragma_table_list WHERE name=?", (name,)).fetchall()
-        key = sorted((row for row in described if row[5]), key=lambda row: row[5])
-        self._key = [row[1] for row in key]
-        self._numbered = bool(key) and key[-1][2] == "INTEGER"
-        if not without_rowid and not (self._numbered and len(key) == 1):  # rows lie in an order of their own
-            columns.insert(0, "rowid")
-            self._key, self._numbered = ["rowid"], True
-        self._number = columns.index(self._key[-1])
+        key = [(row[1], row[2]) for row in sorted(described, key=lambda row: row[5]) if row[5]]
+        if not without_rowid:
+            key = [("rowid", "INTEGER")]
+        columns = list(dict.fromkeys([*(column for column, _ in key), *(row[1] for row in described)]))
+        self._key = [column for column, _ in key]
+        self._numbered = key[-1][1] == "INTEGER"
+        self._number = len(key) - 1  # the place of the last column of the key
         names = ", ".join(columns)
         self._select = f"SELECT {names} FROM {name}"
         self._insert = f"INSERT OR IGNORE INTO {name} ({names}) VALUES ({', '.join('?' * len(columns))})"

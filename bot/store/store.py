@@ -48,8 +48,8 @@ class Store:
         self._ended_well = take_mark(directory)
         self.writer = Writer(self.database, ring, probe)
         self._clock = clock
+        # What the start-up check found and recovered, if anything.
         self.salvage: Salvage | None = None
-        """What the start-up check found and recovered, if anything."""
         self.inbox: protocols.Inbox = Inbox(self.database, self.writer, clock)
         self.history: protocols.History = History(self.database, self.writer, clock)
         self.people: protocols.People = People(self.database, self.writer, clock)

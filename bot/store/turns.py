@@ -8,14 +8,14 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
-from agent.journal import CallResult, Cut, Kept
-from agent.message import Entry, EntryKind, Message, ToolCall, Usage
-from agent.tools.base import Delivered
+from agent.journal import CallResult, Cut, Kept, Step
+from agent.message import Entry, EntryKind, Message, ToolCall
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import OwnerNotice, PlanIn
-from bot.store import codec, repair, rows, tool_messages
+from bot.persistence.values import Fate, OwnerNotice, PlanIn
+from bot.store import codec, edits, repair, rows, tool_messages
 from bot.store.claims import Claims
-from bot.store.subject import query, transaction
+from bot.store.writer import query, transaction
+from channels.message import Place
 from channels.outgoing import Delivery, Planned
 
 
@@ -38,48 +38,48 @@ class Turns(Claims):
         return rows.plan(db, where, blocks, run.turn_id, now)
 
     @transaction
-    def step(
-        self,
-        db: sqlite3.Connection,
-        run: RunRef,
-        message: Message,
-        *,
-        note: Message | None = None,
-        where: PlanIn,
-        blocks: Sequence[Planned],
-        usage: Usage,
-        context_start: int,
-        events: Sequence[PersistedEvent],
-        outcome: Outcome,
-    ) -> tuple[Kept, tuple[Delivery, ...]]:
+    def plan_elsewhere(
+        self, db: sqlite3.Connection, run: RunRef, place: Place, blocks: Sequence[Planned], session_key: str
+    ) -> tuple[Delivery, ...]:
         now = self._now()
-        transcript_id, step = rows.check_epoch(db, run)
-        step += 1
+        rows.check_epoch(db, run)
+        conv_id = rows.conversation(db, place)
+        if session_key:
+            edits.note_written(db, place, conv_id, session_key, blocks[0], now)
+        return rows.plan(db, PlanIn(conv_id), blocks, run.turn_id, now)
+
+    @transaction
+    def step(
+        self, db: sqlite3.Connection, run: RunRef, step: Step, where: PlanIn, blocks: Sequence[Planned]
+    ) -> tuple[Kept, tuple[Delivery, ...]]:
+        now, message, note = self._now(), step.message, step.note
+        transcript_id, number = rows.check_epoch(db, run)
+        number += 1
         entries = []
         if message.parts:
             kind: EntryKind = "assistant" if note is None else "assistant_cut"
-            entries.append(rows.append_entry(db, transcript_id, kind, message, run.turn_id, step))
+            entries.append(rows.append_entry(db, transcript_id, kind, message, run.turn_id, number))
         if note is not None:
-            entries.append(rows.append_entry(db, transcript_id, "note", note, run.turn_id, step))
-        _ask(db, run.turn_id, step, message.tool_calls)
+            entries.append(rows.append_entry(db, transcript_id, "note", note, run.turn_id, number))
+        _ask(db, run.turn_id, number, message.tool_calls)
         db.execute(
             "UPDATE turn SET step=?, usage=?, model=? WHERE turn_id=?",
-            (step, codec.USAGE.dump(usage), message.model, run.turn_id),
+            (number, codec.USAGE.dump(step.usage), message.model, run.turn_id),
         )
         db.execute(
             "UPDATE transcript SET context_start=? WHERE transcript_id=? AND context_start<>?",
-            (context_start, transcript_id, context_start),
+            (step.context_start, transcript_id, step.context_start),
         )
-        rows.persist_events(db, events)
+        rows.persist_events(db, (step.ended,))
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
         if message.tool_calls:
             return Kept(tuple(entries), None), deliveries
         if note is None:
             entries.extend(steering := self._take_steering(db, run.turn_id, transcript_id, now))
         if note is not None or steering:
-            rows.begin_answer(db, run, step + 1, now)
+            rows.begin_answer(db, run, number + 1, now)
             return Kept(tuple(entries), None), deliveries
-        return Kept(tuple(entries), rows.end_turn(db, run.turn_id, outcome, now)), deliveries
+        return Kept(tuple(entries), rows.end_turn(db, run.turn_id, step.outcome, now)), deliveries
 
     @transaction
     def note(self, db: sqlite3.Connection, run: RunRef, text: Message, kind: EntryKind = "note") -> Entry:
@@ -108,7 +108,7 @@ class Turns(Claims):
         )
 
     @query
-    def delivered(self, db: sqlite3.Connection, name: str) -> Delivered:
+    def delivered(self, db: sqlite3.Connection, name: str) -> Fate:
         return tool_messages.fate(db, name)
 
     @transaction
@@ -119,8 +119,9 @@ class Turns(Claims):
         results: Sequence[CallResult],
         *,
         batch_done: bool,
+        silent: bool = False,
         events: Sequence[PersistedEvent],
-    ) -> tuple[Entry, ...]:
+    ) -> Kept:
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         lines = []
@@ -134,9 +135,11 @@ class Turns(Claims):
             )
         rows.persist_events(db, events)
         if batch_done:
-            lines.extend(self._take_steering(db, run.turn_id, transcript_id, now))
+            lines.extend(steering := self._take_steering(db, run.turn_id, transcript_id, now))
+            if silent and not steering:
+                return Kept(tuple(lines), rows.end_turn(db, run.turn_id, Outcome.COMPLETED, now))
             rows.begin_answer(db, run, step + 1, now)
-        return tuple(lines)
+        return Kept(tuple(lines), None)
 
     @transaction
     def cut(self, db: sqlite3.Connection, run: RunRef, tell: Callable[[Cut], Sequence[PersistedEvent]]) -> Cut:

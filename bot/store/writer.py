@@ -7,11 +7,12 @@ the callers are answered.
 """
 
 import asyncio
+import functools
 import sqlite3
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
+from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import PersistedAt, Ring
 from bot.store import rows
@@ -19,15 +20,11 @@ from bot.store.database import Database
 from bot.store.sqlite_errors import is_about_file
 
 T = TypeVar("T")
+P = ParamSpec("P")
 CommitProbe = Callable[[Literal["before", "after"]], None]
-
-
-@dataclass(slots=True)
-class _Unit(Generic[T]):
-    """A piece of work and who waits for it."""
-
-    work: Callable[[sqlite3.Connection], T]
-    waiter: "asyncio.Future[T]"
+_Work = Callable[[sqlite3.Connection], Any]
+# A piece of work and who waits for it.
+_Unit = tuple[_Work, "asyncio.Future[Any]"]
 
 
 class Writer:
@@ -42,12 +39,12 @@ class Writer:
         self._database = database
         self._ring = ring
         self._probe = probe
-        self._units: list[_Unit[Any]] = []
+        self._units: list[_Unit] = []
         self._wake = asyncio.Event()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
+        # Why the last commit failed; None while the store can write.
         self.failure: str | None = None
-        """Why the last commit failed; None while the store can write."""
 
     def start(self) -> None:
         """Begin to take units."""
@@ -60,11 +57,10 @@ class Writer:
         """
         if self._closing or self._task is None:
             raise StoreUnavailable("the store is not open")
-        unit = _Unit(work, asyncio.get_running_loop().create_future())
-        self._units.append(unit)
+        waiter: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._units.append((work, waiter))
         self._wake.set()
-        result: T = await unit.waiter
-        return result
+        return await waiter
 
     async def close(self) -> None:
         """Commit what waits, then stop."""
@@ -82,47 +78,44 @@ class Writer:
             if units:
                 await self._commit(units)
 
-    async def _commit(self, units: list[_Unit[Any]]) -> None:
+    async def _commit(self, units: Sequence[_Unit]) -> None:
         try:
-            outcomes, kept = await self._database.execute(self._run_batch, units)
+            outcomes, kept = await self._database.execute(lambda db: self._run_batch(db, [work for work, _ in units]))
         except Exception as error:
             self.failure = f"the store cannot write: {error}"
-            for unit in units:
-                if not unit.waiter.done():
-                    unit.waiter.set_exception(StoreUnavailable(self.failure))
-            return
+            outcomes, kept = [StoreUnavailable(self.failure) for _ in units], []
         except BaseException:
             self._closing = True  # the probe played the death of the process: nobody is answered any more
-            for unit in units:
-                unit.waiter.cancel()
+            for _, waiter in units:
+                waiter.cancel()
             raise
-        self.failure = None
+        else:
+            self.failure = None
         if kept:
             self._ring(kept)
-        for unit, outcome in zip(units, outcomes, strict=True):
-            if unit.waiter.done():
+        for (_, waiter), outcome in zip(units, outcomes, strict=True):
+            if waiter.done():
                 continue
-            if isinstance(outcome, _Raised):
-                unit.waiter.set_exception(outcome.error)
+            if isinstance(outcome, Exception):
+                waiter.set_exception(outcome)
             else:
-                unit.waiter.set_result(outcome)
+                waiter.set_result(outcome)
 
-    def _run_batch(
-        self, connection: sqlite3.Connection, units: list[_Unit[Any]]
-    ) -> tuple[list[Any], list[PersistedAt]]:
+    def _run_batch(self, connection: sqlite3.Connection, works: Sequence[_Work]) -> tuple[list[Any], list[PersistedAt]]:
+        """What each piece of work returned or raised, and the events that they kept."""
         outcomes: list[Any] = []
         connection.execute("BEGIN IMMEDIATE")
         try:
             last = rows.newest_event(connection)
-            for unit in units:
+            for work in works:
                 connection.execute("SAVEPOINT unit")
                 try:
-                    outcomes.append(unit.work(connection))
+                    outcomes.append(work(connection))
                 except Exception as error:
                     if is_about_file(error):
                         raise
                     connection.execute("ROLLBACK TO unit")
-                    outcomes.append(_Raised(error))
+                    outcomes.append(error)
                 connection.execute("RELEASE unit")
             kept = rows.persisted_after(connection, last)
             if self._probe:
@@ -137,8 +130,45 @@ class Writer:
         return outcomes, kept
 
 
-@dataclass(frozen=True, slots=True)
-class _Raised:
-    """What a unit raised."""
+class Subject:
+    """What each subject of the store is made of: methods about one thing, each a transaction or a query of its own.
 
-    error: Exception
+    They take the database first. Decorated they are coroutines without it: `transaction` passes the writer, so what it
+    returns is on disk; `query` reads beside it and changes nothing. Both run in a thread of the database.
+    """
+
+    def __init__(self, database: Database, writer: Writer, clock: Clock) -> None:
+        self._database = database
+        self._writer = writer
+        self._now = clock.now
+        self._new_id = clock.new_id
+
+
+S = TypeVar("S", bound=Subject)
+
+
+def transaction(
+    method: Callable[Concatenate[S, sqlite3.Connection, P], T],
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Make a method a unit of the writer: all of it is committed before its caller goes on, or nothing.
+
+    The coroutine raises what the method raises, or StoreUnavailable.
+    """
+
+    @functools.wraps(method)
+    async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._writer.write(lambda db: method(self, db, *args, **kwargs))
+
+    return call
+
+
+def query(
+    method: Callable[Concatenate[S, sqlite3.Connection, P], T],
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Make a method read: it fetches all it wants before it returns. The coroutine raises StoreUnavailable."""
+
+    @functools.wraps(method)
+    async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.read(lambda db: method(self, db, *args, **kwargs))
+
+    return call

@@ -17,8 +17,8 @@ from structlog.typing import Processor
 from bot.telemetry.redact import Redactor
 from channels.registry import sections
 
+# Libraries whose ordinary news are noise here, and whose request lines may hold a token; channels name theirs.
 _QUIET = ("httpx2", "httpcore2", "apscheduler", "uvicorn.error", "asyncio", "aiosqlite")
-"""Libraries whose ordinary news are noise here, and whose request lines may hold a token; channels name theirs."""
 _FILE_BYTES = 5_000_000
 
 
@@ -41,10 +41,13 @@ def set_up(redactor: Redactor, file: Path | None) -> None:
     )
     colors = file is None and sys.stderr.isatty()
     renderer = structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)
-    formatter = _Redacting(
-        redactor,
+    formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            renderer,
+            lambda logger, method, line: redactor.clean(str(line)),
+        ],
     )
     handler = _ToStream() if file is None else _ToFile(file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(formatter)
@@ -82,15 +85,3 @@ class _ToFile(_Calm, logging.handlers.RotatingFileHandler):
             return descriptor
 
         return open(self.baseFilename, "a", encoding=self.encoding, opener=private)
-
-
-class _Redacting(structlog.stdlib.ProcessorFormatter):
-    """A formatter whose finished line goes through the redactor."""
-
-    def __init__(self, redactor: Redactor, **options: object) -> None:
-        super().__init__(**options)  # type: ignore[arg-type]
-        self._redactor = redactor
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        return self._redactor.clean(super().format(record))

@@ -6,8 +6,13 @@ from urllib.parse import unquote, urlsplit
 
 MASK = "[secret]"
 STARS = "**********"
+# Shorter strings are no secrets worth the name, and would blank out ordinary words.
 _SHORTEST = 6
-"""Shorter strings are no secrets worth the name, and would blank out ordinary words."""
+_LONG = re.compile(r"(?=[\w:+=-]*\d)[\w:+=-]{24,}")
+_USER_INFO = re.compile(r"//[^/@\s]+@")
+_NAMED = re.compile(
+    r"(?i)((?:token|secret|passw\w*|pwd|key|authorization)[\s\"':=]{1,4}(?:bearer |basic )?|bearer )[^\s\"']+"
+)
 _LOOKS_SECRET = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w:.~+=%-]{16,}")
 
 
@@ -55,3 +60,8 @@ def mask_url(url: str) -> tuple[str, list[str]]:
         fragment=hide(parts.fragment),
     )
     return shown.geturl(), found
+
+
+def mask_text(text: str) -> str:
+    """A text that is to be shown, with dots for what may be a secret by its look, its name or its place in a URL."""
+    return _LONG.sub("...", _NAMED.sub(r"\1...", _USER_INFO.sub("//...@", text)))

@@ -14,8 +14,8 @@ You are talking in a terminal. Markdown is rendered; images and files cannot be 
 Keep tables narrow, and write addresses out instead of hiding them behind words."""
 
 
+# The one conversation of this machine's terminals.
 PLACE = Place(channel="console", account="", chat="local", kind=ChatKind.CONSOLE)
-"""The one conversation of this machine's terminals."""
 
 
 class ConsoleSurface:

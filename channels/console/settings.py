@@ -7,8 +7,8 @@ from pydantic import Field
 from channels.base import Surface, Times
 from channels.settings import ChannelSection, Streaming
 
+# How answers are cut, by the service and by the terminals that read them as they are written.
 CUTTING = Streaming(min_chars=200, max_chars=4000)
-"""How answers are cut, by the service and by the terminals that read them as they are written."""
 
 
 class Console(ChannelSection):

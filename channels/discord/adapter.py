@@ -1,36 +1,28 @@
 """The Discord channel: receives by `gateway`, renders by `render`, and makes the calls the outbox asks for.
 
-Calls into one channel are made one after the other, so that a typing sign never arrives after the message that follows
-it. `bot/wiring` makes one per account and imports this module only then, because it imports the library.
+`bot/wiring` makes one per account and imports this module only then, because it imports the library.
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from weakref import WeakValueDictionary
 
-from channels.actions import ActionFailed, Arguments
-from channels.base import Capabilities, Health, Page, Sink, Times
-from channels.discord.api import THREAD_EXISTS, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api
-from channels.discord.calls import (
-    ACTIONS,
-    MESSAGES,
-    answer,
-    change,
-    channel_of,
-    open_thread,
-    post,
-    unthreaded,
-    webhook_of,
-)
+from channels.actions import Arguments
+from channels.adapter import Adapter
+from channels.base import Capabilities, Page, Sink, Times
+from channels.discord.actions import find, perform
+from channels.discord.api import ONE, THREAD_EXISTS, Api
+from channels.discord.calls import ACTIONS, MESSAGES, answer, change, open_thread, post, unthreaded, webhook_of
 from channels.discord.events import snowflake_at
-from channels.discord.gateway import Receiver
+from channels.discord.gateway import DiscordReceiver
 from channels.discord.history import download, found, page_of
 from channels.discord.render import MAX_CHARS, bodies
-from channels.discord.settings import DiscordSettings
-from channels.failures import ApiError, Trouble, outcome
-from channels.message import Attachment, InboundKind, InboundMessage, Place
+from channels.discord.settings import DiscordAccount
+from channels.discord.world import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, channel_of
+from channels.failures import ApiError, Trouble
+from channels.message import Attachment, Origin, Place
 from channels.outgoing import IDEMPOTENT, Delivery, NotSent, Refused, SendResult, Sent, Unknown
 
 log = logging.getLogger(__name__)
@@ -40,15 +32,16 @@ The conversation is on Discord. Write Markdown: bold, italic, strikethrough, ||s
 its language, links, quotes, headings of three levels, lists and task lists are shown. A table becomes fixed-width text
 where no line of it has more than 40 characters, else a list of "header: value". Formulas are shown as their LaTeX
 source, images as links, footnotes and most HTML as they are written; write emoji as characters, not as :names:.
-Mentions call nobody. A message has 17 lines: be brief."""
+Mentions call nobody. Be brief."""
+# Milliseconds for which Discord surely knows a nonce.
 _NONCE_KNOWN = 120_000
-"""Milliseconds for which Discord surely knows a nonce."""
+# Of one message that history never shows: some twenty minutes of them.
 _MOST_SENDS = 50
-"""Of one message that history never shows: some twenty minutes of them."""
-_GOODBYE = 3.0
+# Seconds between frames: Discord takes five edits in five seconds.
+_FRAME = 1.0
 
 
-class DiscordChannel:
+class DiscordChannel(Adapter):
     """One bot. See `channels.base.Channel` and `channels.base.History`."""
 
     name = "discord"
@@ -57,42 +50,22 @@ class DiscordChannel:
         block_chars=MAX_CHARS - 96, typing_seconds=8.0, rules=_RULES, actions=ACTIONS, file_bytes=10 * 1024 * 1024
     )
 
-    def __init__(self, settings: DiscordSettings, times: Times) -> None:
-        self._settings = settings
-        self._times = times
-        self._api = Api(settings)
-        self._receiver = Receiver(self.name, self._api, settings, times, self._stored)
-        self._world = self._receiver.world
-        # Of a channel; it lives as long as somebody holds it or waits for it.
-        self._calls: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._deferring: dict[str, asyncio.Task[None]] = {}
-        self._receiving: asyncio.Task[None] | None = None
-        self._unreached = settings.pauses()
-
-    @property
-    def account(self) -> str:
-        """The bot's own id; empty until Discord has told it."""
-        return self._world.me
+    def __init__(self, section: DiscordAccount, times: Times) -> None:
+        self._section = section
+        self._api = Api(section)
+        receiver = DiscordReceiver(self.name, self._api, section, times)
+        super().__init__(receiver, self._api.close, section, times)
+        self._gateway, self._world = receiver, receiver.world
 
     async def start(self, sink: Sink) -> None:
-        """Begin to receive; a Discord that is down is retried inside."""
+        """See `channels.base.Channel`."""
         self._world.orders = {one.name: tuple(option.name for option in one.options) for one in sink.commands()}
-        self._receiving = asyncio.create_task(self._receiver.run(sink), name="discord-gateway")
+        await super().start(sink)
 
     async def stop_intake(self) -> None:
         """Receive nothing more; what came is stored if it can be."""
-        self._receiver.stop()
-        if self._receiving is not None:
-            self._receiving.cancel()
-            await asyncio.wait([self._receiving])
-            self._receiving = None
-
-    async def close(self) -> None:
-        """Stop and close all connections."""
-        await self.stop_intake()
-        if self._deferring:
-            await asyncio.wait(self._deferring.values(), timeout=_GOODBYE)
-        await self._api.close()
+        self._gateway.stopping()
+        await super().stop_intake()
 
     def render(self, text: str) -> Sequence[str]:
         """Markdown to the bodies of messages."""
@@ -100,25 +73,11 @@ class DiscordChannel:
 
     def pass_limit(self, place: Place) -> float:
         """Seconds to wait, as far as the limit of that channel is known; the library counts the calls."""
-        return self._api.waits("POST", MESSAGES, channel_of(place))
-
-    async def send(self, delivery: Delivery) -> SendResult:
-        """Make the call; what became of it is told by where it failed."""
-        async with self._calls.setdefault(channel_of(delivery.place), asyncio.Lock()):
-            try:
-                sent = Sent(await self._carry_out(delivery))
-            except ApiError as error:
-                return outcome(error, self._unreached, self._settings.slow_retry)
-            except ValueError as error:
-                return Refused(f"the stored message cannot be read: {error}")
-            except OSError as error:
-                return Refused(f"the file cannot be read: {error.strerror or error}")
-        self._unreached.failures = 0
-        return sent
+        return self._api.waits(f"POST {MESSAGES}", channel_of(place))
 
     async def settle(self, delivery: Delivery) -> SendResult:
         """While Discord knows the nonce, the same send again gives the same message; later history shows it or not."""
-        pauses = self._settings.pauses()
+        pauses = self._section.pauses()
         while True:
             if self._times.now() - delivery.planned_at < _NONCE_KNOWN:
                 result = await self.send(delivery)
@@ -134,52 +93,52 @@ class DiscordChannel:
 
     async def frame(self, place: Place, target: str, body: str) -> float:
         """See `channels.base.Channel`."""
-        return 60.0
+        ids = {"channel_id": self._opened(place), "message_id": target}
+        wait = self._api.waits(f"PATCH {ONE}", ids["channel_id"], keep=1)  # for the words that are final
+        if not wait and not self._call(place).locked():
+            await self._aside(place, self._api.call("PATCH", ONE, json=json.loads(body), **ids))
+        return max(wait, _FRAME)
 
     async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
         """See `channels/actions.py`."""
-        raise ActionFailed(f"{name} is not possible here")
+        return await perform(self._api, self._world, name, place, arguments)
 
-    async def find(self, wanted: str) -> Place | Sequence[str]:
+    async def find(self, wanted: str) -> Origin | Sequence[str]:
         """See `channels.base.Channel`."""
-        return ()
+        return await find(self._api, self._world, wanted)
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that channel is under way: it would show only after that."""
-        channel = place.thread if place.thread in self._world.spots else place.chat  # a thread may still be opened
-        call = self._calls.setdefault(channel, asyncio.Lock())
-        if call.locked() or self.pass_limit(place) > 0:
-            return
-        async with call:
-            with suppress(ApiError, TimeoutError):
-                async with asyncio.timeout(self._settings.typing_timeout):
-                    await self._api.call("POST", "/channels/{channel_id}/typing", channel_id=channel)
+        if not self._call(place).locked() and self.pass_limit(place) == 0:
+            await self._aside(place, self._api.send_typing(self._opened(place)))
 
     def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """The content of an attachment, from Discord's own hosts."""
-        return download(self._api, self._settings, attachment)
+        return download(self._api, self._section, attachment)
 
     async def history(self, place: Place, after: str, before: str, most: int) -> Page:
-        """See `channels.base.History`."""
-        return await page_of(self._api, self._world, place, after, before, most, self._settings.roles)
+        """See `channels.base.History`. Roles are asked for where they decide who is answered."""
+        roles = any(group.roles for group in self._section.groups.allow.values())
+        return await page_of(self._api, self._world, place, after, before, most, roles)
 
     def position(self, at: int) -> str:
         """The least id of that moment."""
         return snowflake_at(at)
 
-    def health(self) -> Health:
-        """How it stands."""
-        return self._receiver.health()
+    def _opened(self, place: Place) -> str:
+        """The channel or thread that a place is: the thread may still be opened."""
+        return place.thread if place.thread in self._world.spots else place.chat
 
     async def _carry_out(self, delivery: Delivery) -> str:
         """The id of the message. Raises ApiError, ValueError, and OSError for a file."""
+        self._world.check(delivery.place)
         if delivery.action in IDEMPOTENT:
             await change(self._api, delivery)
             return delivery.target
         webhook = webhook_of(delivery.respond, self._times.now())
         if webhook is not None:
-            if delivery.respond in self._deferring:
-                await asyncio.wait([self._deferring[delivery.respond]])
+            if delivery.respond in self._receiver.acknowledging:
+                await asyncio.wait([self._receiver.acknowledging[delivery.respond]])
             try:
                 return await answer(self._api, delivery, webhook)
             except ApiError as error:
@@ -201,19 +160,3 @@ class DiscordChannel:
                 log.warning("discord: no thread could be opened: %s", error.reason)
                 return await post(self._api, unthreaded(delivery))
         return await post(self._api, delivery)
-
-    def _stored(self, message: InboundMessage) -> None:
-        """What is stored may be acknowledged, where Discord waits for that: three seconds long."""
-        if message.respond:
-            task = self._deferring[message.respond] = asyncio.create_task(self._defer(message), name="discord-defer")
-            task.add_done_callback(lambda _: self._deferring.pop(message.respond, None))
-
-    async def _defer(self, message: InboundMessage) -> None:
-        """Show that a command is worked on, or that a click was taken."""
-        number, token = message.event_key.partition(":")[2], message.respond.split(" ")[1]
-        path = "/interactions/{webhook_id}/{webhook_token}/callback"
-        kind = {"type": 5 if message.kind is InboundKind.COMMAND else 6}
-        try:
-            await self._api.call("POST", path, webhook_id=number, webhook_token=token, json=kind)
-        except ApiError as error:
-            log.warning("discord: a command or click was taken, but Discord was not told: %s", error.reason)

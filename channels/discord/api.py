@@ -13,22 +13,35 @@ import aiohttp
 import discord
 from discord.http import HTTPClient, Ratelimit, Route
 
-from channels.discord.settings import DiscordSettings
+from channels.discord.settings import DiscordAccount
+from channels.discord.world import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE
 from channels.failures import ApiError, Trouble, reason_of
 
+ONE = "/channels/{channel_id}/messages/{message_id}"
+# Seconds that a call waits for its route's limit; the least that the library takes.
 LONGEST_WAIT = 30.0
-"""Seconds that a call waits for its route's limit; the least that the library takes."""
-UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, TOO_LARGE, THREAD_EXISTS = 10003, 10008, 40005, 160004
+TOO_LARGE, THREAD_EXISTS = 40005, 160004
 _TOKEN = re.compile(r"(/(?:webhooks|interactions)/\d+/)[^/\s]+")
 _PERMISSIONS = "in Discord: the channel's settings, Permissions, the role of the bot"
 _HINTS = {
     UNKNOWN_CHANNEL: "the channel is gone",
-    UNKNOWN_MESSAGE: "the message is gone",
+    UNKNOWN_MESSAGE: "the message is gone, or stands in another channel",
+    10014: "an emoji is one character, or <:name:id> of one of the server",
     TOO_LARGE: "the file is too large for Discord",
     50001: f"the bot does not see this channel; allow it View Channel {_PERMISSIONS}",
     50007: "the person takes no direct messages from the bot, has blocked it, or shares no server with it",
-    50013: f"the bot lacks a permission; allow it what docs/channels/discord.md lists {_PERMISSIONS}",
+    50033: "there is no such conversation or person",
+    50013: f"the bot lacks a permission; allow it {{}} {_PERMISSIONS}",
     160002: f"the bot cannot read what it replies to; allow it Read Message History {_PERMISSIONS}",
+}
+# The permission that a call needs, by a part of its route; the first one that fits.
+_NEEDED = {
+    "/pins/": "Pin Messages",
+    "/reactions/": "Add Reactions and Read Message History",
+    "/threads": "Create Public Threads",
+    "GET ": "Read Message History",
+    "DELETE ": "Manage Messages, for messages of others",
+    "": "Send Messages, Send Messages in Threads and Attach Files",
 }
 
 
@@ -46,29 +59,33 @@ class _Bucket(Ratelimit):
         self._leaving = leaving
 
     async def __aexit__(self, *exception: Any) -> None:
+        error = exception[1]
+        if isinstance(error, ApiError) and error.trouble is Trouble.FLOOD:  # the library was not told
+            self.outgoing -= 1
+            self.remaining, self.reset_after, self.expires = 0, 0.0, self._loop.time() + error.retry_after
+            return
         task = asyncio.create_task(super().__aexit__(*exception))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
-    @property
-    def waits(self) -> float:
-        """Seconds until a call may be made."""
+    def waits(self, keep: int) -> float:
+        """Seconds until a call may be made that leaves so many."""
         left = 0.0 if self.expires is None else self.expires - self._loop.time()
-        return max(left, 0.0) if self.remaining <= 0 else 0.0
+        return max(left, 0.0) if self.remaining <= keep else 0.0
 
 
 class Api(HTTPClient):
     """One bot at one server. `request` and the library's methods that are made of it raise ApiError alone."""
 
-    def __init__(self, settings: DiscordSettings) -> None:
+    def __init__(self, section: DiscordAccount) -> None:
         super().__init__(discord.utils.MISSING, max_ratelimit_timeout=LONGEST_WAIT)
-        self._settings = settings
+        self._section = section
         self._opened = self._closed = False
         self._leaving: set[asyncio.Task[None]] = set()
-        self._timeout = aiohttp.ClientTimeout(sock_connect=settings.connect_timeout, sock_read=settings.request_timeout)
+        self.timeout = aiohttp.ClientTimeout(sock_connect=section.connect_timeout, sock_read=section.request_timeout)
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         # A class attribute of the library; with the official address it is what it was.
-        Route.BASE = settings.base_url
+        Route.BASE = section.base_url
         logging.getLogger("discord.http").addFilter(_hide_tokens)
 
     async def me(self) -> dict[str, Any]:
@@ -77,9 +94,9 @@ class Api(HTTPClient):
             return await self.call("GET", "/users/@me")  # type: ignore[no-any-return]
         self._opened = True  # a second login would leave the connections of the first one open
         try:
-            return dict(await self.static_login(self._settings.token))
+            return dict(await self.static_login(self._section.secret("token")))
         finally:
-            self.token = self._settings.token
+            self.token = self._section.secret("token")
 
     async def call(self, method: str, path: str, **parameters: Any) -> Any:
         """The answer of an endpoint. json, params: of the request; the others fill the {names} of the path."""
@@ -90,12 +107,14 @@ class Api(HTTPClient):
         """See the library; nothing is repeated but after a 429, because who asks knows whether that does harm."""
         if self._closed or not self._opened:
             raise ApiError(Trouble.NETWORK, "not connected")
+        if not {".", ".."}.isdisjoint(route.url.split("/")):  # the call would be another one
+            raise ApiError(Trouble.REFUSED, "not an id of Discord")
         try:
-            return await super().request(route, timeout=self._timeout, raise_for_status=_raise_failed, **options)
+            return await super().request(route, timeout=self.timeout, raise_for_status=_raise_failed, **options)
         except discord.RateLimited as error:
             raise ApiError(Trouble.FLOOD, "too many calls", retry_after=error.retry_after) from None
         except discord.HTTPException as error:
-            raise _refused(error) from None
+            raise _refused(error, route) from None
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise ApiError(Trouble.NETWORK, reason_of(error)) from None
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
@@ -109,17 +128,31 @@ class Api(HTTPClient):
             self._try_clear_expired_ratelimits()
         return bucket
 
-    def waits(self, method: str, path: str, channel_id: str) -> float:
-        """Seconds until this may be asked of that channel, as far as it is known."""
-        route = Route(method, path, channel_id=channel_id)
-        key = f"{self._bucket_hashes.get(route.key, route.key)}:{channel_id}"
-        bucket = self._buckets.get(key)
-        return bucket.waits if isinstance(bucket, _Bucket) else 0.0
+    async def messages(self, channel: str, limit: int, **where: str | None) -> list[dict[str, Any]]:
+        """Messages of a channel, oldest first; where: `after` or `before` an id. Raises ApiError, also where the bot
+        may not read them: a conversation then looks empty, and only asked for a single message Discord says so."""
+        answer: Any = await self.logs_from(channel, limit, **where)
+        try:
+            found = sorted(answer, key=lambda one: int(one["id"]))
+        except (ValueError, KeyError, TypeError):
+            raise ApiError(Trouble.UNKNOWN, "Discord's history cannot be read") from None
+        if not found:
+            try:
+                await self.get_message(channel, channel)
+            except ApiError as error:
+                if error.code != UNKNOWN_MESSAGE:
+                    raise
+        return found
+
+    def waits(self, route: str, channel: str, keep: int = 0) -> float:
+        """Seconds until this may be asked of that channel, as far as it is known, and so often again after it."""
+        bucket = self._buckets.get(f"{self._bucket_hashes.get(route, route)}:{channel}")
+        return bucket.waits(keep) if isinstance(bucket, _Bucket) else 0.0
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
         """See the library; the socket is remembered, because it forgets one that says nothing."""
         self._socket = await super().ws_connect(url, compress=compress)
-        self._socket._timeout = aiohttp.ClientWSTimeout(ws_close=self._settings.close_timeout)
+        self._socket._timeout = aiohttp.ClientWSTimeout(ws_close=self._section.close_timeout)
         return self._socket
 
     async def hang_up(self) -> None:
@@ -136,22 +169,31 @@ class Api(HTTPClient):
 
 
 async def _raise_failed(response: aiohttp.ClientResponse) -> None:
-    """Before the library repeats it: a server that failed may have carried out the call all the same."""
+    """Before the library repeats it: a server that failed may have carried out the call all the same, and what edits
+    are too many must not hold up what is to be said meanwhile."""
+    if response.status == 429 and response.method == "PATCH":
+        response.close()
+        raise _flood(response)
     if response.status >= 500:
         response.close()
         raise ApiError(Trouble.UNKNOWN, f"Discord failed with status {response.status}", status=response.status)
 
 
-def _refused(error: discord.HTTPException) -> ApiError:
+def _flood(response: aiohttp.ClientResponse) -> ApiError:
+    seconds = response.headers.get("Retry-After", "")
+    after = float(seconds) if seconds.isdigit() else LONGEST_WAIT
+    return ApiError(Trouble.FLOOD, "too many calls", status=429, retry_after=after)
+
+
+def _refused(error: discord.HTTPException, route: Route) -> ApiError:
     """What an error answer means. One without Discord's own form came from something in between."""
     status, code = error.status, TOO_LARGE if error.status == 413 else error.code
     if status == 401 and not code:
         return ApiError(Trouble.TOKEN, "401: Unauthorized", status=status)
     if status == 429:
-        seconds = error.response.headers.get("Retry-After", "")
-        after = float(seconds) if seconds.isdigit() else LONGEST_WAIT
-        return ApiError(Trouble.FLOOD, "too many calls", status=status, retry_after=after)
+        return _flood(error.response)
     if not code and error.response.content_type != "application/json":
         return ApiError(Trouble.NETWORK, f"status {status}", status=status)
-    hint = f": {_HINTS[code]}" if code in _HINTS else ""
+    needed = next(name for part, name in _NEEDED.items() if part in route.key)
+    hint = f": {_HINTS[code]}".format(needed) if code in _HINTS else ""
     return ApiError(Trouble.REFUSED, f"{error.text[:300]} ({code}){hint}", status=status, code=code)

@@ -2,30 +2,31 @@
 
 import contextlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import discord
 
 from channels.base import CommandInfo
-from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api
+from channels.discord.api import ONE, Api
 from channels.discord.events import text_of
-from channels.discord.world import World
+from channels.discord.world import UNKNOWN_MESSAGE, World, channel_of, where_it_stands
 from channels.failures import ApiError
 from channels.message import Place
 from channels.outgoing import Action, Delivery
 
+# What a Discord channel carries out.
 ACTIONS = frozenset(Action) - {Action.PREVIEW}
-"""What a Discord channel carries out."""
 MESSAGES = "/channels/{channel_id}/messages"
-ONE = f"{MESSAGES}/{{message_id}}"
-_REACTION = f"{ONE}/reactions/{{emoji}}/@me"
+_CUSTOM_EMOJI = re.compile(r"<?a?:?(\w+:\d+)>?")
 _SILENT = 1 << 12
 _IN_A_ROW = 5
 _LABEL, _CUSTOM_ID = 80, 100
+# Milliseconds for which an interaction can be answered, less what a call may take.
 _HANDLE_LIFE = 15 * 60_000 - 30_000
-"""Milliseconds for which an interaction can be answered, less what a call may take."""
 
 
 def webhook_of(respond: str, now: int) -> dict[str, str] | None:
@@ -40,11 +41,6 @@ def webhook_of(respond: str, now: int) -> dict[str, str] | None:
     return None
 
 
-def channel_of(place: Place) -> str:
-    """The id of the channel or thread that a place is."""
-    return place.thread or place.chat
-
-
 def unthreaded(delivery: Delivery) -> Delivery:
     """The same as an answer to the message on which no thread could be opened."""
     return replace(delivery, place=replace(delivery.place, thread=""), reply_to=delivery.place.thread)
@@ -56,16 +52,12 @@ def message_of(delivery: Delivery) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise ValueError("the body is no object")
     message["allowed_mentions"] = {"parse": [], "replied_user": False}
-    rows = [delivery.buttons[at : at + _IN_A_ROW] for at in range(0, len(delivery.buttons), _IN_A_ROW)]
-    message["components"] = [
-        {
-            "type": 1,
-            "components": [
-                {"type": 2, "style": 2, "label": one.label[:_LABEL], "custom_id": one.sends[:_CUSTOM_ID]} for one in row
-            ],
-        }
-        for row in rows
+    buttons = [
+        {"type": 2, "style": 2, "label": one.label[:_LABEL], "custom_id": one.sends[:_CUSTOM_ID]}
+        for one in delivery.buttons
     ]
+    rows = range(0, len(buttons), _IN_A_ROW)
+    message["components"] = [{"type": 1, "components": buttons[at : at + _IN_A_ROW]} for at in rows]
     return message
 
 
@@ -94,45 +86,39 @@ async def answer(api: Api, delivery: Delivery, webhook: dict[str, str]) -> str:
 
 
 async def change(api: Api, delivery: Delivery) -> None:
-    """Edit, delete or react. The message that a thread was opened on stands in the channel, that of a forum post in the
-    post, and both have the id of the thread. Raises ApiError."""
+    """Edit, delete or react. Raises ApiError."""
     try:
-        await _change(api, delivery, channel_of(delivery.place))
+        await where_it_stands(delivery.place, delivery.target, partial(_change, api, delivery))
     except ApiError as error:
-        if delivery.target != delivery.place.thread or error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
+        if delivery.action is not Action.DELETE or error.code != UNKNOWN_MESSAGE:  # else it was done before
             raise
-        await _change(api, delivery, delivery.place.chat)
 
 
 async def _change(api: Api, delivery: Delivery, channel: str) -> None:
-    target = {"channel_id": channel, "message_id": delivery.target}
+    target = delivery.target
     match delivery.action:
         case Action.EDIT:
-            await api.call("PATCH", ONE, json=message_of(delivery), **target)
+            await api.call("PATCH", ONE, json=message_of(delivery), channel_id=channel, message_id=target)
         case Action.REACT if delivery.body:
-            await api.call("PUT", _REACTION, emoji=delivery.body, **target)
+            await api.add_reaction(channel, target, _CUSTOM_EMOJI.sub(r"\1", delivery.body))
         case Action.REACT:
-            message = await api.call("GET", ONE, **target)
+            message: Any = await api.get_message(channel, target)
             for reaction in message.get("reactions", ()):
                 if reaction.get("me"):
                     emoji, number = reaction["emoji"]["name"], reaction["emoji"].get("id")
-                    await api.call("DELETE", _REACTION, emoji=f"{emoji}:{number}" if number else emoji, **target)
+                    await api.remove_own_reaction(channel, target, f"{emoji}:{number}" if number else emoji)
         case Action.DELETE:
-            try:
-                await api.delete_message(channel, delivery.target)
-            except ApiError as error:
-                if error.code != UNKNOWN_MESSAGE:  # else it was done before
-                    raise
+            await api.delete_message(channel, target)
 
 
 async def open_thread(api: Api, world: World, place: Place) -> None:
     """Make the thread that a place names, from the message of the same id. Raises ApiError."""
     name = ""
     with contextlib.suppress(ApiError):  # it is only for its name
-        origin = await api.call("GET", ONE, channel_id=place.chat, message_id=place.thread)
+        origin: Any = await api.get_message(place.chat, place.thread)
         name = " ".join(text_of(origin, world).split())[:80]
-    name = name or "Conversation"
-    await api.call("POST", f"{ONE}/threads", channel_id=place.chat, message_id=place.thread, json={"name": name})
+    ids = {"channel_id": place.chat, "message_id": place.thread}
+    world.learn("THREAD_CREATE", await api.call("POST", f"{ONE}/threads", json={"name": name or "Conversation"}, **ids))
 
 
 async def _upload(api: Api, delivery: Delivery, message: dict[str, Any], method: str, path: str, **ids: str) -> str:

@@ -16,8 +16,8 @@ from channels.message import Attachment, InboundKind, InboundMessage, Origin, Qu
 from channels.utf16 import whole
 
 _EPOCH = 1_420_070_400_000
+# Types of messages that somebody wrote; all others are notices of Discord.
 _SAID = (0, 19, 20, 23)
-"""Types of messages that somebody wrote; all others are notices of Discord."""
 _FORWARD = 1
 _MENTION = re.compile(r"<(?:(?P<kind>@[!&]?|#)(?P<id>\d+)|a?:(?P<emoji>\w+):\d+|/(?P<command>[^:>]+):\d+)>")
 
@@ -32,10 +32,8 @@ def read_event(event: str, data: object, world: World, now: int) -> list[Inbound
             return read_message(fields, world)
         case "MESSAGE_UPDATE":
             return _read_edit(fields, world) if fields.get("edited_timestamp") else []
-        case "MESSAGE_DELETE":
-            return [_deletion(fields, identity(fields, "id"), world, now)]
-        case "MESSAGE_DELETE_BULK":
-            ids = fields.get("ids")
+        case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
+            ids = fields.get("ids") if event == "MESSAGE_DELETE_BULK" else [fields.get("id")]
             if not isinstance(ids, list):
                 raise Unreadable("ids is no list")
             return [_deletion(fields, identity({"id": one}, "id"), world, now) for one in ids]
@@ -47,18 +45,18 @@ def unread(event: str, data: object, world: World, error: Exception) -> UnreadEv
     return unread_event("discord", world.me, {"t": event, "d": data}, error)
 
 
-def read_message(message: dict[str, Any], world: World, guild: str = "") -> list[InboundMessage]:
-    """A message as it came or as history has it. guild: its server, which history does not name."""
+def read_message(message: dict[str, Any], world: World, guild: str = "", mine: bool = False) -> list[InboundMessage]:
+    """A message as it came or as history has it. guild: its server, which history does not name. mine: own ones too."""
     author = an_object(message.get("author"), "author")
     sender, number = identity(author, "id"), identity(message, "id")
-    if sender == world.me or message.get("type", 0) not in _SAID:
+    if (sender == world.me and not mine) or message.get("type", 0) not in _SAID:
         return []
     channel, guild = identity(message, "channel_id"), guild or _guild_of(message)
     place = world.place(channel, guild)
     reference = message.get("message_reference")
     reference = reference if isinstance(reference, dict) else {}
     forward = reference.get("type") == _FORWARD
-    snapshots = [an_object(one.get("message"), "snapshot") for one in objects(message, "message_snapshots")]
+    snapshots = _forwards_of(message)
     attachments = [file for part in (message, *snapshots) for file in _attachments(part)]
     text, replied = text_of(message, world), message.get("referenced_message")
     forwarded = "\n".join(filter(None, (text_of(one, world) for one in snapshots)))
@@ -71,7 +69,7 @@ def read_message(message: dict[str, Any], world: World, guild: str = "") -> list
             origin=Origin(
                 place=place,
                 sender=sender,
-                sender_name=_name(author, message.get("member")),
+                sender_name=name_of(author, message.get("member")),
                 message_id=number,
                 space=guild,
                 chat_name=_chat_name(channel, world),
@@ -104,10 +102,7 @@ def snowflake_at(at: int) -> str:
 
 def _read_edit(fields: dict[str, Any], world: World) -> list[InboundMessage]:
     """An edit by its author; a link preview that is added comes with the old time of editing, so with the old key."""
-    try:
-        edited = int(datetime.fromisoformat(string(fields, "edited_timestamp")).timestamp() * 1000)
-    except ValueError as error:
-        raise Unreadable("edited_timestamp is no time") from error
+    edited = int(datetime.fromisoformat(string(fields, "edited_timestamp")).timestamp() * 1000)
     found = []
     for one in read_message(fields, world):
         key = edit_key(one.origin.place.chat, one.origin.message_id, edited, one.text)
@@ -143,7 +138,7 @@ def _read_interaction(fields: dict[str, Any], world: World) -> list[InboundMessa
     origin = Origin(
         place=world.place(channel, guild),
         sender=identity(user, "id"),
-        sender_name=_name(user, member),
+        sender_name=name_of(user, member),
         space=guild,
         chat_name=_chat_name(channel, world),
         by_bot=bool(user.get("bot")),
@@ -184,7 +179,7 @@ def text_of(message: dict[str, Any], world: World) -> str:
 
 
 def _readable(content: str, message: dict[str, Any], world: World) -> str:
-    names = {str(one.get("id")): _name(one, one.get("member")) for one in objects(message, "mentions")}
+    names = {str(one.get("id")): name_of(one, one.get("member")) for one in objects(message, "mentions")}
     mine = "|".join((f"@!?{world.me}", *(f"@&{role}" for role in sorted(world.mine))))
     content = re.sub(rf"\A\s*(?:<(?:{mine})>[\s,:]*)+(?=\S)", "", content)  # its name alone is something said
 
@@ -210,6 +205,11 @@ def _described(message: dict[str, Any]) -> Iterator[str]:
         yield f"[sticker: {sticker.get('name', '')}]"
 
 
+def _forwards_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages that it passes on."""
+    return [an_object(one.get("message"), "snapshot") for one in objects(message, "message_snapshots")]
+
+
 def _attachments(message: dict[str, Any]) -> Iterator[Attachment]:
     for file in objects(message, "attachments"):
         mime = str(file.get("content_type") or "").partition(";")[0]
@@ -224,10 +224,11 @@ def _attachments(message: dict[str, Any]) -> Iterator[Attachment]:
 
 def _quoted(message: dict[str, Any], world: World) -> Quoted | None:
     author = an_object(message.get("author"), "referenced author")
-    return Quoted(author=_name(author, None), text=text_of(message, world), by_me=author.get("id") == world.me)
+    return Quoted(author=name_of(author, None), text=text_of(message, world), by_me=author.get("id") == world.me)
 
 
-def _name(user: dict[str, Any], member: object) -> str:
+def name_of(user: dict[str, Any], member: object) -> str:
+    """The name that people see."""
     nick = member.get("nick") if isinstance(member, dict) else None
     return whole(str(nick or user.get("global_name") or user.get("username") or ""))
 

@@ -13,42 +13,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 import discord
 import yarl
 from discord.gateway import DiscordWebSocket, ReconnectWebSocket
 
-from channels.base import Health, HealthState, NotAccepted, Reached, Sink, Times
+from channels.base import HealthState, NotAccepted, Reached, Sink, Times
 from channels.discord.api import Api
 from channels.discord.calls import menu_of
 from channels.discord.events import read_event, unread
-from channels.discord.settings import DiscordSettings
+from channels.discord.settings import DiscordAccount
 from channels.discord.world import World, identity
 from channels.failures import ApiError, Trouble, reason_of
 from channels.fields import an_object, objects
-from channels.menu import renew_menu
 from channels.message import InboundKind, InboundMessage, Incoming
-from channels.standing import Standing
+from channels.receiver import Receiver
 
 log = logging.getLogger(__name__)
 
+# Events in memory beyond which nothing more is read from the gateway.
 _MOST_WAITING = 1000
-"""Events in memory beyond which nothing more is read from the gateway."""
+# Connections in a row that may fail before the session is given up: its server may be gone.
 _RESUMES = 3
-"""Connections in a row that may fail before the session is given up: its server may be gone."""
+# Seconds after which a connection has not failed at once.
 _LASTING = 60.0
-"""Seconds after which a connection has not failed at once."""
 _CONTENT_GRANTED = 1 << 18 | 1 << 19
 _PORTAL = "the Developer Portal (https://discord.com/developers/applications)"
-_SENTENCES = {
-    Trouble.NETWORK: "Discord cannot be reached",
-    Trouble.UNKNOWN: "The connection to Discord broke",
-    Trouble.FLOOD: "Discord asks to wait",
-    Trouble.REFUSED: "Discord refuses this bot",
-    Trouble.TOKEN: f"Discord does not accept the token of this bot; {_PORTAL} has the right one: Bot, Reset Token",
-}
 _WITHOUT_CONTENT = (
     f"without message content it reads direct messages and mentions only: switch on Message Content Intent in {_PORTAL}"
     " under Bot, and start again"
@@ -70,70 +62,48 @@ class _Parsers(dict[str, Callable[[Any], None]]):
         return partial(self._take, event)
 
 
-class Receiver:
-    """Learns who the bot is, then receives. `world.me` is empty until then.
+class DiscordReceiver(Receiver):
+    """Learns who the bot is, then receives. `world.me` is empty until then."""
 
-    stored: called with each message once it is stored.
-    """
+    sentences: ClassVar = {
+        Trouble.REFUSED: "Discord refuses this bot",
+        Trouble.TOKEN: f"Discord does not accept the token of this bot; {_PORTAL} has the right one: Bot, Reset Token",
+    }
 
-    def __init__(
-        self, name: str, api: Api, settings: DiscordSettings, times: Times, stored: Callable[[InboundMessage], None]
-    ) -> None:
+    def __init__(self, name: str, api: Api, section: DiscordAccount, times: Times) -> None:
+        super().__init__(name, section, times)
         self.world = World()
-        self._name = name
         self._api = api
-        self._settings = settings
-        self._times = times
-        self._stored = stored
-        self._sink: Sink
+        self._section = section
         self._client: discord.Client | None = None
         self._ws: DiscordWebSocket | None = None
         self._resumable: tuple[yarl.URL, str, int | None] | None = None
-        self._content = True
         self._warned = ""
         self._unstored = ""
-        self._standing = Standing(name, times)
-        self._pauses = settings.pauses()
         self._since = 0.0
         self._waiting: deque[Incoming] = deque()
         self._came, self._room = asyncio.Event(), asyncio.Event()
         self._stopping = False
+        # Servers that have not told their channels since a new session began; None: the gap is known.
         self._awaited: set[str] | None = None
-        """Servers that have not told their channels since a new session began; None: the gap is known."""
         self._late: set[str] = set()
         self._reached: list[Reached] = []
 
     async def run(self, sink: Sink) -> None:
         """Receive until cancelled, then store what came. Once only."""
-        self._sink = sink
-        self._standing.begin()
         storing = asyncio.create_task(self._store(), name="discord-store")
         try:
-            while True:
-                try:
-                    await self._step()
-                except ApiError as error:
-                    await self._pause(f"{_SENTENCES[error.trouble]} ({error.reason})", error.trouble is Trouble.TOKEN)
-                except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
-                    await self._pause(f"{_SENTENCES[Trouble.UNKNOWN]} ({reason_of(error)})")
-                except Exception as error:
-                    log.exception("discord: unexpected error at the gateway")
-                    self._resumable = None  # what broke it would be told again
-                    await self._pause(f"Unexpected error: {type(error).__name__}")
+            await super().run(sink)
         finally:
             self._came.set()
             await storing
-            self._standing.stop()
 
-    def stop(self) -> None:
+    def stopping(self) -> None:
         """Before `run` is cancelled: take nothing more."""
         self._stopping = True
 
-    def health(self) -> Health:
-        """READY only while heartbeats are answered and messages are stored."""
-        wrong = self._unstored or ("Discord has not answered a heartbeat for too long" if self._overdue() else "")
-        health = self._standing.health
-        return Health(HealthState.DOWN, health.since, wrong) if self._standing.is_ready and wrong else health
+    def _wrong(self) -> str:
+        return self._unstored or ("Discord has not answered a heartbeat for too long" if self._overdue() else "")
 
     def take(self, event: str, data: Any) -> None:
         """An event of the gateway: read it, and let it wait for the store. Never fails."""
@@ -145,7 +115,7 @@ class Receiver:
         except Exception as error:
             found = [unread(event, data, self.world, error)]
         if event in ("READY", "RESUMED"):
-            self._received()
+            self._begun()
         if self._awaited is not None and not self._awaited:
             self._gap_known(self._awaited)
         for one in found:
@@ -160,15 +130,15 @@ class Receiver:
     async def _step(self) -> None:
         """One connection from its beginning to its end, which is always an exception or a return."""
         client = self._client or await self._log_in()
-        gateway, session, sequence = self._resumable or (yarl.URL(self._settings.gateway_url), None, None)
-        self._standing.health = replace(self._standing.health, state=HealthState.STARTING)
+        gateway, session, sequence = self._resumable or (yarl.URL(self._section.gateway_url), None, None)
+        self._health = replace(self._health, state=HealthState.STARTING)
         resume = session is not None
         try:
-            async with asyncio.timeout(self._settings.connect_timeout):
+            async with asyncio.timeout(self._section.connect_timeout):
                 self._ws = ws = await DiscordWebSocket.from_client(
                     client, initial=True, gateway=gateway, session=session, sequence=sequence, resume=resume
                 )
-                while not self._standing.is_ready:
+                while not self.is_ready:
                     await ws.poll_event()
             while not self._overdue():
                 await ws.poll_event()
@@ -182,30 +152,37 @@ class Receiver:
             resume = False
             self._closed(error.code)
             return
+        except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise ApiError(Trouble.UNKNOWN, reason_of(error)) from None
+        except Exception:
+            resume = False  # what broke it would be told again
+            raise
         finally:
             await self._ended(resume)
-        await self._pause(_SENTENCES[Trouble.UNKNOWN] if self._pauses.failures else "")
+        if self._pauses.failures:
+            raise ApiError(Trouble.UNKNOWN, "it ended")
+        await self._wait("Connecting again", self._pauses.next(), logging.INFO)  # an everyday event
 
     async def _log_in(self) -> discord.Client:
         """Who the bot is, and what it may ask for. Raises ApiError."""
-        self.world.me = identity(an_object(await self._api.me(), "user"), "id")
+        self.account = self.world.me = identity(an_object(await self._api.me(), "user"), "id")
         application = an_object(await self._api.call("GET", "/applications/@me"), "application")
         menu, number = menu_of(self._sink.commands()), int(identity(application, "id"))
         listing = partial(self._api.bulk_upsert_global_commands, number, menu)
-        await renew_menu(self._sink, self._name, self.world.me, menu, listing)
+        await self._renew_menu(menu, listing)
         flags = application.get("flags")  # where they are not told, the gateway decides
-        self._content = self._content and (not isinstance(flags, int) or bool(flags & _CONTENT_GRANTED))
+        self.world.content &= not isinstance(flags, int) or bool(flags & _CONTENT_GRANTED)
         foreign = _FOREIGN_ENDPOINT if application.get("interactions_endpoint_url") else ""
-        warned = "; ".join(filter(None, ("" if self._content else _WITHOUT_CONTENT, foreign)))
+        warned = "; ".join(filter(None, ("" if self.world.content else _WITHOUT_CONTENT, foreign)))
         if warned != self._warned:
             self._warned = warned
             log.warning("discord: %s", warned)
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody wants to speak
         intents = discord.Intents.none()
         intents.guilds = intents.guild_messages = intents.dm_messages = True
-        intents.message_content = self._content
+        intents.message_content = self.world.content
         self._client = client = discord.Client(
-            intents=intents, max_messages=None, heartbeat_timeout=self._settings.heartbeat_timeout
+            intents=intents, max_messages=None, heartbeat_timeout=self._section.heartbeat_timeout
         )
         client.http = client._connection.http = self._api
         client._connection.parsers = _Parsers(self.take)
@@ -215,21 +192,21 @@ class Receiver:
     def _closed(self, code: int) -> None:
         """Discord has closed the connection for a reason that a new one does not mend."""
         self._client = None  # the flags are read anew
-        if code == 4014 and self._content:
-            self._content = False
+        if code == 4014 and self.world.content:
+            self.world.content = False
             return
-        if code == 4004:
-            raise ApiError(Trouble.TOKEN, "the gateway closed with 4004")
-        raise ApiError(Trouble.REFUSED, f"the gateway closed with {code}")
+        raise ApiError(Trouble.TOKEN if code == 4004 else Trouble.REFUSED, f"the gateway closed with {code}")
 
     async def _ended(self, resume: bool) -> None:
         """Close what is left of a connection; keep how it can be resumed."""
         ws, self._ws = self._ws, None
+        if self.is_ready and self._times.monotonic() - self._since >= _LASTING:
+            self._pauses.failures = 0
         if ws is not None:
             known = resume and ws.session_id is not None
             self._resumable = (ws.gateway, ws.session_id or "", ws.sequence) if known else None
             await ws.close(code=1000 if self._stopping else 4000)
-        elif self._pauses.failures >= _RESUMES:
+        elif not resume or self._pauses.failures >= _RESUMES:
             self._resumable = None
         await self._api.hang_up()
 
@@ -238,21 +215,12 @@ class Receiver:
         beats = self._ws._keep_alive if self._ws is not None else None
         if beats is None or beats.interval is None:
             return False
-        return perf_counter() - beats._last_ack > beats.interval + self._settings.heartbeat_timeout
+        return perf_counter() - beats._last_ack > beats.interval + self._section.heartbeat_timeout
 
-    def _received(self) -> None:
+    def _begun(self) -> None:
         """A session has begun or goes on."""
         self._since = self._times.monotonic()
-        self._standing.receive(f"receiving; {self._warned}" if self._warned else "receiving")
-        self._sink.can_send(self._name, self.world.me)
-
-    async def _pause(self, sentence: str, slow: bool = False) -> None:
-        """Say what is wrong, once until something is received again, and wait. Empty: it is an everyday event."""
-        if self._standing.is_ready and self._times.monotonic() - self._since >= _LASTING:
-            self._pauses.failures = 0
-        self._standing.fail(sentence or "Connecting again", logging.WARNING if sentence else logging.INFO)
-        seconds = self._pauses.next()
-        await self._times.sleep(min(5 * seconds, self._settings.slow_retry) if slow else seconds)
+        self._received(f"receiving; {self._warned}" if self._warned else "receiving")
 
     # -- the gap
 
@@ -261,7 +229,7 @@ class Receiver:
         if event == "READY":
             self._awaited, self._reached = set(), []
             self._awaited |= {identity(one, "id") for one in objects(data, "guilds")}
-            asyncio.get_running_loop().call_later(self._settings.guilds_timeout, self._gap_known, self._awaited)
+            asyncio.get_running_loop().call_later(self._section.guilds_timeout, self._gap_known, self._awaited)
         elif event == "GUILD_CREATE" and self._awaited is not None:
             self._awaited.discard(identity(data, "id"))
             self._reached.extend(self.world.reached(data))
@@ -293,20 +261,26 @@ class Receiver:
                 continue
             batch = list(self._waiting)
             try:
-                await self._sink.accept(batch, None)
-            except Exception as error:
-                if not isinstance(error, NotAccepted):
-                    log.exception("discord: unexpected error of the store")
+                await self._accept(batch)
+            except NotAccepted as error:
                 if self._stopping:
                     return
                 if not self._unstored:
                     log.warning("discord: %s: %s", _CANNOT_STORE, error)
                 self._unstored = f"{_CANNOT_STORE}: {reason_of(error)}"
-                await self._times.sleep(self._settings.retry_first)
+                await self._times.sleep(self._section.retry_first)
                 continue
-            for item in batch:
+            for _ in batch:
                 self._waiting.popleft()
-                if isinstance(item, InboundMessage):
-                    self._stored(item)
             self._unstored = ""
             self._room.set()
+
+    async def _acknowledge(self, message: InboundMessage) -> None:
+        """Show that a command is worked on, or that a click was taken: Discord waits for that, three seconds long."""
+        number, token = message.event_key.partition(":")[2], message.respond.split(" ")[1]
+        path = "/interactions/{webhook_id}/{webhook_token}/callback"
+        kind = {"type": 5 if message.kind is InboundKind.COMMAND else 6}
+        try:
+            await self._api.call("POST", path, webhook_id=number, webhook_token=token, json=kind)
+        except ApiError as error:
+            log.warning("discord: a command or click was taken, but Discord was not told: %s", error.reason)

@@ -6,21 +6,21 @@ from typing import Any
 import aiohttp
 
 from channels.base import NotDownloaded, NotReadable, Page
-from channels.discord.api import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, Api
-from channels.discord.calls import MESSAGES, ONE, channel_of, message_of, unthreaded
+from channels.discord.api import Api
+from channels.discord.calls import message_of, unthreaded
 from channels.discord.events import read_message, snowflake_at, unread
-from channels.discord.settings import DiscordSettings
-from channels.discord.world import Spot, World
+from channels.discord.settings import DiscordAccount
+from channels.discord.world import UNKNOWN_CHANNEL, Spot, World, channel_of
 from channels.failures import ApiError, Trouble, reason_of
 from channels.message import Attachment, ChatKind, Incoming, Place
 from channels.outgoing import Delivery, NotSent, Sent, Unknown
 
 _PAGE = 100
+# Pages in which a send is looked for.
 _LOOKED_AT = 5
-"""Pages in which a send is looked for."""
 _AROUND = 10_000
+# Milliseconds before a send was planned in which it may stand: by the clocks; as the answer to an interaction.
 _AFTER_ALL = 16 * 60_000
-"""Milliseconds before a send was planned in which it may stand: by the clocks; as the answer to an interaction."""
 _PIECE = 64 * 1024
 
 
@@ -28,13 +28,14 @@ async def page_of(api: Api, world: World, place: Place, after: str, before: str,
     """A part of a conversation. roles: ask for those of its authors. Raises NotReadable."""
     limit = min(most, _PAGE)
     try:
-        messages = await _after(api, place, after, limit)
+        messages = await api.messages(channel_of(place), limit, after=after or "0")
         full = len(messages) == limit
         heard = [one for one in messages if not before or int(one["id"]) < int(before)]
-        if not messages:
-            await _must_be_readable(api, place)
         batch: list[Incoming] = []
-        guild = "" if place.kind is ChatKind.DIRECT else _guild(world, place)
+        spot = world.spots.get(channel_of(place)) or world.spots.get(place.chat)
+        if spot is None and place.kind is not ChatKind.DIRECT:
+            raise NotReadable("the bot does not see this channel any more")
+        guild = spot.guild if spot else ""
         if place.thread:  # of one that is archived the gateway does not tell
             world.spots.setdefault(place.thread, Spot(guild, "", place.chat))
         members: dict[str, Any] = {}
@@ -61,12 +62,11 @@ async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sen
     after = snowflake_at(delivery.planned_at - early)
     try:
         for _ in range(_LOOKED_AT):
-            messages = await _after(api, delivery.place, after, _PAGE)
+            messages = await api.messages(channel_of(delivery.place), _PAGE, after=after)
             for one in messages:
                 if _is_it(one, world, delivery, str(wanted.get("content", ""))):
                     return Sent(str(one["id"]))
             if len(messages) < _PAGE:
-                await _must_be_readable(api, delivery.place)
                 return absent
             after = messages[-1]["id"]
     except ApiError as error:
@@ -78,13 +78,12 @@ async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sen
     return Unknown("too much was said since it was sent to look whether it is there")
 
 
-async def download(api: Api, settings: DiscordSettings, attachment: Attachment) -> AsyncIterator[bytes]:
+async def download(api: Api, section: DiscordAccount, attachment: Attachment) -> AsyncIterator[bytes]:
     """The content of a file; an address that has ended is renewed once. Raises NotDownloaded."""
     url = attachment.ref
-    timeout = aiohttp.ClientTimeout(sock_connect=settings.connect_timeout, sock_read=settings.request_timeout)
-    async with aiohttp.ClientSession(timeout=timeout) as session:
+    async with aiohttp.ClientSession(timeout=api.timeout) as session:
         for renewed in (False, True):
-            if not url.startswith(settings.cdn):
+            if not url.startswith(section.cdn):
                 raise NotDownloaded("the file does not lie on Discord's own servers")
             try:
                 async with session.get(url, allow_redirects=False) as response:
@@ -107,42 +106,16 @@ async def _renewed(api: Api, url: str) -> str:
         raise NotDownloaded(f"its address has ended and was not renewed: {error}") from None
 
 
-async def _after(api: Api, place: Place, after: str, limit: int) -> list[dict[str, Any]]:
-    """The messages directly behind an id, oldest first."""
-    params = {"limit": limit, "after": after or "0"}
-    answer = await api.call("GET", MESSAGES, channel_id=channel_of(place), params=params)
-    try:
-        return sorted(answer, key=lambda one: int(one["id"]))
-    except (ValueError, KeyError, TypeError):
-        raise ApiError(Trouble.UNKNOWN, "Discord's history cannot be read") from None
-
-
-async def _must_be_readable(api: Api, place: Place) -> None:
-    """Without Read Message History a conversation looks empty; asked for a single message Discord says so."""
-    try:
-        await api.call("GET", ONE, channel_id=channel_of(place), message_id=place.chat)
-    except ApiError as error:
-        if error.code != UNKNOWN_MESSAGE:
-            raise
-
-
 async def _member(api: Api, guild: str, user: str, known: dict[str, Any]) -> Any:
     """A member with the roles; None for who has left the server."""
     if user not in known:
         try:
-            known[user] = await api.call("GET", "/guilds/{guild_id}/members/{user_id}", guild_id=guild, user_id=user)
+            known[user] = await api.get_member(guild, user)
         except ApiError as error:
             if error.trouble is not Trouble.REFUSED:
                 raise
             known[user] = None
     return known[user]
-
-
-def _guild(world: World, place: Place) -> str:
-    spot = world.spots.get(channel_of(place)) or world.spots.get(place.chat)
-    if spot is None:
-        raise NotReadable("the bot does not see this channel any more")
-    return spot.guild
 
 
 def _is_it(message: dict[str, Any], world: World, delivery: Delivery, text: str) -> bool:

@@ -3,8 +3,7 @@
 A body is JSON with the arguments of the call but the channel. What Discord would read otherwise is escaped, nobody is
 called and no address is fetched for a preview. Discord refuses no markup, so a body has no plain form.
 
-Discord counts code points (github.com/discord/discord-api-docs, issue 1315): 2000 of them. A message of many lines
-pushes everything else off the screen, so one has at most 17.
+Discord counts code points (github.com/discord/discord-api-docs, issue 1315): 2000 of them.
 """
 
 import re
@@ -16,7 +15,6 @@ from channels.markdown.split import shows, split
 from channels.outgoing import as_body
 
 MAX_CHARS = 2000
-MAX_LINES = 17
 SUPPRESS_EMBEDS = 1 << 2
 
 _LONGEST_LINK = 512
@@ -39,13 +37,13 @@ _LANGUAGE = re.compile(r"[\w+.#-]+", re.ASCII)
 def bodies(markdown: str) -> list[str]:
     """The messages of a block, in order; none when it shows nothing."""
     whole = render(markdown, is_link, SHOWS)
-    pieces = split(whole, 2 * MAX_CHARS, MAX_CHARS, MAX_LINES, _fits)
+    pieces = split(whole, 2 * MAX_CHARS, MAX_CHARS, _fits)
     return [_body(written(piece, _MARKS)) for piece in pieces if shows(piece.text)]
 
 
 def _fits(piece: Formatted) -> bool:
     content = written(piece, _MARKS) if len(piece.text) <= MAX_CHARS else piece.text
-    return len(content) <= MAX_CHARS and content.count("\n") < MAX_LINES
+    return len(content) <= MAX_CHARS
 
 
 def _body(content: str) -> str:

@@ -1,45 +1,22 @@
-"""What the configuration says of Discord, and what one account of it needs to know.
+"""What the configuration says of Discord, which is what one account of it needs to know.
 
 The adapter, and with it the platform's library, is imported only when an account is built.
 """
 
-from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from channels.actions import ToolAction
 from channels.base import Channel, Times
-from channels.failures import Patience
+from channels.discord.actions import ACTIONS
 from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, conflict, looks_like
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Threads
 
 URL = "https://discord.com/api/v10"
 GATEWAY_URL = "wss://gateway.discord.gg"
-CDN = ("https://cdn.discordapp.com/", "https://media.discordapp.net/")
 _AN_ID = "an id of Discord, which is a whole number (switch on Developer Mode, then Copy ID in a context menu)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscordSettings(Patience):
-    """One bot. Times are seconds.
-
-    cdn: how the addresses begin from which attachments may be downloaded. roles: whether roles decide who is answered,
-    so that they are asked for where history does not name them. connect_timeout: until a new connection must have told
-    that it is ready. heartbeat_timeout: silence after which a connection is dead. close_timeout: how long its other
-    side may take to close it. guilds_timeout: how long servers may take to tell their channels.
-    """
-
-    token: str = field(repr=False)
-    base_url: str = URL
-    gateway_url: str = GATEWAY_URL
-    cdn: tuple[str, ...] = CDN
-    roles: bool = False
-    connect_timeout: float = 30.0
-    slow_retry: float = 60.0
-    heartbeat_timeout: float = 60.0
-    close_timeout: float = 3.0
-    guilds_timeout: float = 5.0
 
 
 Snowflake = Annotated[Id, looks_like("[0-9]+", _AN_ID)]
@@ -55,9 +32,22 @@ class DiscordThreads(Threads):
 
 
 class DiscordAccount(AccountSection):
-    """One bot."""
+    """One bot. Times are seconds.
 
+    cdn: how the addresses begin from which attachments may be downloaded. connect_timeout: until a new connection must
+    have told that it is ready. heartbeat_timeout: silence after which a connection is dead. close_timeout: how long its
+    other side may take to close it. guilds_timeout: how long servers may take to tell their channels.
+    """
+
+    secrets: ClassVar = {"token": ("[!-~]+", "the bot's token from the Developer Portal")}
     quiet: ClassVar[tuple[str, ...]] = ("discord",)
+    offered: ClassVar[tuple[ToolAction, ...]] = ACTIONS
+    cdn: ClassVar[tuple[str, ...]] = ("https://cdn.discordapp.com/", "https://media.discordapp.net/")
+    connect_timeout: ClassVar[float] = 30.0
+    slow_retry: ClassVar[float] = 60.0
+    heartbeat_timeout: ClassVar[float] = 60.0
+    close_timeout: ClassVar[float] = 3.0
+    guilds_timeout: ClassVar[float] = 5.0
 
     token: Secret = Field(default=None, description="The bot's token from the Developer Portal.")
     base_url: Url = Field(default=URL, description="Root of the REST API with its version, for a proxy of your own.")
@@ -77,24 +67,7 @@ class DiscordAccount(AccountSection):
     def build(self, times: Times) -> Channel:
         from channels.discord.adapter import DiscordChannel
 
-        assert self.token is not None, "an account without a token is refused"
-        settings = DiscordSettings(
-            token=self.token.get_secret_value(),
-            base_url=self.base_url,
-            gateway_url=self.gateway_url,
-            roles=any(group.roles for group in self.groups.allow.values()),
-        )
-        return DiscordChannel(settings, times)
-
-    @model_validator(mode="after")
-    def _has_its_token(self) -> "DiscordAccount":
-        if self.enabled and not self.bots():
-            text = "missing; Discord is enabled and needs the bot's token from the Developer Portal"
-            raise conflict(text, ("token",), ("enabled",))
-        token = "" if self.token is None else self.token.get_secret_value()
-        if not token.isascii() or any(letter.isspace() for letter in token):
-            raise conflict("found a hidden value; allowed: a token as the Developer Portal shows it", ("token",))
-        return self
+        return DiscordChannel(self, times)
 
 
 class Discord(DiscordAccount, PlatformSection):

@@ -1,18 +1,22 @@
 """Where things are on Discord: channels, threads and the bot's own roles, as the gateway tells them."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from channels.base import Reached
+from channels.failures import ApiError, Trouble
 from channels.fields import Unreadable, an_object, objects
 from channels.message import ChatKind, Origin, Place
 
+T = TypeVar("T")
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = 10003, 10008
 THREADS = (10, 11, 12)
 _RECENT = 2000
+# Types of channels in which messages stand; in a forum they stand in its threads.
 _READABLE = (0, 2, 5, 13, *THREADS)
-"""Types of channels in which messages stand; in a forum they stand in its threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +33,11 @@ class World:
     """What one bot knows. me: its user id. roles: names of roles by id. mine: the roles that are the bot itself.
 
     orders: of each command the names of its options, in their order. recent: where the last messages came from, by id.
+    content: it may read what does not name it.
     """
 
     me: str = ""
+    content: bool = True
     spots: dict[str, Spot] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
     mine: set[str] = field(default_factory=set)
@@ -68,6 +74,21 @@ class World:
         chat, thread = (parent, channel) if parent else (channel, "")
         return Place(channel="discord", account=self.me, chat=chat, kind=kind, thread=thread)
 
+    def names(self, sign: str) -> dict[str, str]:
+        """Ids by #channel or @person, the people of the last messages; sign: only of these. Where several have a name,
+        the id stands behind it, so that nobody is taken for another."""
+        known = {number: f"#{spot.name}" for number, spot in self.spots.items()}
+        known |= {one.sender: f"@{one.sender_name}" for one in self.recent.values() if not one.by_bot}
+        known = {number: name for number, name in known.items() if sign not in ("#", "@") or name[0] == sign}
+        several = Counter(name[1:].casefold() for name in known.values())
+        return {n if several[n[1:].casefold()] == 1 else f"{n} ({number})": number for number, n in known.items()}
+
+    def check(self, place: Place) -> None:
+        """A thread must be one of its channel, so that it is no way into another conversation. Raises ApiError."""
+        spot = self.spots.get(place.thread)
+        if place.thread and (place.kind is ChatKind.DIRECT or (spot is not None and spot.parent != place.chat)):
+            raise ApiError(Trouble.REFUSED, f"this conversation has no thread {place.thread}")
+
     def reached(self, guild: dict[str, Any]) -> Iterator[Reached]:
         """The conversations of a GUILD_CREATE in which something was ever said."""
         for channel in (*objects(guild, "channels"), *objects(guild, "threads")):
@@ -85,6 +106,23 @@ class World:
         tags = role.get("tags")
         if isinstance(tags, dict) and tags.get("bot_id") == self.me:
             self.mine.add(number)
+
+
+def channel_of(place: Place) -> str:
+    """The id of the channel or thread that a place is."""
+    return place.thread or place.chat
+
+
+async def where_it_stands(place: Place, target: str, call: Callable[[str], Awaitable[T]]) -> T:
+    """What a call gives for the channel in which a message stands. A thread may not be opened, and the message that one
+    was opened on stands in the channel, that of a forum post in the post; both have the id of the thread."""
+    try:
+        return await call(channel_of(place))
+    except ApiError as error:
+        elsewhere = error.code == UNKNOWN_CHANNEL or (error.code == UNKNOWN_MESSAGE and target == place.thread)
+        if not place.thread or not elsewhere:
+            raise
+        return await call(place.chat)
 
 
 def identity(fields: dict[str, Any], name: str) -> str:

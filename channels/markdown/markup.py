@@ -9,8 +9,8 @@ from itertools import groupby, pairwise
 from channels.markdown.entities import QUOTES, Entity, EntityType, Formatted, Style
 from channels.markdown.writer import outer_first
 
+# A space without width, which keeps a mark from what it must not touch.
 NOTHING = "\u200b"
-"""A space without width, which keeps a mark from what it must not touch."""
 
 _EDGES = re.compile(r"(\A\s+|\s+\Z|\s*\n\s*)")
 _FIRST_OF_LINE = re.compile(r"^", re.MULTILINE)

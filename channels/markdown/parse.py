@@ -49,7 +49,7 @@ def parse(markdown: str) -> tuple[list[Token], Set[tuple[str, str]]]:
 
     Beyond those of markdown-it-py: `definition` (a link definition; meta as its parser makes it), `u_open`,
     `spoiler_open` and their ends, links with the markup "linkify" for bare addresses, block quotes with the markup
-    "details".
+    "details", `comment` (one of whole lines; one that is empty takes the marker from the item that it begins).
     """
     tokens = parser().parse(whole(markdown), {})
     inline = [child for token in tokens for child in token.children or [] if "label" in child.meta]
@@ -79,6 +79,11 @@ def parser() -> MarkdownIt:
     block.before("reference", "lines", _lines, may_end)
     block.before("reference", "details", _details, may_end)
     return made
+
+
+def inline_state(text: str) -> StateInline:
+    """Where the rules of the text within a block begin to read it, for who wants to know what they read where."""
+    return _State(text, parser(), {}, [])
 
 
 class _Inline(ParserInline):
@@ -251,9 +256,8 @@ def _lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not text or closing in content or (opening != "<!--" and not _FORMULA.match(content)):
         return False
     if not silent:
-        if opening != "<!--":
-            token = state.push("fence", "code", 0)
-            token.content, token.info = content.strip(), "latex"
+        token = state.push("comment" if opening == "<!--" else "fence", "", 0)
+        token.content, token.info, token.map = content.strip(), "latex", [start, behind]
         state.line = behind
     return True
 
@@ -273,6 +277,7 @@ def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     text, behind = _section(state, start, end, is_whole)
     found = _DETAILS.fullmatch(text)
     if found and not silent:
+        first = len(state.tokens)
         state.push("blockquote_open", "blockquote", 1).markup = "details"
         if found[1] and found[1].strip():
             state.push("heading_open", "h6", 1)
@@ -284,5 +289,8 @@ def _details(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         state.env["details"] -= 1
         state.push("blockquote_close", "blockquote", -1)
         state.md.block.parse(found[3] or "", state.md, state.env, state.tokens)
+        for token in state.tokens[first:]:
+            token.map = None  # those count the lines of the section
+        state.tokens[first].map = [start, behind]
         state.line = behind
     return found is not None

@@ -113,6 +113,8 @@ class _Renderer:
                 self._close_list()
             case "list_item_open":
                 self._open_item()
+            case "comment" if not token.content:  # the item goes on, and has its marker in the message before
+                self._out.marker = ""
             case "list_item_close":
                 if self._out.marker:
                     self._out.write("")

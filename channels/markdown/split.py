@@ -1,7 +1,7 @@
 """Splits formatted text into messages that a platform takes, entities carried over. Channels' renderers call it."""
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import regex  # type: ignore[import-untyped]
 
@@ -15,44 +15,36 @@ _SEPARATORS = (("\n\n", 0.5), ("\n", 0.5), (" ", 0.25))
 
 
 def split(
-    whole: Formatted, limit: int, most: int, lines: int = 0, fits: Callable[[Formatted], bool] = lambda piece: True
+    whole: Formatted, limit: int, most: int, fits: Callable[[Formatted], bool] = lambda piece: True
 ) -> list[Formatted]:
     """The pieces, in order: each at most `limit` UTF-16 units with at most `most` entities, none of them blank.
 
     Cut between paragraphs, lines, words or graphemes; white space at a cut is dropped. Entities that lie across a cut
-    continue in the next piece. lines: how many a piece may have, where that is limited. fits: whether a piece can be
-    sent; one that cannot is made shorter, as long as it has two characters.
+    continue in the next piece. fits: whether a piece can be sent; one that cannot is made shorter, as long as it has
+    two characters.
     """
-    return list(_pieces(whole.text, whole.entities, limit, most, lines, fits))
+    text, entities, start, end = whole.text, whole.entities, 0, len(whole.text.rstrip())
+    pieces = []
+    while start < end:
+        start += _blank(text[start:end], [one for one in entities if one.start <= start < one.end])
+        rest = [one for one in entities if one.end > start]
+        room = limit if len(rest) <= most else min(limit, units(text[start : rest[most].start]))
+        while True:
+            cut = start + _fit(text[start:end], room)
+            inside = (one for one in rest if one.start < cut)
+            moved = (Entity(max(first, start) - start, min(last, cut) - start, style) for first, last, style in inside)
+            piece = formatted(text[start:cut].rstrip(), moved)
+            if cut - start < 2 or fits(piece):
+                break
+            room = units(text[start:cut]) * 7 // 8
+        pieces += [piece] if piece.text.strip() else []
+        start = cut
+    return pieces
 
 
 def shows(text: str) -> bool:
     """Whether there is a character to see: a message of spaces, marks and format characters is refused."""
     return any(unicodedata.category(char)[0] not in "ZCM" for char in text)
-
-
-def _pieces(
-    text: str, entities: Sequence[Entity], limit: int, most: int, lines: int, fits: Callable[[Formatted], bool]
-) -> Iterator[Formatted]:
-    start, end = 0, len(text.rstrip())
-    while start < end:
-        start += _blank(text[start:end], [one for one in entities if one.start <= start < one.end])
-        room, entities = limit, [one for one in entities if one.end > start]
-        while True:
-            cut = start + _fit(text[start:end], entities, start, room, most, lines)
-            piece = _piece(text, entities, start, cut)
-            if cut - start < 2 or fits(piece):
-                break
-            room = units(text[start:cut]) * 7 // 8
-        if piece.text.strip():
-            yield piece
-        start = cut
-
-
-def _piece(text: str, entities: Sequence[Entity], start: int, cut: int) -> Formatted:
-    inside = (one for one in entities if one.start < cut)
-    moved = (Entity(max(first, start) - start, min(last, cut) - start, style) for first, last, style in inside)
-    return formatted(text[start:cut].rstrip(), moved)
 
 
 def _blank(text: str, inside: Sequence[Entity]) -> int:
@@ -63,13 +55,9 @@ def _blank(text: str, inside: Sequence[Entity]) -> int:
     return lead
 
 
-def _fit(text: str, entities: Sequence[Entity], start: int, limit: int, most: int, lines: int) -> int:
+def _fit(text: str, limit: int) -> int:
     """How much of the text makes one piece."""
     room = max(index_at(text, limit), 1)
-    if len(entities) > most:
-        room = min(room, max(entities[most].start - start, 1))
-    if lines:
-        room = min(room, max(_end_of_line(text, lines), 1))
     if room == len(text):
         return room
     for separator, least in _SEPARATORS:
@@ -78,13 +66,3 @@ def _fit(text: str, entities: Sequence[Entity], start: int, limit: int, most: in
             return found
     ends = [grapheme.end() for grapheme in _GRAPHEME.finditer(text, 0, room + 1)]
     return max((end for end in ends if end <= room), default=room)
-
-
-def _end_of_line(text: str, number: int) -> int:
-    """Where the line of this number ends, the first being 1; the end of a text with fewer."""
-    end = -1
-    for _ in range(number):
-        end = text.find("\n", end + 1)
-        if end < 0:
-            return len(text)
-    return end

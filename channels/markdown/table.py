@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from markdown_it.token import Token
 from wcwidth import wcswidth
 
+# Columns of a fixed-width font that a phone shows in one line.
 _PHONE = 40
-"""Columns of a fixed-width font that a phone shows in one line."""
 
 
 class Table:

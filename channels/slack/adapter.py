@@ -1,44 +1,49 @@
 """The Slack channel: receives by `receive`, renders by `render`, and makes the calls the outbox asks for.
 
-Calls into one place are made one after the other, so that a sign of work never comes behind the message that follows
-it. `bot/wiring` makes one per account and imports this module only then, because it imports the libraries.
+`bot/wiring` makes one per account and imports this module only then, because it imports the libraries.
 """
 
 import asyncio
 import json
 import os
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
-from weakref import WeakValueDictionary
 
-from channels.actions import ActionFailed, Arguments
-from channels.base import Capabilities, Health, NotDownloaded, NotReadable, Page, Sink, Times
-from channels.failures import ApiError, Trouble, outcome
-from channels.limits import RateLimits
-from channels.message import Attachment, ChatKind, Incoming, Place
+from channels.actions import Arguments
+from channels.adapter import Adapter
+from channels.base import Capabilities, NotDownloaded, NotReadable, Page, Sink, Times
+from channels.failures import ApiError, Trouble
+from channels.message import Attachment, Incoming, Origin, Place
 from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Sent, Unknown
 from channels.slack import history
 from channels.slack.api import NEVER, Api, flood
-from channels.slack.calls import ACTIONS, call_of, done_before, form_refused, in_thread, shown
+from channels.slack.calls import ACTIONS, DONE_BEFORE, WRONG_FORM, call_of, edit_of, in_thread, shown
 from channels.slack.download import is_slack, pieces
 from channels.slack.events import read_message, unread
 from channels.slack.known import Known
-from channels.slack.receive import Receiver
+from channels.slack.receive import SlackReceiver
 from channels.slack.render import MAX_UNITS, bodies, plain_body
-from channels.slack.settings import SlackSettings
+from channels.slack.settings import SlackAccount
+from channels.slack.workspace import Workspace
 
 _RULES = """\
 The conversation is on Slack. Write Markdown: bold, italic, strikethrough, inline code, fenced code, links, quotes,
 lists and task lists are shown, headings as bold lines. A table becomes fixed-width text where no line of it has more
 than 40 characters, else a list of "header: value". Formulas are shown as their LaTeX source, images as links, footnotes
 and most HTML as they are written; spoilers are not hidden. Mentions call nobody. Be brief."""
+# Of one message that was never found; more would be of no use.
 _MOST_SENDS = 5
-"""Of one message that was never found; more would be of no use."""
 _WORKING = "is thinking…"
-_MOST_REFUSED = 1024
+# Calls of chat.update a minute in the whole workspace, the last of which a frame may make. Slack takes about 50.
+_MOST_UPDATES = 40
+# What is held, beside chats, while Slack takes no more frames.
+_FRAMES = "chat.update"
+# Seconds between two frames, and where they come to nothing.
+_FRAME_PAUSE, _NO_FRAMES = 1.5, 60.0
 
 
-class SlackChannel:
+class SlackChannel(Adapter):
     """One bot. See `channels.base.Channel` and `History`."""
 
     name = "slack"
@@ -47,67 +52,27 @@ class SlackChannel:
         block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS, file_bytes=100 * 1024 * 1024
     )
 
-    def __init__(self, settings: SlackSettings, times: Times) -> None:
-        self._settings = settings
-        self._times = times
-        self._limits = RateLimits(settings.limits, times.monotonic)
-        # Of a place; it lives as long as somebody holds it or waits for it.
-        self._calls: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
-        self._unreached = settings.pauses()
+    def __init__(self, section: SlackAccount, times: Times) -> None:
+        self._section = section
+        # When chat.update was called, by frames and by what people are to see.
+        self._updates: deque[float] = deque(maxlen=_MOST_UPDATES)
         self._no_status: set[str] = set()
         self._known = Known()
-        self._api = Api(settings)
-        self._receiver = Receiver(self._api, self._known, settings, times)
-        self._tasks: list[asyncio.Task[None]] = []
-
-    @property
-    def account(self) -> str:
-        """The bot's own id as a user; empty until Slack has told it."""
-        return self._receiver.me.id if self._receiver.me else ""
+        self._api = Api(section)
+        self._workspace = Workspace(self._api, self._known, times)
+        receiver = SlackReceiver(self.name, self._api, self._known, section, times)
+        super().__init__(receiver, self._api.close, section, times)
+        self._bot = receiver
 
     async def start(self, sink: Sink) -> None:
-        """Begin to receive; a Slack that is down is retried inside."""
+        """See `channels.base.Channel`."""
         self._api.open()
-        self._tasks = [
-            asyncio.create_task(self._receiver.run(sink), name="slack-receive"),
-            asyncio.create_task(self._known.ask(self._name_of), name="slack-names"),
-        ]
-
-    async def stop_intake(self) -> None:
-        """Receive nothing more. What is just being stored is answered, or comes again: both are safe."""
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-            await self._receiver.stop()
-
-    async def close(self) -> None:
-        """Stop and close all connections."""
-        await self.stop_intake()
-        await self._api.close()
+        await super().start(sink)
+        self._tasks.append(asyncio.create_task(self._known.ask(self._api, self._times.sleep), name="slack-names"))
 
     def render(self, text: str) -> Sequence[str]:
         """Markdown to the bodies of messages."""
         return bodies(text)
-
-    def pass_limit(self, place: Place) -> float:
-        """Take a place in the limits: 0.0 when granted, else seconds to wait."""
-        return self._limits.take(place.chat, place.kind is not ChatKind.DIRECT)
-
-    async def send(self, delivery: Delivery) -> SendResult:
-        """Make the call; what became of it is told by where it failed."""
-        async with self._calls.setdefault(delivery.place, asyncio.Lock()):
-            try:
-                sent = await self._carry_out(delivery)
-            except ApiError as error:
-                return self._result(error, delivery)
-            except (ValueError, TypeError, KeyError, OSError) as error:
-                return Refused(f"it cannot be sent: {error}")
-            finally:
-                self._limits.ended(delivery.place.chat)
-        self._unreached.failures = 0
-        return Sent(sent)
 
     async def settle(self, delivery: Delivery) -> SendResult:
         """Look whether it stands there. What is no message, or what only one person saw, cannot be looked up."""
@@ -115,7 +80,7 @@ class SlackChannel:
             return Unknown("Slack does not tell whether a file arrived; it is not sent again")
         if delivery.attempts >= _MOST_SENDS:
             return Unknown(f"sent {delivery.attempts} times, and never found")
-        absent, pauses = False, self._settings.pauses()
+        absent, pauses = False, self._section.pauses()
         while True:
             try:
                 found = await history.find(self._api, delivery)
@@ -131,40 +96,44 @@ class SlackChannel:
             if absent:
                 return NotSent(0.0, "it did not arrive; sent again")
             absent = True
-            await self._times.sleep(self._settings.settle_pause)
+            await self._times.sleep(self._section.settle_pause)
 
     async def frame(self, place: Place, target: str, body: str) -> float:
-        """See `channels.base.Channel`."""
-        return 60.0
+        """See `channels.base.Channel`. Goes through the lock of sends, so that it never arrives behind a later one."""
+        now = self._times.monotonic()
+        used_up = self._updates[0] + 60.0 - now if len(self._updates) == _MOST_UPDATES else 0.0
+        wait = max(used_up, self._limits.held(_FRAMES), self._limits.held(place.chat))
+        if not target or wait > 0 or self._call(place).locked():
+            return wait or _FRAME_PAUSE
+        self._updates.append(now)
+        error = await self._aside(place, self._api.call("chat.update", edit_of(place, target, json.loads(body))))
+        if error is None:
+            return _FRAME_PAUSE
+        self._limits.hold(_FRAMES, error.retry_after)
+        return error.retry_after or _NO_FRAMES
 
     async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
         """See `channels/actions.py`."""
-        raise ActionFailed(f"{name} is not possible here")
+        return await self._workspace.perform(name, place, arguments, self._bot.me)
 
-    async def find(self, wanted: str) -> Place | Sequence[str]:
-        """See `channels.base.Channel`."""
-        return ()
+    async def find(self, wanted: str) -> Origin | Sequence[str]:
+        """See `channels.base.Channel`. Raises ActionFailed."""
+        return await self._workspace.find(wanted, self._bot.me)
 
     async def working(self, place: Place) -> None:
         """Show below a thread that it is thinking; elsewhere Slack has no such sign."""
-        call = self._calls.setdefault(place, asyncio.Lock())
-        if not place.thread or place.chat in self._no_status or call.locked() or self._limits.held(place.chat) > 0:
+        held = self._call(place).locked() or self._limits.held(place.chat) > 0
+        if not place.thread or place.chat in self._no_status or held:
             return
         arguments = {"channel_id": place.chat, "thread_ts": place.thread, "status": _WORKING}
-        async with call:
-            try:
-                async with asyncio.timeout(self._settings.typing_timeout):
-                    await self._api.call("assistant.threads.setStatus", arguments)
-            except ApiError as error:
-                if error.trouble in NEVER and len(self._no_status) < _MOST_REFUSED:
-                    self._no_status.add(place.chat)
-            except TimeoutError:
-                pass
+        error = await self._aside(place, self._api.call("assistant.threads.setStatus", arguments))
+        if error is not None and error.trouble in NEVER:
+            self._no_status.add(place.chat)
 
     async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """The content of a file, from Slack's own hosts alone. Raises NotDownloaded."""
         try:
-            async for piece in pieces(self._api, self._settings, attachment):
+            async for piece in pieces(self._api, self._section, attachment):
                 yield piece
         except ApiError as error:
             raise NotDownloaded(f"the file cannot be had from Slack: {error.reason}") from None
@@ -174,7 +143,7 @@ class SlackChannel:
         try:
             found, more = await history.said(self._api, place, after, before, most)
         except ApiError as error:
-            again = error.retry_after or self._settings.retry_most
+            again = error.retry_after or self._section.retry_most
             raise NotReadable(error.reason, None if error.trouble in NEVER else again) from None
         batch = [item for message in found for item in self._read(history.read_as_event(message, place))]
         return Page(batch, str(found[-1]["ts"]) if found else "", more)
@@ -183,27 +152,11 @@ class SlackChannel:
         """See `channels.base.History`."""
         return history.position(at)
 
-    def health(self) -> Health:
-        """How it stands."""
-        return self._receiver.health()
-
     def _read(self, event: dict[str, Any]) -> list[Incoming]:
-        assert self._receiver.me is not None
         try:
-            return read_message(event, self._receiver.me, self._known)
+            return read_message(event, self._bot.me, self._known)
         except Exception as error:
-            return [unread(event, self._receiver.me, error)]
-
-    async def _name_of(self, person: str) -> str | None:
-        while True:
-            try:
-                user = (await self._api.call("users.info", {"user": person}))["user"]
-                profile = user.get("profile") or {}
-                return str(profile.get("display_name") or profile.get("real_name") or user.get("name") or "")
-            except ApiError as error:
-                if error.trouble is not Trouble.FLOOD:
-                    return "" if error.trouble in NEVER else None
-                await self._times.sleep(error.retry_after)
+            return [unread(event, self._bot.me, error)]
 
     async def _carry_out(self, delivery: Delivery) -> str:
         """The id of what is there now. Raises ApiError, and others for what cannot be sent."""
@@ -215,6 +168,8 @@ class SlackChannel:
             return delivery.target
         if delivery.respond and delivery.action is Action.SEND and await self._respond(delivery):
             return ""
+        if delivery.action is Action.EDIT:
+            self._updates.append(self._times.monotonic())
         method, arguments = call_of(delivery)
         answer = await self._api.call(method, arguments)
         return str(answer.get("ts") or delivery.target)
@@ -224,7 +179,7 @@ class SlackChannel:
 
         Nobody else saw what they did, and a command may be typed where the bot is not: in a conversation of others.
         """
-        if not is_slack(delivery.respond, self._settings.base_url):
+        if not is_slack(delivery.respond, self._section.base_url):
             return False
         answer = {**shown(delivery), **in_thread(delivery.place), "response_type": "ephemeral"}
         async with self._api.request("POST", delivery.respond, json={**answer, "replace_original": False}) as response:
@@ -267,14 +222,12 @@ class SlackChannel:
 
     def _result(self, error: ApiError, delivery: Delivery) -> SendResult:
         match error.trouble:
-            case Trouble.FLOOD:
-                self._limits.hold(delivery.place.chat, error.retry_after)
-            case Trouble.REFUSED if done_before(delivery.action, error.code):
+            case Trouble.REFUSED if error.code in DONE_BEFORE.get(delivery.action, ()):
                 return Sent(delivery.target)
             case Trouble.REFUSED:
-                plain = plain_body(delivery.body) if form_refused(delivery.action, error.code) else None
+                plain = plain_body(delivery.body) if error.code in WRONG_FORM else None
                 if plain is not None:
                     return NotSent(0.0, error.reason, plain)
             case Trouble.SCOPE if delivery.action is not Action.SEND:
                 return Refused(error.reason)
-        return outcome(error, self._unreached, self._settings.slow_retry)
+        return super()._result(error, delivery)

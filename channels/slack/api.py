@@ -13,59 +13,47 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from channels.failures import ApiError, Trouble, reason_of
-from channels.slack.settings import SlackSettings
+from channels.slack.settings import SlackAccount
 
-_HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
-METHODS: Mapping[str, tuple[str, ...]] = {
-    "apps.connections.open": (),
-    "assistant.threads.setStatus": ("chat:write",),
-    "auth.test": (),
-    "chat.delete": ("chat:write",),
-    "chat.postMessage": ("chat:write",),
-    "chat.update": ("chat:write",),
-    "conversations.history": _HISTORY,
-    "conversations.replies": _HISTORY,
-    "files.completeUploadExternal": ("files:write",),
-    "files.getUploadURLExternal": ("files:write",),
-    "files.info": ("files:read",),
-    "reactions.add": ("reactions:write",),
-    "reactions.remove": ("reactions:write",),
-    "users.conversations": ("channels:read", "groups:read", "im:read", "mpim:read"),
-    "users.info": ("users:read",),
-}
-"""Every method that is called, with the scopes of the bot token that it needs."""
-EVENT_SCOPES = ("app_mentions:read", "commands")
-"""Scopes without which Slack does not send mentions and commands; those of messages are the ones of the history."""
-
-_READING = ("conversations.", "files.info", "files.getUploadURLExternal", "users.")
-"""What methods begin with that read no JSON, or need none."""
+# What the bot token has to be granted for all that is called and received.
+SCOPES = (
+    *("app_mentions:read", "chat:write", "commands", "files:read", "files:write", "im:write", "pins:write"),
+    *("channels:history", "groups:history", "im:history", "mpim:history", "reactions:write", "users:read"),
+    *("channels:read", "groups:read", "im:read", "mpim:read"),
+)
+# What methods begin with that read no JSON, or need none.
+_READING = ("conversations.history", "conversations.info", "conversations.replies", "files.info", "files.get", "users.")
 _TOKEN = (
     *("account_inactive", "ekm_access_denied", "invalid_auth", "no_permission", "not_allowed_token_type", "not_authed"),
     *("org_login_required", "team_access_not_granted", "token_expired", "token_revoked", "two_factor_setup_required"),
 )
 _FAILED = ("fatal_error", "internal_error", "service_unavailable")
+_PLAIN = {
+    "channel_not_found": "there is no such conversation, or the bot is not in it",
+    "not_in_channel": "the bot is not in that channel; somebody there can /invite it",
+}
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 
 
+# Asking again would not help.
 NEVER = (Trouble.SCOPE, Trouble.REFUSED)
-"""Asking again would not help."""
 
 
 class Api:
     """One bot at one server. To be opened on the event loop before it is used."""
 
-    def __init__(self, settings: SlackSettings) -> None:
-        self._settings = settings
+    def __init__(self, section: SlackAccount) -> None:
+        self._section = section
         self._session: aiohttp.ClientSession | None = None
 
     def open(self) -> None:
         """Make the one session of connections that all calls share: a connection for each would cost a handshake."""
-        settings = self._settings
-        timeout = aiohttp.ClientTimeout(total=settings.request_timeout, connect=settings.connect_timeout)
+        section = self._section
+        timeout = aiohttp.ClientTimeout(total=section.request_timeout, connect=section.connect_timeout)
         self._session = aiohttp.ClientSession(timeout=timeout)
         self.client = AsyncWebClient(
-            settings.bot_token,
-            settings.base_url,
+            section.secret("bot_token"),
+            section.base_url,
             session=self._session,
             retry_handlers=[],
             logger=logging.getLogger("slack_sdk"),
@@ -78,8 +66,7 @@ class Api:
             await session.close()
 
     async def call(self, method: str, arguments: Mapping[str, object], token: str | None = None) -> Any:
-        """The answer of one of METHODS; token: instead of the bot's. Raises ApiError."""
-        assert method in METHODS
+        """The answer of a method; token: instead of the bot's. Raises ApiError."""
         if self._session is None:
             raise ApiError(Trouble.NETWORK, "not connected")
         given: dict[str, Any] = dict(arguments)
@@ -98,8 +85,8 @@ class Api:
         """A request beside the Web API, without a token of its own. Raises ApiError, also while its content is read."""
         if self._session is None:
             raise ApiError(Trouble.NETWORK, "not connected")
-        settings = self._settings  # a file may take long, as long as something moves
-        timeout = aiohttp.ClientTimeout(connect=settings.connect_timeout, sock_read=settings.request_timeout)
+        section = self._section  # a file may take long, as long as something moves
+        timeout = aiohttp.ClientTimeout(connect=section.connect_timeout, sock_read=section.request_timeout)
         try:
             async with self._session.request(
                 verb, url, proxy=self.client.proxy, timeout=timeout, **options
@@ -127,21 +114,21 @@ def _refused(response: Any) -> ApiError:
     if code in _FAILED or status >= 500:
         return ApiError(Trouble.FAILED, code, code=code)
     if code == "missing_scope":
-        words = f"the app lacks the scope {data.get('needed', '')}; {WHERE_SCOPES}"
-        return ApiError(Trouble.SCOPE, words, code=code)
+        return ApiError(Trouble.SCOPE, lacking(data.get("needed", "")), code=code)
     if code == "request_timeout":  # of the request's own content, which did not arrive whole
         return ApiError(Trouble.NETWORK, code, code=code)
     details = data.get("response_metadata", {}).get("messages", ())
-    words = " ".join((code, *map(str, details)))[:300]
+    words = " ".join((_PLAIN.get(code, code.replace("_", " ")), *map(str, details)))[:300]
     return ApiError(Trouble.TOKEN if code in _TOKEN else Trouble.REFUSED, words, code=code)
 
 
-WHERE_SCOPES = "add it under OAuth & Permissions on the app's page and install the app again"
+def lacking(scopes: str) -> str:
+    """The sentence about scopes that were not granted."""
+    return f"the app lacks the scope {scopes}: add it under OAuth & Permissions on its page and install it again"
 
 
 def flood(headers: Mapping[str, str]) -> ApiError:
     """The error of an answer 429."""
     told = headers.get("Retry-After", "")
-    return ApiError(
-        Trouble.FLOOD, "ratelimited", code="ratelimited", retry_after=float(told) if told.isdigit() else 1.0
-    )
+    seconds = float(told) if told.isdecimal() else 1.0
+    return ApiError(Trouble.FLOOD, f"too many calls, again in {seconds:g} s", code="ratelimited", retry_after=seconds)

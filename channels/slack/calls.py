@@ -4,6 +4,8 @@ import json
 from functools import cache
 from typing import Any
 
+from channels.actions import short
+from channels.failures import ApiError, Trouble
 from channels.message import Place
 from channels.outgoing import Action, Button, Delivery
 
@@ -13,43 +15,49 @@ _METHODS = {
     Action.DELETE: "chat.delete",
     Action.REACT: "reactions.add",
 }
-_DONE_BEFORE = {Action.DELETE: ("message_not_found",), Action.REACT: ("already_reacted", "no_reaction")}
-_FORM = ("invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "invalid_attachments")
+# Refusals that say that there is nothing left to do.
+DONE_BEFORE = {Action.DELETE: ("message_not_found",), Action.REACT: ("already_reacted", "no_reaction")}
+# Refusals of what a message looks like.
+WRONG_FORM = ("invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "invalid_attachments")
 _EVENT_TYPE = "hark_delivery"
-_SECTION = 3000
-"""Characters of a section."""
 _LABEL = 75
 _SKIN_TONES = {chr(0x1F3FB + tone): f"::skin-tone-{2 + tone}" for tone in range(5)}
+# Asks for the coloured form of a character, which may be there or not.
 _STYLE = "\ufe0f"
-"""Asks for the coloured form of a character, which may be there or not."""
 
+# What a Slack channel carries out.
 ACTIONS = frozenset({*_METHODS, Action.FILE})
-"""What a Slack channel carries out."""
 
 
 def call_of(delivery: Delivery) -> tuple[str, dict[str, Any]]:
-    """Method and arguments of all but files. Raises ValueError where body or target cannot be read."""
+    """Method and arguments of all but files. Raises ValueError where the body cannot be read, ApiError
+    where the target cannot."""
     chat = {"channel": delivery.place.chat}
     match delivery.action:
         case Action.SEND:
             metadata = {"event_type": _EVENT_TYPE, "event_payload": {"n": str(delivery.nonce)}}
             arguments = {**shown(delivery), **chat, **in_thread(delivery.place), "metadata": metadata}
         case Action.EDIT:
-            words = {name: value for name, value in shown(delivery).items() if name in ("text", "blocks")}
-            # Without the argument the blocks that are there would stay, buttons included.
-            arguments = {"blocks": [], **words, **chat, "ts": _target(delivery)}
+            arguments = edit_of(delivery.place, delivery.target, shown(delivery))
         case Action.REACT:
-            arguments = {**chat, "timestamp": _target(delivery), "name": emoji_name(delivery.body)}
+            arguments = {**chat, "timestamp": message_id(delivery.target), "name": emoji_name(delivery.body)}
         case _:
-            arguments = {**chat, "ts": _target(delivery)}
+            arguments = {**chat, "ts": message_id(delivery.target)}
     return _METHODS[delivery.action], arguments
 
 
+def edit_of(place: Place, target: str, words: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of chat.update. words: what `shown` makes."""
+    given = {name: value for name, value in words.items() if name in ("text", "blocks")}
+    # Without the argument the blocks that are there would stay, buttons included.
+    return {"blocks": [], **given, "channel": place.chat, "ts": message_id(target)}
+
+
 def shown(delivery: Delivery) -> dict[str, Any]:
-    """What `render` made of it, with its buttons. Raises ValueError."""
+    """What `render` made of it, with its buttons, for which there is no place without blocks. Raises ValueError."""
     arguments: dict[str, Any] = json.loads(delivery.body)
-    if delivery.buttons:
-        arguments["blocks"] = [*(arguments.get("blocks") or _sections(arguments["text"])), _actions(delivery.buttons)]
+    if delivery.buttons and "blocks" in arguments:
+        arguments["blocks"].append(_actions(delivery.buttons))
     return arguments
 
 
@@ -62,16 +70,6 @@ def is_it(message: dict[str, Any], nonce: int) -> bool:
     """Whether a message of the history was sent with that nonce."""
     metadata = message.get("metadata") or {}
     return metadata.get("event_type") == _EVENT_TYPE and metadata.get("event_payload") == {"n": str(nonce)}
-
-
-def done_before(action: Action, code: int | str) -> bool:
-    """Whether a refusal says that there is nothing left to do."""
-    return code in _DONE_BEFORE.get(action, ())
-
-
-def form_refused(action: Action, code: int | str) -> bool:
-    """Whether a refusal says that the form of a message is wrong."""
-    return code in _FORM and action in (Action.SEND, Action.EDIT)
 
 
 def emoji_name(emoji: str) -> str:
@@ -91,16 +89,11 @@ def _emoji_names() -> dict[str, str]:
     return {one.char.replace(_STYLE, ""): one.short_name for one in emoji_data}
 
 
-def _target(delivery: Delivery) -> str:
-    if not delivery.target.replace(".", "", 1).isdigit():
-        raise ValueError(f"{delivery.target!r} is no id of a message")
-    return delivery.target
-
-
-def _sections(text: str) -> list[dict[str, Any]]:
-    """A text as blocks, because buttons stand in blocks only, and then the text is not shown."""
-    parts = [text[at : at + _SECTION] for at in range(0, len(text), _SECTION)]
-    return [{"type": "section", "text": {"type": "mrkdwn", "text": part}} for part in parts]
+def message_id(given: str) -> str:
+    """What is given, if it is one. Raises ApiError."""
+    if not given.replace(".", "", 1).isdecimal():
+        raise ApiError(Trouble.REFUSED, f"{given!r} is no id of a message")
+    return given
 
 
 def _actions(buttons: tuple[Button, ...]) -> dict[str, Any]:
@@ -108,7 +101,7 @@ def _actions(buttons: tuple[Button, ...]) -> dict[str, Any]:
         {
             "type": "button",
             "action_id": f"hark_{number}",
-            "text": {"type": "plain_text", "text": button.label[:_LABEL]},
+            "text": {"type": "plain_text", "text": short(button.label, _LABEL)},
             "value": button.sends,
         }
         for number, button in enumerate(buttons)

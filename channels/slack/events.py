@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from channels.fields import Unreadable, an_object, edit_key, kind_of, size_of, unread_event
+from channels.fields import Unreadable, an_object, edit_key, kind_of, size_of, string, unread_event
 from channels.message import (
     Attachment,
     ChatKind,
@@ -27,26 +27,25 @@ from channels.slack.known import Known
 from channels.slack.text import markup_of, mentions, readable, without_first
 from channels.utf16 import whole
 
+# The types of event that are read.
 EVENTS = ("app_mention", "message")
-"""The types of event that are read."""
+# Subtypes of messages that are somebody's words.
 _SPOKEN = ("", "bot_message", "file_share", "me_message", "thread_broadcast")
-"""Subtypes of messages that are somebody's words."""
 _TS = re.compile(r"\d{1,11}\.\d{6}")
 
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The bot itself: its ids as a user and as a bot, its name, its workspace."""
+    """The bot itself: its ids as a user and as a bot, and its name; empty until Slack has told them."""
 
-    id: str
-    bot_id: str
-    name: str
-    team: str
+    id: str = ""
+    bot_id: str = ""
+    name: str = ""
 
 
 def read_me(answer: Any) -> Me:
     """The answer of auth.test. Raises Unreadable."""
-    return Me(_string(answer, "user_id"), str(answer.get("bot_id")), _string(answer, "user"), str(answer.get("team")))
+    return Me(string(answer, "user_id"), str(answer.get("bot_id")), string(answer, "user"))
 
 
 def read(body: Any, me: Me, known: Known, now: int) -> list[Incoming]:
@@ -62,21 +61,21 @@ def read(body: Any, me: Me, known: Known, now: int) -> list[Incoming]:
     return read_message(event, me, known) if event.get("type") in EVENTS else []
 
 
-def read_message(event: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
-    """An event of EVENTS, or a message of the history with `channel` and `channel_type` added."""
+def read_message(event: dict[str, Any], me: Me, known: Known, mine: bool = False) -> list[Incoming]:
+    """An event of EVENTS, or a message of the history with `channel` and `channel_type` added. mine: also own ones."""
     match event.get("subtype") or "":
         case "message_changed":
             return _changed(event, me, known)
         case "message_deleted":
-            return _deleted(event, event.get("previous_message") or {}, _string(event, "deleted_ts"), me, known)
+            return _deleted(event, event.get("previous_message") or {}, string(event, "deleted_ts"), me, known)
         case "tombstone":
-            return _deleted(event, event, _string(event, "ts"), me, known)
+            return _deleted(event, event, string(event, "ts"), me, known)
         case subtype if subtype not in _SPOKEN:
             return []
-    if _is_mine(event, me):
+    if not mine and _is_mine(event, me):
         return []
     message_id = _ts(event, "ts")
-    key = message_key(_string(event, "channel"), message_id)
+    key = message_key(string(event, "channel"), message_id)
     return _words(event, InboundKind.MESSAGE, key, _milliseconds(message_id), me, known)
 
 
@@ -111,7 +110,7 @@ def _words(event: dict[str, Any], kind: InboundKind, key: str, sent_at: int, me:
 
 
 def _origin(event: dict[str, Any], me: Me, known: Known, chat: str = "", message_id: str = "") -> Origin:
-    chat = chat or _string(event, "channel")
+    chat = chat or string(event, "channel")
     message_id = message_id or _ts(event, "ts")
     kind = known.kind(chat, str(event.get("channel_type", "")))
     sender = event.get("user") or event.get("bot_id")
@@ -141,14 +140,14 @@ def _changed(event: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
     """An edit or a deletion; Slack also calls it a change when it adds a preview or counts replies."""
     message = an_object(event.get("message"), "message")
     if message.get("subtype") == "tombstone":
-        return _deleted(event, event.get("previous_message") or message, _string(message, "ts"), me, known)
+        return _deleted(event, event.get("previous_message") or message, string(message, "ts"), me, known)
     edited, before = message.get("edited"), event.get("previous_message") or {}
     if not edited or edited == before.get("edited") or (message.get("subtype") or "") not in _SPOKEN:
         return []
     if _is_mine(message, me):
         return []
     message_id, stamp = _ts(message, "ts"), _ts(edited, "ts")
-    chat = _string(event, "channel")
+    chat = string(event, "channel")
     told = {**message, "channel": chat, "channel_type": event.get("channel_type", "")}
     key = edit_key(chat, message_id, stamp, str(message.get("text", "")))
     return _words(told, InboundKind.EDIT, key, _milliseconds(stamp), me, known)
@@ -157,7 +156,7 @@ def _changed(event: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
 def _deleted(event: dict[str, Any], message: dict[str, Any], ts: str, me: Me, known: Known) -> list[Incoming]:
     if _is_mine(message, me):
         return []
-    chat = _string(event, "channel")
+    chat = string(event, "channel")
     at = event.get("event_ts") or event.get("ts")
     told = {**message, "user": message.get("user") or "USLACKBOT", "channel_type": event.get("channel_type", "")}
     return [
@@ -173,14 +172,14 @@ def _deleted(event: dict[str, Any], message: dict[str, Any], ts: str, me: Me, kn
 
 def _command(body: dict[str, Any], me: Me, known: Known, now: int) -> InboundMessage:
     """What stands behind the slash command is a command of its own; alone it asks for help."""
-    chat, sender = _string(body, "channel_id"), _string(body, "user_id")
+    chat, sender = string(body, "channel_id"), string(body, "user_id")
     mpim = str(body.get("channel_name", "")).startswith("mpdm-")
     place = _place(me, chat, known.kind(chat, "mpim" if mpim else ""), "")
     name = known.name(sender) or str(body.get("user_name", ""))
     text = whole(readable(body.get("text") or "", _names(me, known)))
     return InboundMessage(
         origin=Origin(place=place, sender=sender, sender_name=whole(name), chat_name=known.name(chat)),
-        event_key=f"c:{_string(body, 'trigger_id')}",
+        event_key=f"c:{string(body, 'trigger_id')}",
         kind=InboundKind.COMMAND,
         text=f"/{text.strip().lstrip('/') or 'help'}",
         sent_at=now,
@@ -193,8 +192,8 @@ def _clicks(body: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
     container, user = an_object(body.get("container"), "container"), an_object(body.get("user"), "user")
     if container.get("type") != "message":
         return []
-    chat, message_id = _string(container, "channel_id"), _ts(container, "message_ts")
-    message = {**container, **(body.get("message") or {}), "user": _string(user, "id"), "bot_id": None}
+    chat, message_id = string(container, "channel_id"), _ts(container, "message_ts")
+    message = {**container, **(body.get("message") or {}), "user": string(user, "id"), "bot_id": None}
     name = str((body.get("channel") or {}).get("name", ""))
     message["channel_type"] = "mpim" if name.startswith("mpdm-") else ""
     message["username"] = user.get("username") or user.get("name")
@@ -203,7 +202,7 @@ def _clicks(body: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
             origin=_origin({**message, "bot_profile": None}, me, known, chat, message_id),
             event_key=f"b:{_ts(action, 'action_ts')}",
             kind=InboundKind.BUTTON,
-            text=whole(_string(action, "value")),
+            text=whole(string(action, "value")),
             sent_at=_milliseconds(action["action_ts"]),
             reply_to=message_id,
             respond=str(body.get("response_url", "")),
@@ -244,23 +243,16 @@ def _file(file: dict[str, Any]) -> Attachment:
     mime = str(file.get("mimetype") or "")
     return Attachment(
         kind=kind_of(mime),
-        ref=f"{_string(file, 'id')} {file.get('url_private_download') or file.get('url_private') or ''}".strip(),
+        ref=f"{string(file, 'id')} {file.get('url_private_download') or file.get('url_private') or ''}".strip(),
         name=whole(str(file.get("name") or "")),
         mime=mime,
         size=size_of(file, "size"),
     )
 
 
-def _string(fields: Any, name: str) -> str:
-    value = fields.get(name)
-    if not isinstance(value, str) or not value:
-        raise Unreadable(f"{name} is no text")
-    return value
-
-
 def _ts(fields: Any, name: str) -> str:
     """A time as Slack names messages by it."""
-    value = _string(fields, name)
+    value = string(fields, name)
     if not _TS.fullmatch(value):
         raise Unreadable(f"{name} is no time: {value[:40]}")
     return value

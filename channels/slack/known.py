@@ -4,11 +4,13 @@ Nothing that is accepted waits for a name; who writes for the first time may hav
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from channels.failures import ApiError
 from channels.message import ChatKind
+from channels.slack.api import NEVER, Api
 
 _MOST = 4096
 _MOST_WANTED = 256
@@ -55,15 +57,23 @@ class Known:
         """Remember a conversation."""
         _keep(self._rooms, chat, room)
 
-    async def ask(self, about: Callable[[str], Coroutine[Any, Any, str | None]]) -> None:
-        """Ask for the name of each person who is wanted, for ever. about: None when they may be asked about again."""
+    async def ask(self, api: Api, sleep: Callable[[float], Awaitable[None]]) -> None:
+        """Ask for the name of each person who is wanted, for ever."""
         while True:
             person = await self._wanted.get()
-            name = await about(person)
-            if name is None:
-                self._people.pop(person, None)
-            else:
-                _keep(self._people, person, name)
+            try:
+                user = (await api.call("users.info", {"user": person}))["user"]
+                _keep(self._people, person, next(iter(names_of(user)), ""))
+            except ApiError as error:
+                if error.trouble not in NEVER:  # else nobody asks again
+                    self._people.pop(person, None)
+                await sleep(error.retry_after)
+
+
+def names_of(user: dict[str, Any]) -> list[str]:
+    """What somebody is called, as users.info tells it; the one that Slack shows is the first."""
+    told = {**user, **(user.get("profile") or {})}
+    return [told[name] for name in ("display_name", "real_name", "name") if told.get(name)]
 
 
 def _keep(kept: dict[str, Any], key: str, value: object) -> None:

@@ -1,14 +1,14 @@
 """How events come in: one function stores each of them, and only then is it acknowledged.
 
-`accept` is what bolt calls first, behind the check of the signature. It stores the event and answers 200, or 500, by
-which nothing is acknowledged, over HTTP as well as by a socket. There are no listeners. Nothing is awaited before the
-store, so the order in which envelopes come is the order in which they are accepted.
+`accept` is what a socket calls with each envelope, and over HTTP what bolt calls first, behind the check of the
+signature. There are no listeners. Nothing is awaited before the store, so envelopes are accepted in the order in which
+they come.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 from aiohttp import web
@@ -17,31 +17,23 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
-from slack_sdk.socket_mode.request import SocketModeRequest
 
-from channels.base import Health, NotAccepted, Reached, Sink, Times
+from channels.base import NotAccepted, Reached, Sink, Times
 from channels.failures import ApiError, Trouble, reason_of
 from channels.listener import Listener
 from channels.message import Incoming
-from channels.slack.api import EVENT_SCOPES, METHODS, NEVER, WHERE_SCOPES, Api
+from channels.receiver import Receiver
+from channels.slack.api import NEVER, SCOPES, Api, lacking
 from channels.slack.events import Me, read, read_me, unread
 from channels.slack.history import conversations
 from channels.slack.known import Known
-from channels.slack.settings import SlackSettings
+from channels.slack.settings import SlackAccount
 from channels.slack.socket import Connection
-from channels.standing import Standing
 
 log = logging.getLogger(__name__)
 
+# Seconds between two looks at the event loop.
 _WATCH = 0.25
-"""Seconds between two looks at the event loop."""
-_SENTENCES = {
-    Trouble.NETWORK: "Slack cannot be reached",
-    Trouble.FAILED: "Slack answers that something is wrong on its side",
-    Trouble.UNKNOWN: "The connection to Slack broke",
-    Trouble.FLOOD: "Slack asks to wait",
-    Trouble.TOKEN: "Slack does not accept the bot token; OAuth & Permissions on the app's page has the right one",
-}
 _OPEN = "apps.connections.open"
 _APP_TOKEN = (
     "Slack does not accept the app-level token for Socket Mode; Basic Information on the app's page makes one, "
@@ -50,37 +42,32 @@ _APP_TOKEN = (
 _NO_SOCKET = "Slack lets this app open no connection; switch on Socket Mode on the app's page, or use mode http"
 
 
-class Receiver:
-    """Learns who the bot is, then receives. `me` is None until then."""
+class SlackReceiver(Receiver):
+    """Learns who the bot is, then receives. `account` is empty until then."""
 
-    def __init__(self, api: Api, known: Known, settings: SlackSettings, times: Times) -> None:
-        self.me: Me | None = None
+    sentences: ClassVar = {
+        Trouble.TOKEN: "Slack does not accept the bot token; OAuth & Permissions on the app's page has the right one"
+    }
+    lasting: ClassVar = (Trouble.TOKEN, *NEVER)
+
+    def __init__(self, name: str, api: Api, known: Known, section: SlackAccount, times: Times) -> None:
+        super().__init__(name, section, times)
+        self.me = Me()
         self._api = api
         self._known = known
-        self._settings = settings
-        self._times = times
-        self._standing = Standing("slack", times)
-        self._pauses = settings.pauses()
+        self._section = section
         self._connection: Connection | None = None
         self._listener: Listener | None = None
         self._gap = True
         self._reached: list[Reached] = []
+        self._lacks = ""
         self._refusing = False
         self._watching: asyncio.TimerHandle | None = None
 
     async def run(self, sink: Sink) -> None:
-        """Receive until cancelled. Once only."""
-        self._sink = sink
-        self._standing.begin()
+        """See `channels.receiver`."""
         self._watch()
-        while True:
-            try:
-                await self._step()
-            except ApiError as error:
-                await self._pause(error)
-            except Exception as error:
-                log.exception("slack: unexpected error while connecting")
-                await self._standing.wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
+        await super().run(sink)
 
     async def stop(self) -> None:
         """Take nothing more; what is being stored is answered."""
@@ -91,29 +78,22 @@ class Receiver:
         if self._connection is not None:
             await self._connection.close()
         self._listener = self._connection = None
-        self._standing.stop()
+        await super().stop()
 
-    def health(self) -> Health:
-        """READY only while a connection lives, or while requests are taken."""
-        return self._standing.health
-
-    async def accept(self, body: dict[str, Any]) -> BoltResponse:
-        """Store what came and answer 200; 500 when it could not be stored."""
-        assert self.me is not None
+    async def accept(self, body: dict[str, Any]) -> bool:
+        """Store what came; False when it could not be stored, and is not to be acknowledged."""
         self._tell_gap()
         try:
             items = read(body, self.me, self._known, self._times.now())
         except Exception as error:
             items = [unread(body, self.me, error)]
-        return BoltResponse(status=200 if not items or await self._store(items) else 500, body="")
+        return not items or await self._store(items)
 
     async def _store(self, items: list[Incoming]) -> bool:
         """Whether it could be stored."""
         try:
-            await self._sink.accept(items, None)
-        except Exception as error:
-            if not isinstance(error, NotAccepted):
-                log.exception("slack: unexpected error of the store")
+            await self._accept(items)
+        except NotAccepted as error:
             # Slack offers an event three times in six minutes; after that only the history has it.
             if not self._refusing:
                 log.warning("slack: messages cannot be stored, so none are acknowledged: %s", error)
@@ -126,30 +106,24 @@ class Receiver:
 
     def _tell_gap(self) -> None:
         """Say that something may have been missed, before the first event behind it is accepted."""
-        if self._gap and self.me is not None:
+        if self._gap and self.account:
             self._gap = False
-            self._sink.missed("slack", self.me.id, self._reached)
+            self._sink.missed(self._name, self.account, self._reached)
 
     async def _step(self) -> None:
-        if self.me is None:
+        if not self.account:
             answer = await self._api.call("auth.test", {})
             self._check_scopes(answer.headers.get("X-OAuth-Scopes", ""))
-            self._app = AsyncApp(
-                client=self._api.client,
-                signing_secret=self._settings.signing_secret,
-                before_authorize=_Before(self.accept),
-                logger=logging.getLogger("slack_bolt"),
-                name="hark",
-            )
             self.me = read_me(answer)
-            self._sink.can_send("slack", self.me.id)
+            self.account = self.me.id
+            self._sink.can_send(self._name, self.account)
         if self._connection is None or not self._connection.is_open:
-            self._reached = await self._conversations(self.me)
-        await (self._listen() if self._settings.listen is not None else self._connect())
+            self._reached = await self._conversations()
+        await (self._listen() if self._section.mode == "http" else self._connect())
 
-    async def _conversations(self, me: Me) -> list[Reached]:
+    async def _conversations(self) -> list[Reached]:
         try:
-            return await conversations(self._api, me, self._known)
+            return await conversations(self._api, self.me, self._known)
         except ApiError as error:
             if error.trouble not in NEVER:
                 raise
@@ -158,14 +132,12 @@ class Receiver:
 
     async def _connect(self) -> None:
         """A connection until it ends; one that Slack refreshes is closed when the next one stands."""
-        settings = self._settings
+        section = self._section
         try:
-            answer = await self._api.call(_OPEN, {}, settings.app_token)
-            connection = Connection(
-                answer["url"], self._api.client, self._answer, self._received, settings.ping_interval
-            )
+            answer = await self._api.call(_OPEN, {}, section.secret("app_token"))
+            connection = Connection(answer["url"], self._api.client, self.accept, self._stands, section.ping_interval)
             try:
-                async with asyncio.timeout(settings.connect_timeout):
+                async with asyncio.timeout(section.connect_timeout):
                     await connection.connect()
             except BaseException:
                 await connection.close()
@@ -187,26 +159,25 @@ class Receiver:
 
     async def _listen(self) -> None:
         """Take requests until cancelled."""
-        assert self._settings.listen is not None
-        listen = self._settings.listen
+        listen = self._section.listen
+        self._app = AsyncApp(
+            client=self._api.client,
+            signing_secret=self._section.secret("signing_secret"),
+            before_authorize=_Before(self.accept),
+            logger=logging.getLogger("slack_bolt"),
+            name="hark",
+        )
         listener = Listener(listen, self._request)
         try:
             await listener.start()
         except OSError as error:
             sentence = f"Requests of Slack cannot be taken at {listen.host}:{listen.port}: {error.strerror}"
-            await self._standing.wait(sentence, self._pauses.next())
+            await self._wait(sentence, self._pauses.next())
             return
         self._listener = listener
         self._tell_gap()
-        self._received(f"http://{listen.host}:{listener.port}{listen.path}")
+        self._stands(f"http://{listen.host}:{listener.port}{listen.path}")
         await asyncio.Event().wait()
-
-    async def _answer(self, request: SocketModeRequest) -> BoltResponse:
-        try:
-            asked = AsyncBoltRequest(mode="socket_mode", body=request.payload)
-        except Exception:  # bolt trips over what is malformed enough; it is kept unread like the rest
-            return await self.accept(request.payload)
-        return await self._app.async_dispatch(asked)
 
     async def _request(self, request: web.Request) -> web.Response:
         headers = request.headers
@@ -219,35 +190,28 @@ class Receiver:
             return web.Response(status=400)
         return await to_aiohttp_response(await self._app.async_dispatch(asked))
 
-    def _received(self, where: str = "a connection of Socket Mode") -> None:
-        assert self.me is not None
+    def _stands(self, where: str = "a connection of Socket Mode") -> None:
         self._pauses.failures = 0
-        if self._standing.receive(f"receiving as @{self.me.name} by {where}"):
-            self._sink.can_send("slack", self.me.id)
+        self._received(f"receiving as @{self.me.name} by {where}{self._lacks}")
 
     def _check_scopes(self, told: str) -> None:
-        """Say which scopes are missing, a line each, where Slack tells which are granted."""
+        """Say which scopes are missing, where Slack tells which are granted."""
         granted = {scope.strip() for scope in told.split(",")}
-        wanted = {scope for scopes in METHODS.values() for scope in scopes}.union(EVENT_SCOPES)
-        for scope in sorted(wanted - granted) if told else ():
-            log.warning("slack: the app lacks the scope %s; %s", scope, WHERE_SCOPES)
+        if told and not granted.issuperset(SCOPES):
+            sentence = lacking(", ".join(sorted({*SCOPES} - granted)))
+            log.warning("slack: %s", sentence)
+            self._lacks = f"; {sentence}"
 
-    async def _pause(self, error: ApiError) -> None:
-        sentence = _SENTENCES.get(error.trouble, "Slack cannot be used")
+    def _sentence(self, error: ApiError) -> str:
         if error.code == _OPEN and error.trouble in (Trouble.TOKEN, Trouble.SCOPE):
-            sentence = _APP_TOKEN
-        elif error.code == _OPEN and error.trouble is Trouble.REFUSED:
-            sentence = _NO_SOCKET
-        seconds = self._pauses.next()
-        if error.trouble in (Trouble.TOKEN, *NEVER):
-            seconds = min(5 * seconds, self._settings.slow_retry)
-        await self._standing.wait(f"{sentence} ({error.reason})", error.retry_after or seconds)
+            return _APP_TOKEN
+        return _NO_SOCKET if error.code == _OPEN and error.trouble is Trouble.REFUSED else super()._sentence(error)
 
     def _watch(self, due: float = 0.0) -> None:
         """Look how late the event loop is: what blocks it for seconds costs Slack's acknowledgements."""
         loop = asyncio.get_running_loop()
         late = loop.time() - due
-        if due and late > self._settings.lag_warning:
+        if due and late > self._section.lag_warning:
             log.warning("slack: the event loop was %.1f s late; events must be acknowledged within 3 s", late)
         self._watching = loop.call_later(_WATCH, self._watch, loop.time() + _WATCH)
 
@@ -255,10 +219,12 @@ class Receiver:
 class _Before(AsyncMiddleware):
     """Bolt hands a function its arguments by their names, and trips over malformed events while it gathers them."""
 
-    def __init__(self, accept: Callable[[dict[str, Any]], Awaitable[BoltResponse]]) -> None:
+    def __init__(self, accept: Callable[[dict[str, Any]], Awaitable[bool]]) -> None:
         self._accept = accept
 
     async def async_process(
         self, *, req: AsyncBoltRequest, resp: BoltResponse, next: Callable[[], Awaitable[BoltResponse]]
     ) -> BoltResponse:
-        return await (next() if req.body.get("type") == "url_verification" else self._accept(req.body))
+        if req.body.get("type") == "url_verification":
+            return await next()
+        return BoltResponse(status=200 if await self._accept(req.body) else 500, body="")

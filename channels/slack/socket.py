@@ -1,27 +1,25 @@
 """One connection of Socket Mode, over the library's client, which ends where that would replace it.
 
 The library tries the same address for ever and knows no pauses that grow; what comes after a connection is decided by
-`receive`. An envelope is acknowledged on the connection that it came by, and only when the app has answered 200.
+`receive`. An envelope is acknowledged on the connection that it came by, and only when it is stored.
 """
 
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import ClientWSTimeout
-from slack_bolt.adapter.socket_mode.async_internals import send_async_response
-from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-Answer = Callable[[SocketModeRequest], Awaitable[BoltResponse]]
+Accept = Callable[[dict[str, Any]], Awaitable[bool]]
 
+# Seconds that envelopes under way may take when it closes; Slack waits no longer.
 _GRACE = 3.0
-"""Seconds that envelopes under way may take when it closes; Slack waits no longer."""
 
 _CLOSING = ClientWSTimeout(ws_close=2.0)
 
@@ -29,18 +27,18 @@ _CLOSING = ClientWSTimeout(ws_close=2.0)
 class Connection(SocketModeClient):
     """over: it has ended or is about to. planned: Slack has said so before, and keeps it for a while.
 
-    url: as apps.connections.open gave it; good for one connection. answer: what is said to an envelope; nothing is when
-    it raises or is not 200. greeted: called when Slack says hello.
+    url: as apps.connections.open gave it; good for one connection. accept: takes an envelope, which is acknowledged
+    unless it says False. greeted: called when Slack says hello.
     """
 
     def __init__(
-        self, url: str, web: AsyncWebClient, answer: Answer, greeted: Callable[[], None], ping_interval: float
+        self, url: str, web: AsyncWebClient, accept: Accept, greeted: Callable[[], None], ping_interval: float
     ) -> None:
         super().__init__("", logging.getLogger("slack_sdk"), web, ping_interval=ping_interval)
         self.wss_uri = url
         self.over = asyncio.Event()
         self.planned = False
-        self._answer = answer
+        self._accept = accept
         self._greeted = greeted
         self._answering: set[asyncio.Task[Any]] = set()
         self.message_listeners.append(self._hear)
@@ -81,8 +79,8 @@ class Connection(SocketModeClient):
         assert task is not None
         self._answering.add(task)
         try:
-            response = await self._answer(request)
-            with contextlib.suppress(ConnectionError):  # it comes again by another one, and has the same key
-                await send_async_response(self, request, response, time.time())
+            if await self._accept(request.payload):
+                with contextlib.suppress(ConnectionError):  # it comes again by another one, and has the same key
+                    await self.send_socket_mode_response(SocketModeResponse(request.envelope_id))
         finally:
             self._answering.discard(task)

@@ -1,12 +1,21 @@
 """Slack's own markup of a message as people read it, whether it comes as text or as blocks. Pure."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
 _TOKEN = re.compile(r"<([^<>]+)>")
 _MENTION = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^>]*)?>")
 _GROUP = "<!subteam^"
+_AROUND = {"rich_text_quote": "> {}", "rich_text_preformatted": "```\n{}\n```"}
+_NAMED = {
+    "user": "<@{user_id}>",
+    "channel": "<#{channel_id}>",
+    "usergroup": _GROUP + "{usergroup_id}|@group>",
+    "broadcast": "<!{range}>",
+    "emoji": ":{name}:",
+}
 
 
 def mentions(text: str) -> set[str]:
@@ -37,48 +46,27 @@ def readable(text: str, name_of: Callable[[str], str]) -> str:
 
 def markup_of(blocks: Any) -> str:
     """The text of blocks in Slack's markup, for a message that has them alone."""
-    return "\n".join(line for line in map(_block, _objects(blocks)) if line)
+    return "\n".join(filter(None, map(_said, _objects(blocks))))
 
 
-def _block(block: dict[str, Any]) -> str:
-    inner = _objects(block.get("elements"))
-    match block.get("type"):
-        case "rich_text":
-            return markup_of(inner)
-        case "rich_text_section":
-            return "".join(map(_element, inner))
+def _said(part: dict[str, Any]) -> str:
+    """What a block says, or an element of one; nothing if it is no text, like buttons."""
+    text, inner = part.get("text"), _objects(part.get("elements"))
+    match part.get("type"):
+        case "rich_text" | "section" | "header" | "context":
+            return markup_of([text, *_objects(part.get("fields")), *inner])
+        case "mrkdwn" | "plain_text" | "markdown":
+            return text if isinstance(text, str) else ""
+        case "rich_text_section" | "rich_text_quote" | "rich_text_preformatted" as kind:
+            return _AROUND.get(kind, "{}").format("".join(map(_said, inner)))
         case "rich_text_list":
-            return "\n".join(f"- {_block(item)}" for item in inner)
-        case "rich_text_quote":
-            return "> " + "".join(map(_element, inner))
-        case "rich_text_preformatted":
-            return "```\n" + "".join(map(_element, inner)) + "\n```"
-        case "section" | "header" | "markdown" | "context":
-            parts = [block, *_objects(block.get("fields")), *inner]
-            return "\n".join(filter(None, map(_words, parts)))
-    return ""
-
-
-def _words(part: dict[str, Any]) -> str:
-    """What a part says: its text stands in it, or in an object of its own."""
-    text = part.get("text")
-    return _words(text) if isinstance(text, dict) else text if isinstance(text, str) else ""
-
-
-def _element(element: dict[str, Any]) -> str:
-    kind, text = element.get("type"), str(element.get("text", ""))
-    if kind == "link":
-        url = str(element.get("url", ""))
-        return f"<{url}|{text}>" if text else f"<{url}>"
-    if kind in ("user", "channel"):
-        return f"<{'@' if kind == 'user' else '#'}{element.get(f'{kind}_id', '')}>"
-    if kind == "usergroup":
-        return f"{_GROUP}{element.get('usergroup_id', '')}|@group>"
-    if kind == "broadcast":
-        return f"<!{element.get('range', '')}>"
-    if kind == "emoji":
-        return f":{element.get('name', '')}:"
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+            return "\n".join(f"- {_said(item)}" for item in inner)
+        case "text":
+            return str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        case "link":
+            return f"<{part.get('url', '')}|{text}>" if text else f"<{part.get('url', '')}>"
+        case kind:
+            return _NAMED.get(str(kind), "").format_map(defaultdict(str, part))
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

@@ -1,295 +1,293 @@
 """Cuts the text of a model, as it streams, into the blocks of a reply. `bot/replies` feeds it.
 
-Breaks, by preference: paragraph, line, sentence, word, hard cut; outside fenced code before inside. The first
-paragraph end past `min_chars` is taken at once; the others only when `max_chars` forces it, and then the last one that
-fits. A cut is decided by the characters alone, so it does not matter how the stream was sliced, and each character is
-looked at a bounded number of times. Sizes are UTF-16 units.
+Breaks, by preference: paragraph, line, sentence, word, hard cut. The first paragraph end past `min_chars` is taken at
+once; the others only when `max_chars` forces it, and then the last one that fits. What should stay in one message
+(code, a table, a formula, a collapsible section) may fill a message of the platform; a style, link or item that has to
+be cut is closed and opened again. A cut is decided by the characters alone: how the stream was sliced does not matter.
+
+What is looked at is looked at by the parser of the renderer, and not at each delta: a few times for each block, when it
+could end. Sizes are UTF-16 units.
 """
 
 import re
-from dataclasses import dataclass
-from enum import IntEnum
+from collections.abc import Callable
+from dataclasses import replace
 
 import regex  # type: ignore[import-untyped]
 
 from channels.outgoing import ReplyBlock
-from channels.stream.fences import Fence, fence_after, may_open
+from channels.stream.outline import STARTS_BLOCK, Cut, Leaf, Outline, Rank
+from channels.stream.spans import closings
 from channels.utf16 import index_at, units
 
 SMALLEST_LIMIT = 16
 
-_MARKERS = "`~"
+_STEP = 1024
+_SHORTEST = 128  # no block is made shorter than this because it does not fit
 _ENDERS = "。！？"
 _CLOSERS = "」』）"
-_TOKEN = re.compile(rf"\n|[^\S\n]+|[{_ENDERS}]+|[{_CLOSERS}]+|[^\s{_ENDERS}{_CLOSERS}]+")
+_PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*\S")
+_GAP = re.compile(rf"[^\S\n]*\n[\s>]*|[^\S\n]+|(?<=[{_ENDERS}{_CLOSERS}])(?=[^\s{_ENDERS}{_CLOSERS}])")
 _SENTENCE_END = re.compile(rf"(?:(?<!\d)[.!?…]|[!?…{_ENDERS}])[\"'”’»)\]*_`~{_CLOSERS}]*\Z")
 _GRAPHEME = regex.compile(r"\X")
-_LEADING_BLANK_LINES = re.compile(r"(?:[ \t\r]*\n)+")
-# What would begin a block of its own at the start of a line, but stood inside one.
-_BLOCK_START = re.compile(
-    r"(?:#{1,6}(?=\s|\Z)|>|[-+*](?=\s|\Z)|`{3}|~{3}|\[[^\]\n]*\]:|([-*_])(?:[ \t]*\1){2,}[ \t]*(?:\n|\Z))"
-)
-_NUMBER_START = re.compile(r"\d{1,9}(?=[.)](?:\s|\Z))")
-
-
-class _Rank(IntEnum):
-    """How good a place is to break, best first."""
-
-    PARAGRAPH = 0
-    LINE = 1
-    SENTENCE = 2
-    WORD = 3
-    FENCE_LINE = 4
-    FENCE_WORD = 5
-
-
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """A place to break: index in the buffer, the fence open there, and what stands before it on its line."""
-
-    index: int
-    fence: Fence | None
-    line: str
 
 
 class Chunker:
     """Text in by `feed`, blocks out; `end` gives what is left. One answer each.
 
-    min_chars: no block but the last is cut from fewer units of the model's text; at most two thirds of max_chars.
-    max_chars: no block's text is longer, the lines that close and reopen a fence included; at least 16, and
-    below 64 too short for fences to be minded.
-    after: what stands before this text (a cut answer that is continued); if a fence is open there, the first block
-    reopens it.
+    min_chars: no block but the last is cut from fewer units of the model's text, unless what follows has to begin a
+    message to fit into one; at most two thirds of max_chars.
+    max_chars: no block is longer, the lines that close and open again what is cut included, except for
+    whole_chars: the most of one that is kept whole, what fits into a message of the platform; max_chars without.
+    after: what stands before this text (a cut answer that is continued); what is open there is opened again.
+    joined: behind the first block they are as long as whole_chars allow, unless `pause` ends one earlier.
+    messages: how many a text needs on the platform, as it writes it; a block that needs several is cut shorter.
 
     The `said` slices joined are what was fed. Blank pieces are never blocks: white space belongs to the block before
-    it, at the very start to the first. What follows the last visible character and was not yet part of a block when
-    `end` comes is dropped: white space of an answer that has nothing else, and the closing line of a fence that the
-    last block has already closed.
+    it, at the very start to the first; indentation to its line. What follows the last visible character and was not yet
+    part of a block when `end` comes is dropped: white space of an answer that has nothing else, and the closing line of
+    a fence that the last block has already closed.
     """
 
-    def __init__(self, min_chars: int, max_chars: int, after: str = "") -> None:
+    def __init__(
+        self,
+        min_chars: int,
+        max_chars: int,
+        whole_chars: int = 0,
+        after: str = "",
+        *,
+        joined: bool = False,
+        messages: Callable[[str], int] = lambda text: 1,
+    ) -> None:
         if max_chars < SMALLEST_LIMIT:
             raise ValueError(f"max_chars must be at least {SMALLEST_LIMIT}, not {max_chars}")
-        self._max = max_chars
-        self._min = min(max(min_chars, 1), max_chars * 2 // 3)
-        # A line that might be a fence is decided within this many characters. A shorter one is never cut: it either
-        # begins past `_min`, and then the cut is before it, or it fits.
-        self._decisive = max_chars // 12
-        self._buffer = ""
-        self._unseen = ""
-        self._begin(self._read(after))
+        self._limits = (min_chars, max_chars, max(whole_chars, max_chars))
+        self._joined = joined
+        self._messages = messages
+        self._unseen: list[str] = []  # what the next block says besides what it shows
+        self._spoken: int | None = None  # how much of the body was delivered before
+        self._begin("", "")
+        self.feed(after)
+        if self._body:
+            self._spoken = len(self._body)
+        self._unseen.clear()
 
     def feed(self, delta: str) -> list[ReplyBlock]:
         """The next piece of text; returns the blocks that are certain now."""
-        self._buffer += delta
-        return self._scan()
+        blocks = []
+        for at in range(0, len(delta), _STEP):
+            self._take(delta[at : at + _STEP])
+            blocks += self._scan()
+        return blocks
+
+    def pause(self, min_chars: int) -> list[ReplyBlock]:
+        """The model writes nothing for a while: what is whole by now is a block, from so many units on."""
+        text, begin = self._head + self._body, len(self._head)
+        if self._spoken is not None or self._units < min_chars:
+            return []
+        outline = Outline(text, ended=False)
+        best = self._best(outline, begin + index_at(self._body, min_chars - 1) + 1, index_at(text, self._max))
+        return self._cut(outline.cut(best[0])) + self._scan() if best else []
 
     def end(self) -> list[ReplyBlock]:
         """No more text comes: returns the rest."""
         blocks = self._scan()
-        while True:
-            fence = self._fence if self._decided else fence_after(self._fence, self._line, self._decisive)
-            if self._head + self._visible + self._tail(fence) <= self._max:
-                break
-            blocks += self._cut(self._best())
-            blocks += self._scan()
-        blocks += self._cut(_Cut(len(self._buffer), fence, ""))
-        self._unseen = ""
+        while self._body:
+            text = self._head + self._body
+            cut = self._decide(text, ended=True)
+            if cut is None:
+                end = len(text.rstrip())
+                cut = Cut(end, len(text), Outline(text, ended=True).cut(end).closing, "")
+            blocks += self._cut(cut) + self._scan()
         return blocks
 
-    def _read(self, text: str) -> _Cut:
-        """What is open at the end of a text."""
-        *lines, line = text.split("\n")
-        fence = None
-        for whole_line in lines:
-            fence = fence_after(fence, whole_line, self._decisive)
-        return _Cut(0, self._decide(fence, line), line)
+    def rest(self) -> str:
+        """What is not yet part of a block, as Markdown that stands alone. Costs as much as a cut."""
+        text = self._head + self._body
+        if self._spoken is not None:
+            cut = Outline(text, ended=False).cut(len(self._head) + self._spoken)
+            text = cut.head + text[max(cut.resume, len(self._head) + self._spoken) :]
+        text = text.rstrip()
+        return text + Outline(text, ended=False).cut(len(text)).closing if self._body else ""
 
-    def _decide(self, fence: Fence | None, line: str) -> Fence | None:
-        return fence_after(fence, line, self._decisive) if len(line) > self._decisive else fence
+    def _begin(self, head: str, body: str, most: int = 0) -> None:
+        """A block. head: what opens again what was cut; body: the model's text, from its first visible line on.
 
-    def _begin(self, cut: _Cut) -> None:
-        """A new block begins at `cut`; what stood before it has left the buffer."""
-        self._opened = self._fence = cut.fence
-        self._line_before = self._line = cut.line[: self._decisive + 1]
-        self._decided = len(cut.line) > self._decisive
-        self._inside_line = bool(cut.line.strip())
-        self._indent = 0
-        self._head = self._overhead()
-        self._at = 0
-        self._start = 0
-        self._units = 0  # of buffer[start:at]
-        self._visible = 0  # the same without the white space at its end
-        self._visible_at = 0
-        self._candidates: dict[_Rank, _Cut] = {}
-
-    def _overhead(self) -> int:
-        """What `_text` may put before the body: a fence opened again with its quote marks, or one backslash."""
-        if self._opened is None:
-            return int(self._inside_line)
-        quote = self._opened.prefix if self._opened.quoted and self._inside_line else ""
-        return units(self._opened.opening) + 1 + units(quote)
-
-    def _scan(self) -> list[ReplyBlock]:
-        blocks: list[ReplyBlock] = []
-        while token := _TOKEN.match(self._buffer, self._at):
-            piece = token[0]
-            if piece == "\n":
-                if not self._decided:
-                    self._fence = fence_after(self._fence, self._line, self._decisive)
-                self._line, self._decided = "", False
-            elif not piece.isspace():
-                cut = self._consider()
-                if cut is not None:
-                    blocks += self._cut(cut)
-                    continue
-            self._take(piece)
-            if self._head + self._visible > self._max:
-                blocks += self._cut(self._best())
-        return blocks
+        most: where it was begun before and had to become shorter.
+        """
+        least, self._max, self._whole = (most, most, most) if most else self._limits
+        self._min = min(max(least, 1), self._max * 2 // 3)
+        self._ahead = self._max // 4  # what is known behind a place before it is cut there
+        self._head, self._body = head, ""
+        self._units = units(head)
+        self._searched = 0
+        self._due = self._max + self._ahead  # above it the block has to end, if nothing keeps it together
+        full = self._joined and self._max == self._whole
+        self._soon = self._due if full else units(head) + self._min  # from this size on a paragraph end is looked at
+        self._take(body)
 
     def _take(self, piece: str) -> None:
-        self._at += len(piece)
+        if not self._body:
+            visible = piece.lstrip()
+            self._unseen.append(piece[: len(piece) - len(visible)])
+            if not visible:
+                return
+            blank = "".join(self._unseen)
+            line = max(blank.rfind("\n") + 1, len(blank.rstrip()))
+            if len(blank) - line > self._ahead:  # absurd for an indentation
+                line = len(blank)
+            self._unseen, piece = [blank[:line]], blank[line:] + visible
+        self._body += piece
         self._units += units(piece)
-        if not piece.isspace():
-            self._visible, self._visible_at = self._units, self._at
-        if piece != "\n" and not self._decided:
-            self._line += piece[: self._decisive + 1 - len(self._line)]
-            if len(self._line) > self._decisive:
-                self._fence, self._decided = fence_after(self._fence, self._line, self._decisive), True
 
-    def _consider(self) -> _Cut | None:
-        """A word begins here: note the place as a candidate, or return it when the block ends here."""
-        if not self._visible:
-            self._start = self._first_visible()
-            self._units = self._at - self._start
-            self._indent = 0 if self._inside_line else len(self._line)
-            return None
-        rank = self._rank()
-        if rank is None:
-            return None
-        index, line = self._at, self._line
-        if rank is _Rank.FENCE_LINE:
-            index, line = self._buffer.rindex("\n", 0, self._at) + 1, ""
-        if self._units - (self._at - index) < self._min:
-            return None
-        cut = _Cut(index, self._fence, line)
-        if rank is _Rank.PARAGRAPH:
-            return cut
-        if self._head + self._visible + self._tail(cut.fence) <= self._max:
-            self._candidates[rank] = cut
-        return None
+    def _scan(self) -> list[ReplyBlock]:
+        blocks = []
+        while window := self._window():
+            cut = self._decide(window, ended=False)
+            if cut:
+                blocks += self._cut(cut)
+        return blocks
 
-    def _first_visible(self) -> int:
-        """Where the body of the block begins: in code with the indentation of its first line, unless that is absurd."""
-        if self._opened is None:
-            return self._at
-        line = self._buffer.rfind("\n", 0, self._at) + 1
-        return line if self._at - line <= self._decisive else self._at
-
-    def _rank(self) -> _Rank | None:
-        """How good a place to break the beginning of this word is; None when it is none."""
-        gap = self._buffer[self._visible_at : self._at]
-        newlines = gap.count("\n")
-        if newlines:
-            if self._fence is not None:
-                return _Rank.FENCE_LINE
-            return _Rank.PARAGRAPH if newlines > 1 else _Rank.LINE
-        if not self._decided and may_open(self._line):
-            return None
-        before, here = self._buffer[self._at - 1], self._buffer[self._at]
-        if here >= "\u0300" and len(_GRAPHEME.match(before + here)[0]) > 1:
-            return None
-        ended = _SENTENCE_END.search(self._buffer, max(self._start, self._visible_at - 8), self._visible_at)
-        if not gap and (ended is None or before not in _ENDERS + _CLOSERS or here in _ENDERS + _CLOSERS):
-            return None
-        if self._fence is not None:
-            return None if here in _MARKERS else _Rank.FENCE_WORD
-        return _Rank.SENTENCE if ended else _Rank.WORD
-
-    def _tail(self, fence: Fence | None) -> int:
-        return units(fence.closing) + 1 if fence else 0
-
-    def _best(self) -> _Cut:
-        """The best candidate, else a cut between two graphemes, else within one that alone is too long."""
-        if self._candidates:
-            return self._candidates[min(self._candidates)]
-        room = self._max - self._head - self._tail(self._fence)
-        last = self._start + index_at(self._buffer[self._start : self._at], room)
-        index = self._start
-        for grapheme in _GRAPHEME.finditer(self._buffer, self._start, min(last + 1, self._at)):
-            if grapheme.end() > last:
+    def _window(self) -> str:
+        """The text up to the next place where the block could end, if that is known already; decided by the text."""
+        if self._spoken is not None:
+            size = self._spoken + self._ahead
+            return self._head + self._body[:size] if len(self._body) >= size else ""
+        while found := _PARAGRAPH.search(self._body, self._searched):
+            window = self._head + self._body[: found.end()]
+            size = units(window)
+            if size > self._due:
                 break
-            if self._buffer[grapheme.end()] not in _MARKERS:
-                index = grapheme.end()
-        if index == self._start:
-            index = last
-        newline = self._buffer.rfind("\n", 0, index)
-        line = self._buffer[newline + 1 : index] if newline >= 0 else self._line_before + self._buffer[:index]
-        return _Cut(index, self._fence, line)
-
-    def _cut(self, cut: _Cut) -> list[ReplyBlock]:
-        """End the block at `cut` and begin the next one there; no block when nothing of it would be seen."""
-        said = self._unseen + self._buffer[: cut.index]
-        text = self._text(self._buffer[self._start : cut.index], cut.fence)
-        self._buffer = self._buffer[cut.index :]
-        self._unseen = "" if text else said
-        self._begin(cut)
-        return [ReplyBlock(text, said)] if text else []
-
-    def _text(self, body: str, open_at_end: Fence | None) -> str:
-        """The block as Markdown that stands alone: fences closed and reopened, no indentation of a list left behind."""
-        opened = self._opened
-        body = body.rstrip()
-        if opened is not None:
-            blank = _LEADING_BLANK_LINES.match(body)
-            body = body[blank.end() :] if blank else body
-            first, _, rest = body.partition("\n")
-            if opened.closed_by(first) and not self._inside_line:
-                # The block before has closed it.
-                opened, body = None, rest.strip()
-        if not body.strip():
-            return ""
-        if opened is None and self._inside_line:
-            body = _escape_start(body)
-        if open_at_end is not None:
-            body += "\n" + open_at_end.closing
-        if self._opened is not None and not self._opened.quoted:
-            body = _dedent(body, len(self._opened.prefix), opened)
-        elif self._opened is None:
-            body = _dedent(body, self._indent, None)
-        if opened is None:
-            return body
-        if not opened.quoted:
-            return f"{opened.opening.lstrip()}\n{body}"
-        return f"{opened.opening}\n{opened.prefix if self._inside_line else ''}{body}"
-
-
-def _escape_start(text: str) -> str:
-    """Text from within a line, so that it does not read as the beginning of a list, quote, heading or fence."""
-    number = _NUMBER_START.match(text)
-    if number:
-        return f"{number[0]}\\{text[number.end() :]}"
-    return f"\\{text}" if _BLOCK_START.match(text) else text
-
-
-def _dedent(text: str, width: int, fence: Fence | None) -> str:
-    """Take the indentation of the list item that a block began in from its lines, as far as the item goes.
-
-    Without the item's own first line the indentation would mean code. Where a fence is open at the start the
-    indentation is the fence's, and all of its lines lose it; else the first line has lost it already.
-    """
-    if not width:
-        return text
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        lead = len(line) - len(line.lstrip(" \t"))
-        if fence is None:
-            if number and line and lead < width:
-                break
-            lines[number] = line[min(lead, width) :]
+            self._searched = found.end() - 1
+            if size >= self._soon:
+                return window
         else:
-            lines[number] = line[min(lead, width) :]
-            if fence.closed_by(line):
-                fence = None
-    return "\n".join(lines)
+            self._searched = max(self._searched, len(self._body.rstrip()))
+        if self._units <= self._due:
+            return ""
+        text = self._head + self._body
+        return text[: index_at(text, self._due) + 1]
+
+    def _decide(self, text: str, ended: bool, sections: bool = True) -> Cut | None:
+        """Where the block ends, seen from the end of `text`; None to wait for more, or if all of it is one block."""
+        outline, begin = Outline(text, ended, sections), len(self._head)
+        if self._spoken is not None:
+            return outline.cut(begin + self._spoken)
+        visible = len(text.rstrip())
+        closing = self._room_for(outline.cut(visible).closing) if ended or units(text) > self._due else 0
+        room, low = index_at(text, self._max - closing), begin + index_at(text[begin:], self._min - 1) + 1
+        if visible <= room and ended:
+            return None
+        best = self._best(outline, low, room)
+        if best and (visible > room or best[1] is Rank.PARAGRAPH):
+            return outline.cut(best[0])
+        if visible <= room:
+            if units(text) > self._due:
+                return outline.cut(visible)
+            self._wait(text)
+            return None
+        leaf = outline.leaves[outline.line(room)]
+        if leaf is None or not leaf.kept:
+            return self._tear(outline, leaf, low, self._max)
+        return self._keep(outline, leaf, low, ended, closing)
+
+    def _best(self, outline: Outline, low: int, room: int) -> tuple[int, Rank] | None:
+        """The best place from `low` on, the last of several, where what is seen before it ends within `room`."""
+        places = outline.places(len(self._head))
+        found = (one for one in places if one[0] >= low and len(outline.text[: one[0]].rstrip()) <= room)
+        return min(found, key=lambda one: (one[1], -one[0]), default=None)
+
+    def _wait(self, text: str) -> None:
+        """The block cannot end yet. To look again costs as much, so the text must have become longer by a part."""
+        size = units(text)
+        self._soon = size * 5 // 4
+        if size > self._due:
+            self._due = min(self._due * 3 // 2, self._whole + self._ahead)
+
+    def _keep(self, outline: Outline, leaf: Leaf, low: int, ended: bool, closing: int) -> Cut | None:
+        """What is better not cut goes past the most of a block: it stays whole, begins the next block, or is cut."""
+        text, begin = outline.text, len(self._head)
+        end = outline.end(leaf)
+        if leaf.closed and len(text[:end].rstrip()) <= index_at(text, self._whole - closing):
+            return None if ended and end >= len(text.rstrip()) else outline.cut(end)
+        if not (leaf.closed or ended or self._due == self._whole + self._ahead):
+            self._wait(text)
+            return None
+        start = outline.starts[leaf.first]
+        before = self._best(outline, begin if units(text[start:end].rstrip()) <= self._whole else low, start)
+        if before:
+            return outline.cut(before[0])
+        if leaf.kind in ("section", "blockquote_open"):
+            return self._decide(text.replace("</", "<|"), ended, sections=False)
+        most = self._whole - self._room_for("\n" + outline.fence(leaf)[1] if leaf.kind == "fence" else "")
+        limit = index_at(text, most)
+        lines = [
+            (apart and place > limit * 3 // 4, place)
+            for place, apart in outline.lines_of(leaf)
+            if text[begin:place].strip() and len(text[:place].rstrip()) <= limit
+        ]
+        return outline.cut(max(lines)[1]) if lines else self._tear(outline, None, begin, most)
+
+    def _room_for(self, closing: str) -> int:
+        """The units that something needs to be closed; what would take too many is left open."""
+        return units(closing) if units(closing) <= self._max // 3 else 0
+
+    def _tear(self, outline: Outline, leaf: Leaf | None, low: int, most: int) -> Cut:
+        """A cut within a paragraph, or a line of what is usually kept, so that at most `most` units are before it."""
+        text = outline.text
+        room, absurd = index_at(text, most), self._max // 3
+        base = first = outline.starts[leaf.first] if leaf else 0
+        costs = closings(outline.spans(leaf) if leaf else (), len(text) - base, absurd)
+        if not len(self._head) < first < room:
+            first = len(self._head)
+
+        def cost(index: int) -> int:
+            return costs[index - base] if index > base else 0
+
+        def fits(index: int) -> bool:
+            return cost(index) <= absurd and units(text[:index]) + cost(index) <= most
+
+        gaps = []
+        for found in _GAP.finditer(text, first):
+            index, resume = found.span()
+            if index > room:
+                break
+            if resume >= low and text[first:index].strip() and not STARTS_BLOCK.match(text, resume) and fits(index):
+                gaps.append((cost(index) > 0, _rank(text, index, found[0]), -index))
+        if gaps:
+            return outline.cut(-min(gaps)[2])
+        ends = [one.end() for one in _GRAPHEME.finditer(text, first, room + 64) if one.end() <= room]
+        return outline.cut(next(filter(fits, reversed(ends)), ends[-1] if ends else max(room, first + 1)))
+
+    def _cut(self, cut: Cut) -> list[ReplyBlock]:
+        """End the block and begin the next one; no block when nothing of it would be seen."""
+        text, begin = self._head + self._body, len(self._head)
+        opening, closing = cut.head, cut.closing
+        if max(units(opening), units(closing)) > self._max // 3 or (
+            cut.resume <= begin and self._spoken is None
+        ):  # absurd
+            cut, opening, closing = replace(cut, resume=max(cut.resume, cut.index)), "", ""
+        seen = text[begin : cut.index].strip()
+        if self._spoken is not None:
+            spoken = begin + self._spoken
+            self._spoken, self._unseen = None, [text[spoken : cut.resume]]
+            self._begin(opening + text[cut.resume : spoken], text[max(cut.resume, spoken) :])
+            return []
+        shown = text[: cut.index].rstrip() + closing
+        size = min(units(shown), self._max)
+        if seen and size > _SHORTEST and (many := self._messages(shown)) > 1:
+            self._begin(self._head, self._body, min(size * 7 // 8, size // (many - 1)))
+            return []
+        said = "".join([*self._unseen, text[begin : cut.resume]])
+        self._unseen = [] if seen else [said]
+        if seen and self._joined:
+            self._limits = (self._limits[-1],) * 3
+        self._begin(opening, text[cut.resume :])
+        return [ReplyBlock(shown, said)] if seen else []
+
+
+def _rank(text: str, index: int, gap: str) -> Rank:
+    """How good a gap between two words of a paragraph is."""
+    if "\n" in gap:
+        return Rank.LINE
+    return Rank.SENTENCE if _SENTENCE_END.search(text, max(0, index - 8), index) else Rank.WORD

@@ -1,25 +1,26 @@
 """The Telegram channel: receives by `poll`, renders by `render`, and makes the calls the outbox asks for.
 
-Calls into one chat are made one after the other, so that a typing sign never arrives after the message that follows
-it. `bot/wiring` makes one per account and imports this module only then, because it imports the library.
+`bot/wiring` makes one per account and imports this module only then, because it imports the library.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from weakref import WeakValueDictionary
 
 from channels.actions import ActionFailed, Arguments
-from channels.base import Capabilities, Health, NotDownloaded, Sink, Times
-from channels.failures import ApiError, Trouble, outcome
-from channels.limits import RateLimits
-from channels.message import Attachment, ChatKind, Place
+from channels.adapter import Adapter
+from channels.base import Capabilities, NotDownloaded, Times
+from channels.failures import ApiError, Trouble
+from channels.message import Attachment, ChatKind, Origin, Place
 from channels.outgoing import Delivery, NotSent, Refused, SendResult, Sent, Unknown
+from channels.telegram.actions import perform
 from channels.telegram.api import Api
-from channels.telegram.calls import ACTIONS, FILE_BYTES, WITH_TEXT, addressed, call_of, done_before
-from channels.telegram.poll import Receiver
+from channels.telegram.calls import ACTIONS, FILE_BYTES, WITH_TEXT, addressed, call_of, done_before, frame_of
+from channels.telegram.events import place_of
+from channels.telegram.poll import TelegramReceiver
 from channels.telegram.render import MAX_UNITS, bodies, plain_body
-from channels.telegram.settings import TelegramSettings
+from channels.telegram.settings import TelegramAccount
 
 _RULES = """\
 The conversation is on Telegram. Write Markdown: bold, italic, strikethrough, ||spoilers||, inline code, fenced code
@@ -27,13 +28,14 @@ with its language, links, quotes, headings, lists, task lists and <details> are 
 where a line of it has at most 40 characters, else a list of "header: value". Formulas are shown as their LaTeX source,
 images as links, footnotes and other HTML as they are written. People read on phones: be brief."""
 
-
+_NO_REACTION = "{} is no reaction that may be used there; most chats take 👍 👎 ❤ 🔥 👏 😁 🤔 🎉 🙏 👌 💯 👀"
+_ADDRESS = re.compile(r"-?\d+|@\w+", re.ASCII)
 _LARGEST = 20 * 1024 * 1024
+# Of one message, when Telegram never tells what became of them: at the worst two copies too many.
 _MOST_SENDS = 3
-"""Of one message, when Telegram never tells what became of them: at the worst two copies too many."""
 
 
-class TelegramChannel:
+class TelegramChannel(Adapter):
     """One bot. See `channels.base.Channel`."""
 
     name = "telegram"
@@ -44,78 +46,33 @@ class TelegramChannel:
         rules=_RULES,
         actions=ACTIONS,
         file_bytes=FILE_BYTES,
+        drafts=True,
     )
 
-    def __init__(self, settings: TelegramSettings, times: Times) -> None:
-        self._settings = settings
-        self._times = times
-        self._limits = RateLimits(settings.limits, times.monotonic)
-        # Of a chat; it lives as long as somebody holds it or waits for it.
-        self._calls: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._unreached = settings.pauses()
-        self._api = Api(settings)
-        self._receiver = Receiver(self.name, self._api, settings, times)
-        self._receiving: asyncio.Task[None] | None = None
-
-    @property
-    def account(self) -> str:
-        """The bot's own id; empty until Telegram has told it."""
-        return self._receiver.me.id if self._receiver.me else ""
-
-    async def start(self, sink: Sink) -> None:
-        """Begin to receive; a Telegram that is down is retried inside."""
-        self._receiving = asyncio.create_task(self._receiver.run(sink), name="telegram-poll")
-
-    async def stop_intake(self) -> None:
-        """Poll no more. A batch that is just being stored is stored or comes again: both are safe."""
-        if self._receiving is not None:
-            self._receiving.cancel()
-            await asyncio.wait([self._receiving])
-            self._receiving = None
-            await self._receiver.stopped()
-
-    async def close(self) -> None:
-        """Stop and close all connections."""
-        await self.stop_intake()
-        await self._api.close()
+    def __init__(self, section: TelegramAccount, times: Times) -> None:
+        self._section = section
+        self._api = Api(section)
+        kind = TelegramReceiver
+        if section.mode == "webhook":
+            from channels.telegram.webhook import WebhookReceiver as kind  # it brings an HTTP server
+        receiver = kind(self.name, self._api, section, times)
+        super().__init__(receiver, self._api.close, section, times)
+        self._bot = receiver
 
     def render(self, text: str) -> Sequence[str]:
         """Markdown to the bodies of messages."""
-        return bodies(text, self._settings.rich)
-
-    def pass_limit(self, place: Place) -> float:
-        """Take a place in the limits: 0.0 when granted, else seconds to wait."""
-        return self._limits.take(place.chat, place.kind is not ChatKind.DIRECT)
-
-    async def send(self, delivery: Delivery) -> SendResult:
-        """Make the call; what became of it is told by where it failed."""
-        try:
-            method, arguments = await asyncio.to_thread(call_of, delivery) if delivery.file else call_of(delivery)
-        except ValueError as error:
-            return Refused(f"the stored message cannot be read: {error}")
-        except OSError as error:
-            return Refused(f"the file cannot be read: {error.strerror}")
-        chat = delivery.place.chat
-        async with self._calls.setdefault(chat, asyncio.Lock()):
-            try:
-                answer = await self._api.call(method, arguments, self._settings.request_timeout)
-            except ApiError as error:
-                return self._result(error, delivery)
-            finally:
-                self._limits.ended(chat)
-        self._unreached.failures = 0
-        return Sent(str(answer.get("message_id", "")) if isinstance(answer, dict) else delivery.target)
+        return bodies(text, self._section.rich == "auto")
 
     async def settle(self, delivery: Delivery) -> SendResult:
         """Telegram cannot be asked what it has: send again, but only once it is alive, and not for ever."""
         if delivery.attempts >= _MOST_SENDS:
             return Unknown(f"sent {delivery.attempts} times, and Telegram never told what became of it")
-        known, pauses = self._api.answers, self._settings.pauses()
+        known, pauses = self._api.answers, self._section.pauses()
         while self._api.answers == known:
             await self._times.sleep(pauses.next())
             if self._api.answers == known:
                 with suppress(ApiError):  # a refusal is an answer, too
-                    await self._api.call("getMe", {}, self._settings.request_timeout)
+                    await self._api.call("getMe", {})
         return NotSent(0.0, "it is not known whether it was sent; sent again")
 
     async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
@@ -123,55 +80,69 @@ class TelegramChannel:
         if attachment.size > _LARGEST:
             raise NotDownloaded("it has more than the 20 MB that Telegram hands to bots")
         try:
-            found = await self._api.call("getFile", {"file_id": attachment.ref}, self._settings.request_timeout)
+            found = await self._api.call("getFile", {"file_id": attachment.ref})
             async for piece in self._api.file(str(found["file_path"])):
                 yield piece
         except ApiError as error:
             raise NotDownloaded(f"Telegram does not hand it out: {error.reason}") from None
 
     async def frame(self, place: Place, target: str, body: str) -> float:
-        """See `channels.base.Channel`."""
-        return 60.0
+        """See `channels.base.Channel`; a 429 holds only frames back."""
+        chat = place.chat
+        if self._call(place).locked():
+            return 1.0
+        wait = self._limits.take(chat, place.kind is not ChatKind.DIRECT, frame=True)
+        if wait > 0:
+            return wait
+        error = await self._aside(place, self._api.call(*frame_of(place, target, body)))
+        self._limits.hold(chat, error.retry_after if error else 0.0, frame=True)
+        return self._limits.held(chat, frame=True)
 
     async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
         """See `channels/actions.py`."""
-        raise ActionFailed(f"{name} is not possible here")
+        if (wait := self._limits.held(place.chat)) > 0:
+            raise ActionFailed(f"Telegram asks to leave that chat alone for {wait:.0f} seconds")
+        try:
+            return await perform(self._api.call, name, place, arguments)
+        except ApiError as error:
+            self._limits.hold(place.chat, error.retry_after)
+            raise
 
-    async def find(self, wanted: str) -> Place | Sequence[str]:
-        """See `channels.base.Channel`."""
-        return ()
+    async def find(self, wanted: str) -> Origin | Sequence[str]:
+        """By the id of a chat, or the @name of a public one: Telegram tells no others, and knows none by a title."""
+        if not _ADDRESS.fullmatch(wanted):
+            return ()
+        try:
+            place = place_of({"chat": await self._api.call("getChat", {"chat_id": wanted})}, self._bot.me)
+        except ApiError as error:
+            if error.trouble is Trouble.REFUSED:
+                return ()
+            raise
+        return Origin(place=place, sender=place.chat if place.kind is ChatKind.DIRECT else "")
 
     async def working(self, place: Place) -> None:
         """Show "typing" once, unless a call into that chat is under way: it would show only after that."""
-        call = self._calls.setdefault(place.chat, asyncio.Lock())
-        if call.locked() or self._limits.held(place.chat) > 0:
-            return
-        seconds = self._settings.typing_timeout
-        async with call:
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._api.call("sendChatAction", addressed(place, {"action": "typing"}), seconds)
-            except ApiError as error:
-                if error.trouble is Trouble.FLOOD:
-                    self._limits.hold(place.chat, error.retry_after)
-            except TimeoutError:
-                pass
+        if not self._call(place).locked() and self._limits.held(place.chat) == 0:
+            error = await self._aside(place, self._api.call("sendChatAction", addressed(place, {"action": "typing"})))
+            self._limits.hold(place.chat, error.retry_after if error else 0.0)
 
-    def health(self) -> Health:
-        """How it stands."""
-        return self._receiver.health()
+    async def _carry_out(self, delivery: Delivery) -> str:
+        method, arguments = await asyncio.to_thread(call_of, delivery) if delivery.file else call_of(delivery)
+        answer = await self._api.call(method, arguments)
+        return str(answer.get("message_id", "")) if isinstance(answer, dict) else delivery.target
 
     def _result(self, error: ApiError, delivery: Delivery) -> SendResult:
         match error.trouble:
-            case Trouble.FLOOD:
-                self._limits.hold(delivery.place.chat, error.retry_after)
             case Trouble.REFUSED if done_before(delivery.action, error.reason):
                 return Sent(delivery.target)
             case Trouble.TOKEN if "method not found" in error.reason:  # a server of one's own that is older
                 return NotSent(0.0, error.reason, plain_body(delivery.body))
+            case Trouble.REFUSED if "REACTION_INVALID" in error.reason:
+                return Refused(_NO_REACTION.format(delivery.body))
             case Trouble.REFUSED:
-                formatted = error.status == 400 and delivery.action in WITH_TEXT
+                # A message that cannot be edited will not be, whatever its form.
+                formatted = error.status == 400 and delivery.action in WITH_TEXT and " edit" not in error.reason
                 plain = plain_body(delivery.body) if formatted else None
                 if plain is not None:
                     return NotSent(0.0, error.reason, plain)
-        return outcome(error, self._unreached, self._settings.slow_retry)
+        return super()._result(error, delivery)

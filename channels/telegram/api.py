@@ -14,10 +14,9 @@ import httpx
 from telegram import Bot
 from telegram.error import TelegramError
 from telegram.request import HTTPXRequest
-from telegram.warnings import PTBUserWarning
 
 from channels.failures import ApiError, Trouble, reason_of
-from channels.telegram.settings import TelegramSettings
+from channels.telegram.settings import TelegramAccount
 
 _POOL = 256
 # These name the address of a call, and so the token, in what they log.
@@ -26,8 +25,8 @@ _TOKEN = re.compile(r"\d+:[\w-]{10,}", re.ASCII)
 _NEVER_SENT = (httpx.PoolTimeout, httpx.ConnectTimeout, httpx.ConnectError, httpx.ProxyError)
 
 
+# In these Telegram itself has answered.
 _ANSWERED = (Trouble.FLOOD, Trouble.REFUSED, Trouble.MOVED, Trouble.TOKEN, Trouble.CONFLICT)
-"""In these Telegram itself has answered."""
 
 
 class _Refusal(TelegramError):
@@ -52,12 +51,11 @@ class _Request(HTTPXRequest):
 
 
 class _RawBot(Bot):
-    """The library's bot; asked for raw answers, it need not advise against that with every call."""
+    """The library's bot; asked for raw answers, it would advise against that with every call."""
 
     @classmethod
-    def _warn(cls, message: Any, category: type[Warning] = PTBUserWarning, stacklevel: int = 0) -> None:
-        if not str(message).startswith("Please use 'Bot."):
-            super()._warn(message, category, stacklevel)
+    def _warn(cls, *_warning: Any, **_about: Any) -> None:
+        pass
 
 
 def _hide_tokens(record: logging.LogRecord) -> bool:
@@ -75,35 +73,36 @@ class Api:
     answers: how many calls Telegram has answered so far: it lives when there are more of them than before.
     """
 
-    def __init__(self, settings: TelegramSettings) -> None:
+    def __init__(self, section: TelegramAccount) -> None:
         self.answers = 0
         self._closed = False
-        self._token = settings.token
-        self._file_url = settings.base_file_url
+        self._token = section.secret("token")
+        self._usual = section.request_timeout
+        # Files are asked of the server that messages go to.
+        self._file_url = section.base_file_url or f"{section.base_url.removesuffix('/bot')}/file/bot"
         for name in _TALKATIVE:
             logging.getLogger(name).addFilter(_hide_tokens)
         # One pool for polls and sends: a second one would cost another TLS context.
         request = _Request(
             connection_pool_size=_POOL,
-            connect_timeout=settings.connect_timeout,
-            write_timeout=settings.request_timeout,
-            pool_timeout=settings.connect_timeout,
+            connect_timeout=section.connect_timeout,
+            write_timeout=section.request_timeout,
+            pool_timeout=section.connect_timeout,
         )
         self._request = request
         self._bot = _RawBot(
-            settings.token,
-            base_url=settings.base_url,
-            base_file_url=settings.base_file_url,
+            self._token,
+            base_url=section.base_url,
             request=request,
             get_updates_request=request,
         )
 
-    async def call(self, method: str, arguments: Mapping[str, object], timeout: float) -> Any:
-        """The raw result of a method. timeout: seconds to wait for the answer. Raises ApiError."""
+    async def call(self, method: str, arguments: Mapping[str, object], timeout: float | None = None) -> Any:
+        """The raw result of a method. timeout: seconds to wait for the answer, if not as usual. Raises ApiError."""
         if self._closed:
             raise ApiError(Trouble.NETWORK, "not connected")
         try:
-            result = await self._bot.do_api_request(method, dict(arguments), read_timeout=timeout)
+            result = await self._bot.do_api_request(method, dict(arguments), read_timeout=timeout or self._usual)
         except _Refusal as refusal:
             error = _refused(refusal)
             self.answers += error.trouble in _ANSWERED

@@ -8,7 +8,7 @@ from telegram import InputFile
 
 from channels.message import Place
 from channels.outgoing import Action, Delivery
-from channels.telegram.render import RICH
+from channels.telegram.render import RICH, plain_body
 
 _METHODS = {
     Action.SEND: "sendMessage",
@@ -23,10 +23,12 @@ _SHOWN = ("image/jpeg", "image/png", "image/webp")
 _LARGEST_SHOWN = 10 * 1024 * 1024
 FILE_BYTES = 50 * 1024 * 1024
 
+# What a Telegram channel carries out.
 ACTIONS = frozenset(_METHODS)
-"""What a Telegram channel carries out."""
+# Those whose body is what `render` made.
 WITH_TEXT = (Action.SEND, Action.EDIT)
-"""Those whose body is what `render` made."""
+_NEW = (Action.SEND, Action.FILE)
+_DRAFT_ID = 1  # a draft goes when its message comes, so a chat has one at a time
 
 
 def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
@@ -43,17 +45,29 @@ def call_of(delivery: Delivery) -> tuple[str, dict[str, object]]:
         method, arguments = _file(delivery)
     else:
         arguments |= {"chat_id": delivery.place.chat, "message_id": int(delivery.target)}
-    if delivery.action is Action.REACT:
-        arguments["reaction"] = [{"type": "emoji", "emoji": delivery.body}] if delivery.body else []
-    if delivery.reply_to:  # what was deleted meanwhile is answered all the same
+    if delivery.action is Action.REACT:  # known without the sign that asks for a picture
+        emoji = delivery.body.replace("\ufe0f", "")
+        arguments["reaction"] = [{"type": "emoji", "emoji": emoji}] if emoji else []
+    if delivery.reply_to and delivery.action in _NEW:  # what was deleted meanwhile is answered all the same
         message_id = int(delivery.reply_to)
         arguments["reply_parameters"] = {"message_id": message_id, "allow_sending_without_reply": True}
-    if delivery.silent:
+    if delivery.silent and delivery.action in _NEW:
         arguments["disable_notification"] = True
     if delivery.buttons:  # below each other: beside each other their labels are cut on a phone
         rows = [[{"text": button.label, "callback_data": button.sends}] for button in delivery.buttons]
         arguments["reply_markup"] = {"inline_keyboard": rows}
     return method, arguments
+
+
+def frame_of(place: Place, target: str, body: str) -> tuple[str, dict[str, object]]:
+    """Method and arguments of a frame of a preview; see `channels.base.Channel.frame`."""
+    arguments: dict[str, object] = json.loads(body)
+    if target:
+        return "editMessageText", arguments | {"chat_id": place.chat, "message_id": int(target)}
+    if RICH in arguments:
+        arguments = json.loads(plain_body(body) or body)
+    del arguments["link_preview_options"]
+    return "sendMessageDraft", addressed(place, arguments | {"draft_id": _DRAFT_ID})
 
 
 def _file(delivery: Delivery) -> tuple[str, dict[str, object]]:

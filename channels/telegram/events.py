@@ -25,8 +25,8 @@ from channels.message import (
 )
 from channels.utf16 import whole
 
+# The kinds of update that are asked for, because they are handled.
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
-"""The kinds of update that are asked for, because they are handled."""
 
 _KINDS = {
     "private": ChatKind.DIRECT,
@@ -56,13 +56,13 @@ _COMMAND = re.compile(r"(?P<verb>/\w+)@(?P<to>\w+)(?!\S)")
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The bot itself: its id, and its user name without the @.
+    """The bot itself: its id, and its user name without the @; empty until Telegram has told them.
 
     reads_groups: it is shown what is not said to it, too.
     """
 
-    id: str
-    username: str
+    id: str = ""
+    username: str = ""
     reads_groups: bool = False
 
 
@@ -101,7 +101,7 @@ def unread(update: object, me: Me, error: Exception) -> UnreadEvent:
 
 
 def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Incoming]:
-    place = _place(message, me)
+    place = place_of(message, me)
     message_id = _identity(message, "message_id")
     if "migrate_to_chat_id" in message:
         return [_moved(me, place.chat, _identity(message, "migrate_to_chat_id"))]
@@ -124,7 +124,8 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
         stamp = _seconds(message, "edit_date") if "edit_date" in message else sent_at
         key, sent_at = edit_key(place.chat, message_id, stamp, text), stamp
     reply_to, replied = _replied(message, place, me)
-    forwarded = _forwarded(message, text)
+    # Those words are of somebody else, and no command.
+    forwarded = Quoted(author=_author(message["forward_origin"]), text=text) if "forward_origin" in message else None
     album = message.get("media_group_id")
     return [
         InboundMessage(
@@ -150,7 +151,7 @@ def _read_click(query: dict[str, Any], me: Me, now: int) -> list[Incoming]:
     if "data" not in query or "message" not in query:
         return []
     message = an_object(query["message"], "message")
-    place = _place(message, me)
+    place = place_of(message, me)
     sender, name = _person(an_object(query.get("from"), "from"))
     return [
         InboundMessage(
@@ -165,7 +166,8 @@ def _read_click(query: dict[str, Any], me: Me, now: int) -> list[Incoming]:
     ]
 
 
-def _place(message: dict[str, Any], me: Me) -> Place:
+def place_of(message: dict[str, Any], me: Me) -> Place:
+    """Where a message is, by its chat and its topic. Raises Unreadable."""
     chat = an_object(message.get("chat"), "chat")
     kind = _KINDS.get(string(chat, "type"))
     if kind is None:
@@ -293,15 +295,9 @@ def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted
         origin = _origin(replied, place, message_id)
     except Unreadable:  # who wrote it is not told of every message
         origin = Origin(place=place)
-    text = words or _text(replied, me)[0] or whole(_described(replied)) or _what(replied)
+    text = words or _text(replied, me)[0] or whole(_described(replied))
+    text = text or " ".join(f"[{attachment.kind}]" for attachment in _attachments(replied))
     return message_id, Quoted(author=origin.sender_name, text=text, by_me=origin.sender == me.id)
-
-
-def _forwarded(message: dict[str, Any], text: str) -> Quoted | None:
-    """What is passed on: those words are of somebody else, and no command."""
-    if "forward_origin" not in message:
-        return None
-    return Quoted(author=_author(message["forward_origin"]), text=text)
 
 
 def _author(origin: object) -> str:
@@ -314,11 +310,6 @@ def _author(origin: object) -> str:
         case {"sender_chat": {"title": str() as title}} | {"chat": {"title": str() as title}}:
             return whole(title)
     return ""
-
-
-def _what(message: dict[str, Any]) -> str:
-    """A message without words, by the kinds of what it carries."""
-    return " ".join(f"[{attachment.kind}]" for attachment in _attachments(message))
 
 
 def _identity(fields: dict[str, Any], name: str) -> str:

@@ -5,10 +5,10 @@ from dataclasses import replace
 from channels.message import InboundKind, InboundMessage, Incoming
 from channels.utf16 import units
 
+# UTF-16 units from which on a message may go on in the next one; clients cut at 4,096 or a little before.
 _LONG = 4000
-"""UTF-16 units from which on a message may go on in the next one; clients cut at 4,096 or a little before."""
+# Milliseconds within which the next piece was sent.
 _GAP = 2000
-"""Milliseconds within which the next piece was sent."""
 
 
 class Pastes:

@@ -1,120 +1,66 @@
 """How updates are received: raw, each read alone, batch and offset stored in one transaction, then the next poll.
 
 Telegram forgets an update when a later offset is asked for, so the offset moves only after the store has the batch.
-Nothing ends the loop but its cancellation: each trouble has a plain sentence, said once, and a pause.
 """
 
-import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from channels.base import Health, HealthState, Mark, NotAccepted, Sink, Times
+from channels.base import Mark, NotAccepted, Times
 from channels.failures import ApiError, Trouble
-from channels.menu import renew_menu
-from channels.message import InboundKind, InboundMessage, Incoming
-from channels.standing import Standing
+from channels.message import InboundMessage, Incoming
+from channels.receiver import Receiver
 from channels.telegram.api import Api
 from channels.telegram.events import ALLOWED_UPDATES, Me, read_me, read_update, unread, update_id_of
 from channels.telegram.pastes import Pastes
-from channels.telegram.settings import TelegramSettings
-
-if TYPE_CHECKING:
-    from channels.telegram.webhook import Webhook
+from channels.telegram.settings import TelegramAccount
 
 log = logging.getLogger(__name__)
 
 _BATCH = 100
+# Seconds beyond the long poll after which an answer is overdue.
 _ANSWER_MARGIN = 10.0
-"""Seconds beyond the long poll after which an answer is overdue."""
 _SHORT = 0.1
-_SENTENCES = {
-    Trouble.NETWORK: "Telegram cannot be reached",
-    Trouble.FAILED: "Telegram answers that something is wrong on its side",
-    Trouble.UNKNOWN: "The connection to Telegram broke",
-    Trouble.FLOOD: "Telegram asks to wait",
-    Trouble.REFUSED: "Telegram refuses to hand out updates",
-    Trouble.TOKEN: "Telegram does not accept the token of this bot; @BotFather has the right one",
-    Trouble.CONFLICT: "Another program receives the messages of this bot; only one may, so it has to be stopped",
-}
-_CANNOT_STORE = "Messages cannot be stored, so none are taken from Telegram"
 _PRIVACY = "; in groups it is shown only commands, its name and replies: privacy mode, switched off with @BotFather"
 _WEBHOOK = "A webhook was set for this bot; it is removed, waiting messages are kept"
 
 
-class Receiver:
-    """Learns who the bot is, then polls. `me` is None until then."""
+class TelegramReceiver(Receiver):
+    """Learns who the bot is, then polls. `account` is empty until then."""
 
-    def __init__(self, name: str, api: Api, settings: TelegramSettings, times: Times) -> None:
-        self.me: Me | None = None
-        self._name = name
+    sentences: ClassVar = {
+        Trouble.REFUSED: "Telegram refuses to hand out updates",
+        Trouble.TOKEN: "Telegram does not accept the token of this bot; @BotFather has the right one",
+        Trouble.CONFLICT: "Another program receives the messages of this bot; only one may, so it has to be stopped",
+    }
+    lasting: ClassVar = (Trouble.TOKEN, Trouble.CONFLICT)
+
+    def __init__(self, name: str, api: Api, section: TelegramAccount, times: Times) -> None:
+        super().__init__(name, section, times)
+        self.me = Me()
         self._api = api
-        self._settings = settings
-        self._times = times
+        self._section = section
         self._offset: int | None = None
-        self._marked = False
-        self._standing = Standing(name, times)
-        self._pauses = settings.pauses()
         self._heard = times.monotonic()
         self._pastes = Pastes()
-        self._clicks: set[asyncio.Task[None]] = set()
-        self._webhook: Webhook | None = None
-        if settings.listen is not None:
-            from channels.telegram import webhook  # it brings an HTTP server
 
-            self._webhook = webhook.Webhook(api, settings, settings.listen, self._take)
-
-    async def run(self, sink: Sink) -> None:
-        """Receive until cancelled. Once only."""
-        self._sink = sink
-        self._standing.begin()
-        while True:
-            try:
-                await self._step()
-            except ApiError as error:
-                await self._pause(error)
-            except NotAccepted as error:
-                await self._standing.wait(f"{_CANNOT_STORE}: {error}", self._settings.retry_first)
-            except Exception as error:
-                log.exception("telegram: unexpected error in the poll loop")
-                await self._standing.wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
-
-    async def stopped(self) -> None:
-        """Nothing is received any more."""
-        if self._webhook is not None:
-            await self._webhook.close()
-        for task in self._clicks:
-            task.cancel()
-        await asyncio.gather(*self._clicks, return_exceptions=True)
-        self._standing.stop()
-
-    def health(self) -> Health:
-        """READY only while polls come back."""
-        overdue = self._times.monotonic() - self._heard - self._settings.poll_timeout - 2 * _ANSWER_MARGIN
-        health = self._standing.health
-        if self._standing.is_ready and overdue > 0:
-            return Health(HealthState.DOWN, health.since, "No poll has come back for too long")
-        return health
+    def _wrong(self) -> str:
+        overdue = self._times.monotonic() - self._heard - self._section.poll_timeout - 2 * _ANSWER_MARGIN
+        return "No poll has come back for too long" if overdue > 0 else ""
 
     async def _step(self) -> None:
-        if self.me is None:
-            self.me = read_me(await self._api.call("getMe", {}, self._settings.request_timeout))
-            await self._show_commands(self.me)
-        if self._webhook is not None:
-            try:
-                await self._webhook.step()
-            except OSError as error:
-                await self._standing.wait(f"The webhook cannot listen: {error.strerror}", self._pauses.next())
-                return
-            self._received(self.me)
-            await self._times.sleep(self._settings.poll_timeout)
-            return
-        scope = f"{self._name}:{self.me.id}"
-        if not self._marked:
-            self._offset = await self._stored_offset(scope)
-            self._marked = True
+        if not self.account:
+            me = read_me(await self._api.call("getMe", {}))
+            self._offset = await self._stored_offset(f"{self._name}:{me.id}")
+            self.me, self.account = me, me.id
+            await self._show_commands()
+        await self._receive()
+
+    async def _receive(self) -> None:
+        """One poll. Raises ApiError and NotAccepted."""
         # The first poll, and the first after a trouble, comes back at once, so that the health is soon known.
-        seconds = self._settings.poll_timeout if self._standing.is_ready else 0
+        seconds = self._section.poll_timeout if self.is_ready else 0
         arguments = {"timeout": seconds, "limit": _BATCH, "allowed_updates": list(ALLOWED_UPDATES)}
         if self._offset is not None:
             arguments["offset"] = self._offset
@@ -124,12 +70,12 @@ class Receiver:
         updates = answer if isinstance(answer, list) else [answer]
         offset = _next_offset(updates)
         if updates:
-            await self._take(updates, None if offset is None else Mark(scope, str(offset)))
+            await self._take(updates, None if offset is None else Mark(f"{self._name}:{self.account}", str(offset)))
         if offset is not None:
             self._offset = offset
         elif updates:
             raise ApiError(Trouble.UNKNOWN, "no update has an id")
-        self._received(self.me)
+        self._heard_of()
         if seconds and not updates and self._times.monotonic() - asked < _SHORT:
             # A server that does not hold polls is asked no faster than this.
             await self._times.sleep(_SHORT)
@@ -143,68 +89,44 @@ class Receiver:
 
     async def _take(self, updates: list[object], mark: Mark | None = None) -> None:
         """Store what updates mean; nothing is awaited before. Raises NotAccepted."""
-        assert self.me is not None, "nothing is received before"
-        batch = [self._pastes.joined(item) for update in updates for item in self._read(update, self.me)]
-        try:
-            await self._sink.accept(batch, mark)
-        except NotAccepted:
-            raise
-        except Exception as error:
-            log.exception("telegram: unexpected error of the store")
-            raise NotAccepted(type(error).__name__) from error
-        for item in batch:
-            if isinstance(item, InboundMessage) and item.kind is InboundKind.BUTTON:
-                task = asyncio.create_task(self._acknowledge(item.respond), name="telegram-click")
-                self._clicks.add(task)
-                task.add_done_callback(self._clicks.discard)
+        batch = [self._pastes.joined(item) for update in updates for item in self._read(update)]
+        await self._accept(batch, mark)
 
-    async def _acknowledge(self, query_id: str) -> None:
+    async def _acknowledge(self, message: InboundMessage) -> None:
         """A button ceases to show that it works. One that was pressed before a restart may be too old for it."""
         try:
-            arguments = {"callback_query_id": query_id}
-            await self._api.call("answerCallbackQuery", arguments, self._settings.request_timeout)
+            arguments = {"callback_query_id": message.respond}
+            await self._api.call("answerCallbackQuery", arguments)
         except ApiError as error:
             log.info("telegram: a click could not be acknowledged: %s", error.reason)
 
-    async def _show_commands(self, me: Me) -> None:
+    async def _show_commands(self) -> None:
         """Set the menu of commands."""
         menu = [{"command": one.name, "description": one.help[:256]} for one in self._sink.commands()]
-        arguments, seconds = {"commands": menu}, self._settings.request_timeout
-        await renew_menu(
-            self._sink, self._name, me.id, menu, partial(self._api.call, "setMyCommands", arguments, seconds)
-        )
+        await self._renew_menu(menu, partial(self._api.call, "setMyCommands", {"commands": menu}))
 
-    def _read(self, update: object, me: Me) -> list[Incoming]:
+    def _read(self, update: object) -> list[Incoming]:
         try:
-            return read_update(update, me, self._times.now())
+            return read_update(update, self.me, self._times.now())
         except Exception as error:
-            return [unread(update, me, error)]
+            return [unread(update, self.me, error)]
 
-    def _received(self, me: Me) -> None:
+    def _heard_of(self) -> None:
         self._pauses.failures = 0
         self._heard = self._times.monotonic()
-        if self._standing.receive(f"receiving as @{me.username}{'' if me.reads_groups else _PRIVACY}"):
-            self._sink.can_send(self._name, me.id)
+        self._received(f"receiving as @{self.me.username}{'' if self.me.reads_groups else _PRIVACY}")
 
     async def _pause(self, error: ApiError) -> None:
-        sentence = _SENTENCES.get(error.trouble, "Telegram cannot be used")
-        match error.trouble:
-            case Trouble.CONFLICT if "webhook" in error.reason:
-                await self._remove_webhook()
-                return
-            case Trouble.TOKEN | Trouble.CONFLICT:
-                seconds = min(5 * self._pauses.next(), self._settings.slow_retry)
-            case Trouble.FLOOD:
-                seconds = error.retry_after
-            case _:
-                seconds = self._pauses.next()
-        await self._standing.wait(f"{sentence} ({error.reason})", seconds)
+        if error.trouble is Trouble.CONFLICT and "webhook" in error.reason:
+            await self._remove_webhook()
+        else:
+            await super()._pause(error)
 
     async def _remove_webhook(self) -> None:
         """While a webhook is set nothing can be polled; what waits there is kept for us."""
-        self._standing.fail(_WEBHOOK)
+        await self._wait(_WEBHOOK, 0.0)
         try:
-            await self._api.call("deleteWebhook", {"drop_pending_updates": False}, self._settings.request_timeout)
+            await self._api.call("deleteWebhook", {"drop_pending_updates": False})
         except ApiError as error:
             log.warning("telegram: the webhook could not be removed: %s", error.reason)
         # Whoever has set it may set it again: no race with them.

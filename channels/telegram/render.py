@@ -21,8 +21,8 @@ from channels.utf16 import units
 
 MAX_UNITS = 4096
 MAX_ENTITIES = 100
+# The argument by which a body is known as one of sendRichMessage.
 RICH = "rich_message"
-"""The argument by which a body is known as one of sendRichMessage."""
 
 _TASK = re.compile(r"^\s*(?:[-*+]|\d+[.)]) \[[ xX]\] ", re.MULTILINE)
 _OTHERWISE = re.compile(r"!\[|<|==|\[[\^!]|\\[(\[]|tg:", re.IGNORECASE)

@@ -10,6 +10,7 @@ from agent.cut import INTERRUPTED
 from agent.message import Entry, EntryKind, Message, Part, Text, ToolCall, ToolResult
 from agent.models.base import ModelRequest
 from agent.tokens import estimate
+from agent.tools.stay_silent import STAY_SILENT
 from tests.scripted_model import invalid
 
 
@@ -177,11 +178,11 @@ def test_words_of_a_turn() -> None:
     lines = Lines()
     lines.add("user", Text("hello"))
     lines.add("assistant", *lines.calls(1))
-    assert not Context(lines.entries).said("t")
+    assert not Context(lines.entries).said("t", ())
     lines.add("assistant_cut", Text("half"))
     lines.add("note", Text("cut"))
-    assert Context(lines.entries).said("t")
-    assert not Context(lines.entries).said("another turn")
+    assert Context(lines.entries).said("t", ())
+    assert not Context(lines.entries).said("another turn", ())
 
 
 def test_what_people_said_to_one_turn_stays_together() -> None:
@@ -195,3 +196,23 @@ def test_what_people_said_to_one_turn_stays_together() -> None:
     context = Context(lines.entries)
     assert context.fit(2500)
     assert context.entries[0].message.text == "the question"
+
+
+def test_silence_that_a_crash_cut_off_is_silence() -> None:
+    def silenced(*results: ToolResult, behind: str = "") -> bool:
+        made = [Message("assistant", (ToolCall("a", STAY_SILENT, "{}"),)), *(Message("tool", (r,)) for r in results)]
+        kinds: list[EntryKind] = ["assistant", *("tool_result" for _ in results)]
+        if behind:
+            made, kinds = [*made, Message("user", (Text(behind),))], [*kinds, "user"]
+        lines = [
+            Entry(seq=n, kind=kind, message=message, tokens=1, turn_id="t")
+            for n, (kind, message) in enumerate(zip(kinds, made, strict=True), 1)
+        ]
+        return Context(lines).silenced()
+
+    cut = ToolResult("a", STAY_SILENT, INTERRUPTED, is_error=True)
+    assert silenced(cut)
+    assert silenced(ToolResult("a", STAY_SILENT, "ok"), ToolResult("b", "read", "no", is_error=True))
+    assert not silenced(cut, behind="and this?")
+    assert not silenced(ToolResult("a", STAY_SILENT, "wrong arguments", is_error=True))
+    assert not silenced()

@@ -190,7 +190,7 @@ async def test_what_goes_wrong_with_a_call_is_told_to_the_model(tmp_path: Path) 
     assert "label" in by_id["typo"].text
     assert "lable" in by_id["typo"].text
     assert "one JSON object" in by_id["list"].text
-    assert by_id["unknown"].text == "There is no tool named 'atc'. Tools: act, read, send_file, write."
+    assert by_id["unknown"].text == "There is no tool named 'atc'. Tools: act, message, read, stay_silent, write."
     assert by_id["raises"].text == "OSError: the disk is on fire"
     assert reply.texts == ["I see."]
     assert reply.outcome is Outcome.COMPLETED
@@ -399,12 +399,10 @@ async def test_steering_a_turn_that_waits_is_in_front_of_its_first_call(tmp_path
 
 async def submitted(hark: Hark, text: str, session: str = "agent:main:http:direct:x", key: str | None = None) -> str:
     """A turn asked for over the interface for programs; returns its id."""
-    from bot.agent_api import Submission
     from channels.message import ChatKind, Place
 
     place = Place(channel="http", account="", chat="x", kind=ChatKind.API)
-    submission = Submission(text=text, session_key=session, place=place, sender="program", idempotency_key=key)
-    return (await hark.service.parts.api.submit(submission)).turn_id
+    return (await hark.service.parts.api.submit(text, session, place, "program", key)).turn_id
 
 
 async def test_usage_counts_every_answer_of_the_turn(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ async def test_status_tells_owners_of_the_last_failure(tmp_path: Path) -> None:
         await hark.say("hello")
     async with running(tmp_path) as hark:
         await hark.write("/status")
-        assert f"**Last failure** Tue 2026-07-14 03:33 UTC, {CAUSE}" in (await hark.until_texts(1))[-1]
+        assert f"**Failure** Tue 2026-07-14 03:33 UTC, {CAUSE}" in (await hark.until_texts(1))[-1]
         await hark.write("/status", sender="2")
         assert "ailure" not in (await hark.until_texts(1, "2"))[-1]
 

@@ -62,17 +62,19 @@ def test_the_order_is_fixed_and_the_heartbeat_left_out(tmp_path: Path) -> None:
     assert load(tmp_path, names=("SOUL.md",)) == (WorkspaceFile("SOUL.md", "SOUL.md"),)
 
 
-def test_long_files_keep_head_and_tail(tmp_path: Path) -> None:
+def test_long_files_keep_head_and_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.workspace_files.PER_FILE_CHARACTERS", 1000)
     (tmp_path / "SOUL.md").write_text("a" * 700 + "b" * 800 + "c" * 200)
-    (loaded,) = load(tmp_path, per_file_chars=1000)
+    (loaded,) = load(tmp_path)
     mark = "[… 800 characters left out here; the whole is in SOUL.md …]"
     assert loaded.text == "\n".join(("a" * 700, mark, "c" * 200))
 
 
-def test_the_total_is_kept_by_cutting_the_later_files(tmp_path: Path) -> None:
+def test_the_total_is_kept_by_cutting_the_later_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.workspace_files.TOTAL_CHARACTERS", 250)
     for name in NAMES:
         (tmp_path / name).write_text("x" * 100)
-    loaded = load(tmp_path, total_chars=250)
+    loaded = load(tmp_path)
     assert [file.text.count("x") for file in loaded] == [100, 100, 45, 0, 0, 0]
     assert loaded[-1].text == "[… 100 characters left out here; the whole is in MEMORY.md …]"
 

@@ -22,7 +22,7 @@ from tests.service import Hark, running, session_of
 
 IDEMPOTENT = [Action.EDIT, Action.DELETE, Action.REACT]
 FULL = Planned(
-    source="tool:t:c:0",
+    source="tool:t:c",
     body='{"text":"Löschen? \u2028 \\"x\\" 😀"}',
     nonce=2**63 - 1,
     said="Löschen? \r\n",
@@ -74,7 +74,7 @@ async def test_everything_that_is_planned_reaches_the_channel_after_a_restart(tm
         assert states(hark) == ["sent"]
 
 
-@pytest.mark.parametrize("action", [action for action in Action if action is not Action.SEND])
+@pytest.mark.parametrize("action", sorted(set(Action) - {Action.SEND, Action.PREVIEW}))
 async def test_an_action_that_a_channel_lacks_is_refused_and_the_owner_is_told(tmp_path: Path, action: Action) -> None:
     async with running(tmp_path, channel={"actions": frozenset(Action) - {action}}) as hark:
         await hark.say("I am the owner")
@@ -109,7 +109,7 @@ async def test_what_is_idempotent_is_repeated_until_its_outcome_is_known(tmp_pat
         assert (calls, states(hark)) == ([1, 2, 3], ["sent"])
 
 
-@pytest.mark.parametrize("action", list(Action))
+@pytest.mark.parametrize("action", sorted(set(Action) - {Action.PREVIEW}))
 async def test_a_call_that_a_crash_cut_is_repeated_or_settled(tmp_path: Path, action: Action) -> None:
     async with opened(tmp_path / "state") as store:
         seq = await accept(store, "/help", InboundKind.COMMAND)

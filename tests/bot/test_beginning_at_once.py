@@ -11,6 +11,7 @@ from channels.message import InboundKind
 from tests.service import running, session_of
 from tests.standins.script import Gate, Hang, Say
 from tests.stored import disk_full
+from tests.watch import lanes_idle
 
 
 async def test_a_question_and_its_answer_wait_for_the_disk_twice(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ async def test_what_a_command_decides_is_true_for_the_message_behind_it(tmp_path
         await hark.say("old")
         await hark.write("/new", "first")
         await hark.until(lambda: len(hark.model.requests) == 2)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         holding.append("the commit of the command")
         renewing = asyncio.create_task(hark.write("/new"))
         assert await asyncio.to_thread(reached.wait, 5)
@@ -54,7 +55,7 @@ async def test_what_a_command_decides_is_true_for_the_message_behind_it(tmp_path
         await asyncio.gather(renewing, writing)
         await hark.until(lambda: len(hark.model.requests) == 3)
         assert [len(request.messages) for request in hark.model.requests] == [1, 1, 1]
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
 
 
 async def test_nobody_goes_past_those_who_wait_for_a_place(tmp_path: Path) -> None:
@@ -87,12 +88,12 @@ async def test_what_is_not_accepted_is_not_begun_and_keeps_no_place(tmp_path: Pa
         full.clear()
         await hark.time.until_pause(1.0, 2)
         hark.time.advance(1)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert len(hark.model.requests) == asked
         await hark.accept(lost)
         await hark.until_texts(1)
         await hark.accept(lost)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert len(hark.model.requests) == asked + 1
 
 
@@ -103,7 +104,7 @@ async def test_whoever_wrote_may_leave_before_it_is_accepted(tmp_path: Path) -> 
         await asyncio.sleep(0)
         writing.cancel()
         await hark.until_texts(2)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert set(hark.stored.turns("state", "crashes")) == {("done", 0)}
 
 
@@ -122,5 +123,5 @@ async def test_all_of_a_batch_is_answered(tmp_path: Path) -> None:
         await hang.entered()
         hang.release()
         await hark.until(lambda: len(hark.model.requests) == 5)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert len(hark.ends(session_of("1"))) == 3

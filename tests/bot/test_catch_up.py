@@ -2,13 +2,16 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.persistence.values import AcceptedMessage
+from bot.inbound.catch_up import OWN
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import Accepted, AcceptedMessage
 from channels.base import Mark, NotAccepted, NotReadable
 from channels.message import ChatKind, InboundMessage, Origin, Place
 from tests.history import HOUR, START, Past, RememberingChannel, caught_up, heard, remembering
@@ -49,8 +52,6 @@ async def test_the_first_start_ever_begins_at_the_newest(tmp_path: Path) -> None
     old = past.say("before the bot was there", START - HOUR)
     async with remembering(tmp_path, past) as hark:
         await caught_up()
-        await hark.time.until_pause(3)
-        hark.time.advance(3)
         await hark.until(lambda: hark.stored.conversations())
         assert cursor(hark) == old.origin.message_id
         await live(hark, past.say("hello", START))
@@ -179,7 +180,7 @@ async def test_messages_that_are_too_old_are_passed_over_which_is_said_once(tmp_
             assert sorted(hark.channel.texts())[0] == away
             assert hark.channel.texts("2") == []
             probes = sorted((asked.chat, asked.most) for asked in past.asked if asked.before)
-            assert probes == [("1", 1), ("1", 1), ("2", 1)]
+            assert probes == [("1", OWN), ("2", OWN)]
             assert hark.stored.messages("reason", state="dropped") == [("age",)]
     assert [line["chat"] for line in logged if "max_age" in line["event"]] == ["1"]
     async with remembering(tmp_path, past, hours=49) as hark:
@@ -295,28 +296,35 @@ async def test_a_stop_that_is_found_hours_later_stops_nothing_that_was_said_sinc
         assert hark.channel.texts() == ["Nothing was running. 1 waiting message dropped."]
 
 
-async def test_what_is_overheard_keeps_nobody_waiting_and_is_not_lost_with_a_mark(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        catch_up = hark.service.parts.pipeline._catch_up
-        place = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)
+async def test_no_cursor_passes_a_message_that_may_still_be_refused(tmp_path: Path) -> None:
+    """The next one is told while nobody knows whether the one before it can be stored, which it cannot."""
+    past = Past()
+    async with remembering(tmp_path, past) as hark:
+        await caught_up()
+        await live(hark, past.say("one", START))
+        await hark.until_texts(1)
+        before, catch_up = cursor(hark), hark.service.parts.pipeline._catch_up
+        keep, known, refused = catch_up.keep, asyncio.Event(), past.say("two", START)
 
-        async def overhear(number: int, mark: Mark | None = None) -> int:
-            """Returns how many are written."""
-            message = hark.message("words", origin=Origin(place=place, message_id=str(number)))
-            item = AcceptedMessage(message=message, session_key=None, state="overheard")
-            await catch_up.accept([message], [item], mark)
-            return len(hark.stored.everything()["overheard"])
+        async def doubtful(items: Sequence[Accepted], mark: Mark | None) -> object:
+            if any(isinstance(item, AcceptedMessage) and item.message.text == "two" for item in items):
+                catch_up.keep = keep
+                await known.wait()
+                raise StoreUnavailable("full")
+            return await keep(items, mark)
 
-        assert await overhear(1) == 0
-        assert await overhear(2, Mark("telegram:bot", "7")) == 2
-        assert await hark.service.parts.pipeline.mark("telegram:bot") == "7"
-        assert await overhear(3) == 2
-        await hark.time.until_pause(3)
-        hark.time.advance(3)
-        await hark.until(lambda: len(hark.stored.everything()["overheard"]) == 3)
-        assert await overhear(4) == 3
-    assert len(hark.stored.everything()["overheard"]) == 4
-    assert hark.stored.messages() == []
+        catch_up.keep = doubtful
+        telling = asyncio.create_task(live(hark, refused))
+        await asyncio.sleep(0)
+        await live(hark, past.say("three", START))
+        assert cursor(hark) == before
+        known.set()
+        with pytest.raises(NotAccepted):
+            await telling
+        await hark.until_texts(3)
+        assert sorted(heard(hark)) == ["one", "three", "two"]
+        await caught_up()
+        assert cursor(hark) == past.said[-1].origin.message_id
 
 
 async def test_what_was_missed_waits_for_nothing_more_of_its_sender(tmp_path: Path) -> None:
@@ -342,6 +350,7 @@ async def test_what_is_said_in_a_group_stands_before_the_message_for_the_bot(tmp
     async with running(tmp_path, config={"channels": {"telegram": {"groups": {"policy": "open"}}}}) as hark:
         await hark.accept(said(hark, 1, "the cellar is wet"), said(hark, 2, "again"))
         assert hark.stored.messages() == []
+        assert len(hark.stored.everything()["overheard"]) == 2
         await hark.accept(said(hark, 3, "what now?", mentioned=True))
         await hark.until_texts(1, "-5")
         asked = hark.model.requests[0].messages[-1].text

@@ -7,7 +7,6 @@ import pytest
 
 from agent.events import AgentEnd, Outcome, ToolExecutionStart
 from bot import wording
-from bot.agent_api import Submission
 from bot.persistence.values import TurnState, TurnView
 from channels.message import ChatKind, Place
 from channels.outgoing import Delivery, SendResult, Sent
@@ -29,8 +28,8 @@ async def command(hark: Hark, text: str, sender: str = "1") -> str:
 async def ask(hark: Hark, text: str, name: str = "x") -> TurnView:
     """The same over the interface for programs."""
     place = Place(channel="http", account="", chat=name, kind=ChatKind.API)
-    submission = Submission(text=text, session_key=http_key(name), place=place, sender="program")
-    view = await hark.service.parts.api.wait((await hark.service.parts.api.submit(submission)).turn_id, 10)
+    turn = await hark.service.parts.api.submit(text, http_key(name), place, "program")
+    view = await hark.service.parts.api.wait(turn.turn_id, 10)
     assert view is not None
     return view
 
@@ -95,7 +94,7 @@ async def test_status_is_answered_during_a_run(tmp_path: Path) -> None:
         shown = await command(hark, "/status")
         assert "test/scripted" in shown
         assert "**This conversation** answering, 1 waiting" in shown
-        assert "**Service** 1 running, 1 waiting" in shown
+        assert "**Runs** 1 running, 1 waiting" in shown
         assert "- **Telegram** ready" in shown
         assert "Console" not in shown  # not enabled
         for_others = await command(hark, "/status", sender="2")

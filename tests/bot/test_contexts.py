@@ -7,11 +7,12 @@ from agent.context import Context
 from bot.runs.contexts import MAX_TOKENS
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running
+from tests.watch import lanes_idle
 
 
 async def in_memory(hark: Hark) -> int:
     """Tokens of all contexts that this process holds, once nothing runs."""
-    await hark.service.parts.lanes.wait_idle()
+    await lanes_idle()
     gc.collect()
     return sum(found.tokens for found in gc.get_objects() if isinstance(found, Context))
 

@@ -6,6 +6,7 @@ from channels.message import InboundKind
 from tests.bot.store.opened import KEY, accept, claim, opened
 from tests.service import running, session_of
 from tests.standins.script import Fail, Hang
+from tests.watch import lanes_idle
 
 
 async def test_a_turn_of_a_person_goes_on_after_a_crash(tmp_path: Path) -> None:
@@ -15,7 +16,7 @@ async def test_a_turn_of_a_person_goes_on_after_a_crash(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         hark.model.add("Here I am.")
         assert await hark.until_texts(1) == ["Here I am."]
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.stored.turns("state", "epoch", "crashes") == [("done", 2, 1)]
 
 
@@ -25,7 +26,7 @@ async def test_a_beat_is_not_repeated_after_a_crash(tmp_path: Path) -> None:
         await accept(store, "look around", InboundKind.WAKE)
         assert await store.turns.claim(KEY, "worker", "test/model", background=True) is not None
     async with running(tmp_path) as hark:
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.stored.turns("state", "outcome", "error_kind") == [("stopped", "aborted", "restart")]
         hark.model.add("At your service.")
         assert (await hark.say("hello")).texts == ["At your service."]

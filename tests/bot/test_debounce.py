@@ -7,6 +7,7 @@ from typing import Any
 from channels.message import Attachment, ChatKind, InboundKind, Origin, Place, Quoted
 from tests.service import Hark, Json, running
 from tests.standins.script import Hang
+from tests.watch import lanes_idle
 
 ON: Json = {"queue": {"debounce_ms": 1000}}
 SHARED: Json = {"queue": {"debounce_ms": 1000}, "sessions": {"dm_scope": "main"}}
@@ -35,7 +36,7 @@ async def test_rapid_messages_get_one_answer_and_keep_their_lines(tmp_path: Path
         await later(hark, 0.9, "two")
         await later(hark, 0.9, "three")
         hark.time.advance(0.9)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.model.requests == []
         hark.time.advance(0.1)
         await hark.until_texts(1)
@@ -125,7 +126,7 @@ async def test_the_parts_of_a_message_are_one_also_without_a_window(tmp_path: Pa
         await hark.write("first half", part_of="p")
         await later(hark, 0.4, "second half", part_of="p")
         hark.time.advance(0.4)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.model.requests == []
         hark.time.advance(0.1)
         await hark.until_texts(1)

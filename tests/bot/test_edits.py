@@ -9,6 +9,7 @@ from channels.message import InboundKind, InboundMessage
 from tests.bot.test_pairing import CODE, PAIRING
 from tests.service import Hark, running
 from tests.standins.script import Hang
+from tests.watch import lanes_idle
 
 _stamps = iter(range(10_000))
 
@@ -32,7 +33,7 @@ async def answering(hark: Hark, text: str) -> tuple[InboundMessage, Hang]:
 
 
 async def idle(hark: Hark) -> None:
-    await hark.service.parts.lanes.wait_idle()
+    await lanes_idle()
     await hark.delivered()
 
 

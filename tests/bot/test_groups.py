@@ -15,6 +15,7 @@ from channels.telegram.settings import Telegram
 from tests.scripted_model import texts
 from tests.service import Hark, Json, running
 from tests.standins.script import Hang
+from tests.watch import lanes_idle
 
 CHAT = "-5"
 
@@ -37,7 +38,7 @@ async def hear(hark: Hark, *messages: InboundMessage) -> list[str]:
     sent = len(hark.channel.sent)
     await hark.accept(*messages)
     await hark.say("and you?", "1")
-    await hark.service.parts.lanes.wait_idle()
+    await lanes_idle()
     await hark.delivered()
     return [delivery.body for delivery in hark.channel.sent[sent:] if delivery.place.chat != "1"]
 
@@ -90,7 +91,7 @@ async def test_it_follows_a_thread_from_the_question_on(tmp_path: Path) -> None:
         await hang.entered()
         await hark.accept(said(hark, "three", thread="7"), said(hark, "else", thread="8"))
         hang.release()
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         asked = " ".join(texts(hark.model.requests[-1], "user"))
         assert all(word in asked for word in ("one", "two", "three"))
         assert "else" not in asked
@@ -186,7 +187,7 @@ async def test_a_group_has_its_own_prompt_and_tools(tmp_path: Path) -> None:
         item = AcceptedMessage(message=said(hark, "before"), session_key=f"agent:main:telegram:group:{CHAT}")
         await hark.service.parts.pipeline.accept_one(item)
         await hark.until(lambda: hark.model.requests)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.model.requests[0].tools == ()
 
 

@@ -9,6 +9,7 @@ from channels.base import Mark, NotAccepted
 from channels.message import Attachment, ChatKind, InboundKind, Origin, Place, UnreadEvent
 from tests.service import Json, running
 from tests.standins.script import Hang
+from tests.watch import lanes_idle
 
 ALLOWLIST: Json = {"channels": {"telegram": {"dm": {"policy": "allowlist", "allow_from": ["2"]}}}}
 
@@ -91,12 +92,12 @@ async def test_an_edit_replaces_the_words_of_a_message_that_waits(tmp_path: Path
         hang.release()
         await hark.until(lambda: len(hark.model.requests) == 2)
         assert hark.model.requests[1].messages[-1].text.endswith("\npaint it blue")
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         await hark.say("and now?")
         assert len(hark.model.requests) == 3
 
 
-@pytest.mark.parametrize("text", ["Allow once", "/status"])
+@pytest.mark.parametrize("text", ["/gone", "/status"])
 async def test_a_button_is_carried_out_and_never_shown_to_a_model(tmp_path: Path, text: str) -> None:
     async with running(tmp_path) as hark:
         hang = Hang()
@@ -108,7 +109,7 @@ async def test_a_button_is_carried_out_and_never_shown_to_a_model(tmp_path: Path
         hang.release()
         await hark.until_texts(2)
         await hark.service.parts.lanes.sweep()
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert (await hark.say("and now?")).texts != []
         assert len(hark.model.requests) == 2
         assert text not in "".join(message.text for message in hark.model.requests[1].messages)

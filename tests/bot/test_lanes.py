@@ -17,7 +17,7 @@ from tests.scripted_model import ScriptedModel
 from tests.service import Hark, ScriptedTool, running, session_of, starts
 from tests.standins.script import Call, Gate, Hang, Say
 from tests.stored import disk_full
-from tests.watch import LoopTime
+from tests.watch import LoopTime, lanes_idle
 
 BEAT = InboundKind.WAKE
 
@@ -105,7 +105,7 @@ async def test_more_sessions_than_memory_holds_are_found_again(tmp_path: Path, m
         await hark.until(lambda: len(hark.model.requests) == 26)
         assert [text for text in questions(hark) if "from" in text] == [f"from {person}" for person in people]
         assert [text for text in questions(hark) if "beat" in text] == [f"beat {n}" for n in range(6)]
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.stored.messages(state="waiting") == []
 
 
@@ -149,7 +149,7 @@ async def test_what_nobody_wrote_runs_as_soon_as_it_is_accepted(tmp_path: Path, 
     async with running(tmp_path) as hark:
         await hark.write("wake up", kind=kind)
         await hark.until_texts(1)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.stored.turns("kind") == [("beat" if kind is InboundKind.WAKE else kind,)]
 
 
@@ -175,7 +175,7 @@ async def test_a_claim_that_fails_unexpectedly_is_tried_again(tmp_path: Path) ->
         hark.stored.spoil("UPDATE inbox SET conv_id=99")
         with capture_logs() as logs:
             hark.service.parts.lanes.wake(session_of("1"))
-            await hark.service.parts.lanes.wait_idle()
+            await lanes_idle()
         assert {line["event"] for line in logs} == {"lane failed"}
         hark.stored.spoil("UPDATE inbox SET conv_id=1")
         hark.time.advance(SWEEP_EVERY)

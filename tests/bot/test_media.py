@@ -10,9 +10,9 @@ from agent import images
 from agent.message import Image, Message
 from bot.runs import media
 from channels.message import Attachment
-from channels.outgoing import Action
 from tests.service import Hark, running
-from tests.standins.script import Call, Fail, Hang
+from tests.standins.script import Fail, Hang
+from tests.watch import lanes_idle
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
 STAMP = "[Tue 2026-07-14 03:33 UTC]"
@@ -38,7 +38,7 @@ async def ask(hark: Hark, *files: Attachment, text: str = "look") -> list[str]:
     requests = len(hark.model.requests)
     await hark.write(text, attachments=files)
     await hark.until(lambda: len(hark.model.requests) > requests)
-    await hark.service.parts.lanes.wait_idle()
+    await lanes_idle()
     assert hark.model.requests[requests].messages[-2].text.startswith(STAMP)
     return shown(hark, requests).text.splitlines()
 
@@ -217,40 +217,5 @@ async def test_an_image_that_the_provider_refuses_does_not_end_the_conversation(
         hark.model.add(Fail(400, kind="invalid_request_error"), Fail(400, kind="invalid_request_error"))
         await hark.write("and now?")
         await hark.until(lambda: len(hark.model.requests) == 4)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert len(hark.model.requests) == 4, "once"
-
-
-async def test_a_file_of_the_workspace_is_sent_as_a_delivery(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
-        report = tmp_path / "workspace" / "out" / "report.pdf"
-        report.parent.mkdir()
-        report.write_bytes(b"%PDF" * 100)
-        (tmp_path / "workspace" / "large.bin").write_bytes(b"x" * 1001)
-        (tmp_path / "workspace" / "empty").write_bytes(b"")
-        (tmp_path / "workspace" / "link").symlink_to("/etc/passwd")
-        paths = ("out/report.pdf", "out/report.pdf", "large.bin", "empty", "link", "../state/hark.db", "none")
-        for number, path in enumerate(paths):
-            hark.model.add(Call("send_file", {"path": path} | ({"caption": "Here."} if not number else {})))
-        hark.model.add("done")
-        reply = await hark.say("send it")
-        first, second, words = hark.channel.sent
-        assert (first.action.value, first.body, second.body, words.body) == ("file", "Here.", "", "done")
-        assert first.file is not None
-        assert (first.file.path, first.file.name, first.file.mime) == (str(report), "report.pdf", "application/pdf")
-        assert first.source.startswith("tool:")
-        told = [texts[0] for texts in hark.stored.results().values()]
-        assert told[:2] == ["On its way: report.pdf (400 bytes). Do not send it again."] * 2
-        assert told[2] == "large.bin: has 1,001 bytes; 1 to 1,000 can be sent here."
-        assert all(text for text in told[3:])
-        assert reply.texts == ["Here.", "", "done"]
-
-
-@pytest.mark.parametrize("channel", [{"file_bytes": 0}, {"actions": frozenset({Action.SEND})}])
-async def test_where_no_file_can_be_sent_the_model_is_told_so(tmp_path: Path, channel: dict[str, object]) -> None:
-    async with running(tmp_path, channel=channel) as hark:
-        hark.model.add(Call("send_file", {"path": "USER.md"}))
-        hark.model.add("done")
-        await hark.say("send it")
-        assert hark.stored.results().popitem()[1] == ["Files cannot be sent into this conversation."]
-        assert hark.stored.deliveries(action="file") == []

@@ -47,6 +47,7 @@ async def test_a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered(tm
         assert (await hark.until_texts(3, "6"))[1] == "You are let in. Welcome!"
         (asked,) = texts(hark.model.requests[0], "user")
         assert "what is for lunch?" in asked
+        await hark.until(lambda: hark.ends(session_of("6"), 0), "the end of the first turn")
         assert (await hark.say("and now?", sender="6")).texts != []
         assert await command(hark, "/pairing list") == "Nobody waits to be let in."
     async with running(tmp_path, config=PAIRING) as hark:
@@ -144,10 +145,10 @@ async def test_who_is_made_an_owner_is_one_everywhere(tmp_path: Path) -> None:
         settled = await hark.service.parts.pairing.settle(code, "owner")
         assert settled is not None
         assert (await hark.until_texts(3, "6"))[1] == "You are an owner of this bot now."
-        assert "**Service**" in await command(hark, "/status", "6")
+        assert "**Runs**" in await command(hark, "/status", "6")
         assert await command(hark, "/pairing list", "6") == "Nobody waits to be let in."
     async with running(tmp_path, config=PAIRING) as hark:
-        assert "**Service**" in await command(hark, "/status", "6")
+        assert "**Runs**" in await command(hark, "/status", "6")
 
 
 @pytest.mark.parametrize("text", ["/pairing list", "/pairing approve ABCDEFGH", "!pairing list"])

@@ -13,7 +13,7 @@ from tests.asking import ASKED, OTHERWISE, AskingTool, approval
 from tests.scripted_model import texts
 from tests.service import Hark, ScriptedTool, running, session_of, starts
 from tests.standins.script import Call
-from tests.watch import LoopTime
+from tests.watch import LoopTime, lanes_idle
 
 KEY = session_of("1")
 
@@ -138,9 +138,9 @@ async def test_calls_beside_one_that_asks(tmp_path: Path) -> None:
         assert asking.begun == ["free", "d"]
         assert [text.split(";")[0] for text in results(hark)] == [
             *("quick a", "did free", "A person denied this call", "quick c", "did d"),
-            "There is no tool named 'nope'. Tools: ask, exec, quick, read, send_file, write."
+            "There is no tool named 'nope'. Tools: ask, exec, message, quick, read, stay_silent, write."
             if "exec" in hark.model.requests[0].tools
-            else "There is no tool named 'nope'. Tools: ask, quick, read, send_file, write.",
+            else "There is no tool named 'nope'. Tools: ask, message, quick, read, stay_silent, write.",
         ]
         assert [end.outcome for end in hark.ends(KEY)] == [Outcome.PARKED, Outcome.PARKED, Outcome.COMPLETED]
 
@@ -154,7 +154,7 @@ async def test_a_parked_turn_outlives_a_restart(tmp_path: Path) -> None:
     tool = AskingTool()
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
         hark.model.add("done")
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.stored.turns("state", "crashes") == [("parked", 0)]
         assert hark.model.requests == []
         assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
@@ -170,7 +170,7 @@ async def test_what_was_decided_while_nobody_could_tell_the_lanes(tmp_path: Path
         hark.model.add(Call("ask", {"label": "it"}))
         await hark.write("do it")
         ident = await approval(hark)
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert await hark.service.parts.store.approvals.decide(ident, "once", "telegram:1") == (KEY, False)
         claimed = await hark.service.parts.store.turns.claim(KEY, "worker", "test/model")
         assert claimed is not None
@@ -208,7 +208,7 @@ async def test_a_parked_turn_leaves_its_place_and_keeps_its_session(tmp_path: Pa
         hark.model.add("for the other")
         assert (await hark.say("hello", "2")).texts == ["for the other"]
         await hark.write("and this")
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert len(hark.model.requests) == 2, "a message of the session waits"
         hark.model.add("done")
         hark.model.add("this, too")
@@ -254,7 +254,7 @@ async def test_what_waited_behind_a_turn_that_was_parked_and_stopped(tmp_path: P
             stop = hark.message(command, kind=InboundKind.COMMAND)
             await parts.store.inbox.accept([AcceptedMessage(message=stop, session_key=KEY)])
         await hark.write("next")
-        await parts.lanes.wait_idle()
+        await lanes_idle()
         hark.model.add("hello again")
         if command == "/stop":
             await parts.commands.recover()
@@ -272,7 +272,7 @@ async def test_nobody_decides_in_time(tmp_path: Path) -> None:
         ident = await approval(hark)
         hark.time.advance(59)
         await hark.service.parts.lanes.sweep()
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.stored.turns("state") == [("parked",)]
         hark.time.advance(1)
         assert not await hark.service.parts.api.decide(ident, "once", "telegram:1"), "a second too late"
@@ -342,7 +342,7 @@ async def test_a_text_for_a_parked_turn_is_read_behind_its_results(tmp_path: Pat
         ident = await approval(hark)
         ((run,),) = hark.stored.turns("turn_id")
         assert await hark.service.parts.api.steer(run, "and be quick")
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.stored.turns("state") == [("parked",)]
         assert await hark.service.parts.api.decide(ident, "once", "telegram:1")
         await over(hark)

@@ -22,7 +22,7 @@ async def refuse(delivery: Delivery) -> SendResult:
 
 
 async def test_after_a_cut_a_refused_block_is_not_said_to_have_been_delivered(tmp_path: Path) -> None:
-    async with running(tmp_path) as hark:
+    async with running(tmp_path, config={"channels": {"telegram": {"streaming": {"max_chars": 1200}}}}) as hark:
         hark.channel.on_send = refuse
         text = "bad " * 300 + "\n\n" + "good " * 300 + "\n\n" + "lost " * 200
         hark.model.add(Say(text, chunks=10), Break(after_chunks=9))

@@ -1,5 +1,6 @@
 """From the model's words to blocks in the ledger: whole, in order, and the same however the stream was cut."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.events import RunRef
 from agent.message import Usage
-from bot.persistence.values import Turn, TurnKind
+from bot.persistence.values import Said, Turn, TurnKind
 from bot.replies import Replies
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned
@@ -59,7 +60,7 @@ def replies(
         prompt=None,
         fingerprint=None,
         more=False,
-        spoken=spoken,
+        said=(Said(source="turn:t:s1:b0", text="x", step=1),) if spoken else (),
     )
     return Replies(turn, channel, cutting, replying, iter(range(10**6)).__next__)
 
@@ -76,8 +77,8 @@ def said(planned: Sequence[Planned]) -> str:
 
 
 def visible(text: str) -> str:
-    """What remains when a text was cut into messages: no white space, no fences that were closed and reopened."""
-    return "".join(text.replace("```python", "").replace("```", "").split())
+    """What remains when a text was cut into messages: no white space, no fences or items that were opened again."""
+    return "".join(re.sub(r"```(?:python)?|(?:[-*+]|\d+[.)]) <!---->", "", text).split())
 
 
 @given(st.text(st.sampled_from("ab \n`~#*👩🏽.-1"), max_size=400), st.integers(1, 7))

@@ -15,6 +15,7 @@ from bot.inbound.staleness import is_stale
 from bot.persistence.values import AcceptedMessage
 from channels.message import ChatKind, InboundKind, Place
 from tests.service import Hark, Json, running, session_of
+from tests.watch import lanes_idle
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DIRECT = Place(channel="telegram", account="bot", chat="1", kind=ChatKind.DIRECT)
@@ -101,7 +102,7 @@ async def background(hark: Hark, kind: InboundKind) -> None:
     count = len(hark.model.requests)
     await hark.service.parts.pipeline.accept_one(item)
     await hark.until(lambda: len(hark.model.requests) > count)
-    await hark.service.parts.lanes.wait_idle()
+    await lanes_idle()
 
 
 async def test_a_session_that_was_idle_begins_anew_and_nobody_is_told(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.service import Hark, running, session_of
 from tests.standins.script import Fail, Hang
+from tests.watch import lanes_idle
 
 
 async def write_behind(hark: Hark, first: str, then: str, hang: Hang) -> bool:
@@ -16,7 +17,7 @@ async def write_behind(hark: Hark, first: str, then: str, hang: Hang) -> bool:
     handle = hark.service.parts.lanes.handle(session_of("1"))
     assert handle is not None
     ((seq,),) = hark.stored.messages("seq", state="waiting")
-    return await handle.steer(seq)
+    return await hark.service.parts.store.inbox.steer(handle.turn_id, seq)
 
 
 async def test_a_run_reads_a_message_that_waited(tmp_path: Path) -> None:
@@ -27,7 +28,7 @@ async def test_a_run_reads_a_message_that_waited(tmp_path: Path) -> None:
         assert await write_behind(hark, "paint it", "in blue", hang)
         hang.release()
         assert await hark.until_texts(2) == ["Red it is.", "Blue, then."]
-        await hark.service.parts.lanes.wait_idle()
+        await lanes_idle()
         assert hark.model.requests[1].messages[-1].text.endswith("in blue")
         assert hark.stored.turns("state", "step") == [("done", 2)]
         assert hark.stored.messages("state") == [("done",), ("done",)]

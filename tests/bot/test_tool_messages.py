@@ -1,6 +1,7 @@
 """Messages that a tool sends: rows of the ledger, which know more than the tool does when that is cut off."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from agent.message import ToolCall, ToolResult
 from bot.persistence.values import PlanIn, Planned
 from bot.persistence.values import tool_message as source
 from bot.store.store import Store
-from channels.outgoing import Refused, SendResult, Sent
+from channels.outgoing import Action, Refused, SendResult, Sent
 from tests.asking import SendingTool
 from tests.bot.store.opened import accept, claim, opened
 from tests.bot.store.test_running_time import Time, answer
@@ -27,7 +28,7 @@ async def test_a_message_of_a_tool_is_a_delivery_in_its_order(tmp_path: Path) ->
     async def then() -> None:
         await hark.until(lambda: len(settled()) == 3, "the sends")
 
-    tool = SendingTool(then)
+    tool = SendingTool(lambda: hark.service, then)
 
     async def refuses(outgoing: object) -> SendResult:
         return Refused("no") if "two" in str(outgoing) else Sent("7")
@@ -38,11 +39,11 @@ async def test_a_message_of_a_tool_is_a_delivery_in_its_order(tmp_path: Path) ->
         hark.model.add("Done.")
         await hark.say("send them")
         assert hark.channel.texts() == ["First.", "one", "Done."]
-        assert tool.fates == ["sent", "not sent"]
+        assert tool.fate == "not sent"
         ((turn, call),) = hark.stored.calls("turn_id", "call_id")
         assert [name for (name,) in hark.stored.deliveries("source")][1:3] == [
-            source(turn, call, 0),
-            source(turn, call, 1),
+            source(turn, call),
+            f"{source(turn, call)}.1",
         ]
 
 
@@ -52,7 +53,9 @@ async def test_a_run_that_takes_too_long_tells_what_its_call_has_sent(tmp_path: 
         await asyncio.Event().wait()
 
     async with running(
-        tmp_path, config={"agent": {"timeout_seconds": 0.2}}, tools=lambda watch: [SendingTool(forever)]
+        tmp_path,
+        config={"agent": {"timeout_seconds": 0.2}},
+        tools=lambda watch: [SendingTool(lambda: hark.service, forever)],
     ) as hark:
         hark.model.add(Call("send", {"label": "hello"}))
         await hark.say("send it")
@@ -60,13 +63,13 @@ async def test_a_run_that_takes_too_long_tells_what_its_call_has_sent(tmp_path: 
         await hark.say("was it sent?")
         told = [part for message in hark.model.requests[-1].messages for part in message.parts]
         (result,) = [part for part in told if isinstance(part, ToolResult)]
-        assert result.text.endswith("Of what it sent, message 1 was sent.")
+        assert result.text.endswith("Its message was sent.")
         assert not result.is_error
         assert hark.channel.texts().count("hello") == 1
 
 
 async def test_what_is_not_sent_when_a_run_is_stopped(tmp_path: Path) -> None:
-    async with running(tmp_path, tools=lambda watch: [SendingTool(asyncio.Event().wait)]) as hark:
+    async with running(tmp_path, tools=lambda watch: [SendingTool(lambda: hark.service, asyncio.Event().wait)]) as hark:
         hark.channel.wait = 100.0  # its rate limit
         hark.model.add(Call("send", {"label": "hello"}))
         await hark.write("send it")
@@ -74,35 +77,32 @@ async def test_what_is_not_sent_when_a_run_is_stopped(tmp_path: Path) -> None:
         await hark.write("/stop")
         await hark.until(lambda: hark.stored.turns(state="stopped"), "the stop")
         ((told,),) = hark.stored.results().values()
-        assert told.endswith("Of what it sent, message 1 was not sent (stop).")
+        assert told.endswith("Its message was not sent (stop).")
         hark.channel.wait = 0.0
         hark.time.advance(100)  # or the end would wait for it
 
 
-def _number(name: str) -> str:
-    return name[1:].replace("_", ".")
-
-
-async def cut_call(home: Path, store: Store, call_id: str, **states: str) -> tuple[str, bool]:
-    """A process dies while a call runs that has sent these, by the end of their sources; what the model is told."""
+async def cut_call(
+    home: Path, store: Store, call_id: str, *states: str, action: Action = Action.SEND
+) -> tuple[str, bool]:
+    """A process dies while a call runs that has sent pieces of these states; what the model is told."""
     await accept(store)
     turn = await claim(store)
     calls = [ToolCall(one, "send", "{}") for one in ("c", "c:1")]
     await answer(store, turn, *calls)
     await store.turns.start_calls(turn.run, ["c", "c:1"], ())
-    for name in states:
-        planned = Planned(source=f"tool:{turn.turn_id}:{call_id}:{_number(name)}", body="x", nonce=1)
+    for number, state in enumerate(states):
+        name = source(turn.turn_id, call_id) + (f".{number}" if number else "")
+        planned = Planned(source=name, body="x", nonce=1, action=action)
         await store.turns.plan(turn.run, PlanIn(turn.conv_id), [planned])
-
-    for name, state in states.items():
-        Stored(home).spoil("UPDATE delivery SET state=? WHERE source LIKE ?", state, f"%:{_number(name)}")
+        Stored(home).spoil("UPDATE delivery SET state=? WHERE source=?", state, name)
     await store.recovery.recover(turn.turn_id, "next", lambda turn_id: ())
     entries = await store.reads.context(turn.transcript_id)
     found = {p.call_id: p for entry in entries for p in entry.message.parts if isinstance(p, ToolResult)}
     other = found["c:1" if call_id == "c" else "c"]
     assert (other.text, other.is_error) == (INTERRUPTED, True), "the other call has sent nothing"
     result = found[call_id]
-    return result.text.partition("Of what it sent, ")[2], result.is_error
+    return result.text.partition("Its ")[2], result.is_error
 
 
 UNKNOWN = "may have been sent, which nobody knows"
@@ -112,18 +112,33 @@ UNKNOWN = "may have been sent, which nobody knows"
 @pytest.mark.parametrize(
     ("states", "told", "is_error"),
     [
-        ({"n0": "sent"}, "message 1 was sent.", False),
-        ({"n0": "planned"}, "message 1 will be sent.", False),
-        ({"n0": "sending"}, f"message 1 {UNKNOWN}.", True),
-        ({"n0": "unknown"}, f"message 1 {UNKNOWN}.", True),
-        ({"n0": "uncertain"}, f"message 1 {UNKNOWN}.", True),
-        ({"n0": "failed"}, "message 1 was not sent.", True),
-        ({"n0": "sent", "n0_1": "expired"}, "message 1 was not sent.", True),
-        ({"n0": "sent", "n1": "planned"}, "message 1 was sent; message 2 will be sent.", False),
+        (["sent"], "message was sent.", False),
+        (["planned"], "message will be sent.", False),
+        (["sending"], f"message {UNKNOWN}.", True),
+        (["unknown"], f"message {UNKNOWN}.", True),
+        (["uncertain"], f"message {UNKNOWN}.", True),
+        (["failed"], "message was not sent.", True),
+        (["sent", "expired"], "message was not sent.", True),
+        (["sent", "planned"], "message will be sent.", False),
     ],
 )
 async def test_a_cut_call_is_told_what_became_of_its_messages(
-    tmp_path: Path, call_id: str, states: dict[str, str], told: str, is_error: bool
+    tmp_path: Path, call_id: str, states: Sequence[str], told: str, is_error: bool
 ) -> None:
     async with opened(tmp_path, Time().clock()) as store:
-        assert await cut_call(tmp_path, store, call_id, **states) == (told, is_error)
+        assert await cut_call(tmp_path, store, call_id, *states) == (told, is_error)
+
+
+@pytest.mark.parametrize(
+    ("action", "state", "told", "is_error"),
+    [
+        (Action.EDIT, "sent", "edit was made.", False),
+        (Action.DELETE, "sending", "deletion will be made.", False),
+        (Action.REACT, "failed", "reaction was not made.", True),
+    ],
+)
+async def test_a_cut_call_is_told_what_became_of_what_it_changed(
+    tmp_path: Path, action: Action, state: str, told: str, is_error: bool
+) -> None:
+    async with opened(tmp_path, Time().clock()) as store:
+        assert await cut_call(tmp_path, store, "c", state, action=action) == (told, is_error)

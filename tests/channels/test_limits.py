@@ -55,29 +55,63 @@ def test_a_flood_holds_one_chat_back() -> None:
     assert limits.take("1", False) == 0
 
 
-CALLS = st.lists(st.tuples(st.sampled_from(["1", "2", "-1", "-2"]), st.floats(0, 3)), max_size=150)
+def test_no_call_waits_for_a_frame_and_frames_wait_for_all() -> None:
+    clock = Clock()
+    limits = RateLimits(Rates(), clock)
+    assert limits.take("1", False) == 0
+    assert limits.take("1", False, frame=True) == 1.0
+    clock.now += 1.0
+    assert limits.take("1", False, frame=True) == 0
+    assert limits.take("1", False, frame=True) == limits.held("1", frame=True) == 1.0
+    assert limits.take("1", False) == 0
+    limits.hold("1", 5.0, frame=True)
+    assert limits.held("1") == 0
+    clock.now += 1.0
+    assert limits.take("1", False) == 0
+    clock.now += 1.0
+    assert limits.take("1", False, frame=True) == 3.0
+    limits.hold("1", 9.0)
+    limits.hold("1", 1.0)
+    assert limits.take("1", False, frame=True) == limits.take("1", False) == 9.0
+
+
+def test_frames_leave_a_quarter_of_all_places() -> None:
+    clock = Clock()
+    limits = RateLimits(Rates(), clock)
+    for _ in range(15):
+        assert limits.take("-1", True, frame=True) == 0
+        clock.now += 4.0
+    assert limits.take("-1", True, frame=True) == 0, "the first one is a minute ago"
+    assert limits.take("-2", True) == 0
+    granted = sum(limits.take(str(chat), False, frame=True) == 0 for chat in range(30))
+    assert granted + 2 == 22
+    assert [limits.take(f"more {chat}", False) for chat in range(9)] == [*[0] * 8, 1.0]
+
+
+CALLS = st.lists(st.tuples(st.sampled_from(["1", "2", "-1", "-2"]), st.floats(0, 3), st.booleans()), max_size=150)
 
 
 @given(CALLS, st.integers(1, 4), st.integers(1, 5))
-def test_no_window_ever_holds_more_than_its_limit(calls: list[tuple[str, float]], per_second: int, group: int) -> None:
+def test_no_window_ever_holds_more_than_its_limit(
+    calls: list[tuple[str, float, bool]], per_second: int, group: int
+) -> None:
     clock = Clock()
     limits = RateLimits(Rates(group_per_minute=group, per_second=per_second), clock)
-    granted: list[tuple[float, str]] = []
-    for chat, pause in calls:
+    granted: list[tuple[float, str, bool]] = []
+    for chat, pause, frame in calls:
         clock.now += pause
-        wait = limits.take(chat, chat.startswith("-"))
-        if wait == 0:
-            granted.append((clock.now, chat))
-            continue
-        # The wait is enough when nobody else takes the place.
-        clock.now += wait + 1e-6
-        assert limits.take(chat, chat.startswith("-")) == 0
-        granted.append((clock.now, chat))
-    for at, chat in granted:
-        assert sum(at <= other < at + 1 - 1e-4 for other, _ in granted) <= per_second
-        assert sum(at <= other < at + 1 - 1e-4 for other, where in granted if where == chat) == 1
+        wait = limits.take(chat, chat.startswith("-"), frame)
+        if wait > 0:
+            # The wait is enough when nobody else takes the place.
+            clock.now += wait + 1e-6
+            assert limits.take(chat, chat.startswith("-"), frame) == 0
+        granted.append((clock.now, chat, frame))
+    for index, (at, chat, frame) in enumerate(granted):
+        assert sum(at <= other < at + 1 - 1e-4 for other, _, _ in granted) <= per_second
+        behind = [kind for other, where, kind in granted[index:] if where == chat and other < at + 1 - 1e-4]
+        assert len(behind) == 1 or (frame and behind == [True, False])
         if chat.startswith("-"):
-            assert sum(at <= other < at + 60 - 1e-4 for other, where in granted if where == chat) <= group
+            assert sum(at <= other < at + 60 - 1e-4 for other, where, _ in granted if where == chat) <= group
 
 
 def test_memory_is_bounded_by_one_minute() -> None:
@@ -85,9 +119,10 @@ def test_memory_is_bounded_by_one_minute() -> None:
     limits = RateLimits(Rates(), clock)
     held = 0
     for chat in range(10_000):
-        clock.now += 1 / 25
+        clock.now += 1 / 10
         assert limits.take(str(chat), False) == 0
         limits.hold(str(chat), 1.0)
-        if chat == 60 * 25 + 100:  # more than a minute has passed
+        assert limits.take(f"of {chat}", False, frame=True) == 0
+        if chat == 60 * 10 + 100:  # more than a minute has passed
             held = held_by(limits)
     assert held_by(limits) <= held * 1.2

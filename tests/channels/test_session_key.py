@@ -12,12 +12,8 @@ from channels.session_key import (
     LONGEST,
     DmScope,
     SessionKey,
-    child_key,
     console_key,
-    depth,
-    heartbeat_key,
     http_key,
-    job_key,
     link_index,
     parse,
     session_key,
@@ -42,13 +38,18 @@ class Made(NamedTuple):
     identity: tuple[object, ...]
 
 
+def _below(key: str, what: str, name: str) -> SessionKey:
+    """A job or a sub-agent, as a name is written in every key."""
+    return SessionKey(f"{key}:{what}:{http_key(name).rpartition(':')[2]}")
+
+
 @st.composite
 def made(draw: st.DrawFn, groups: Shared) -> Made:
     what = draw(st.sampled_from(["place", "place", "place", "peer", "job", "http", "console"]))
     name = draw(ID)
     match what:
         case "job":
-            key, identity = job_key(name), ("job", name)
+            key, identity = _below("agent:main", "job", name), ("job", name)
         case "http":
             key, identity = http_key(name), ("http", name)
         case "console":
@@ -56,7 +57,7 @@ def made(draw: st.DrawFn, groups: Shared) -> Made:
         case _:
             kind = ChatKind.DIRECT if what == "peer" else draw(KINDS)
             place = Place(channel=draw(ID), account=draw(ID), chat=name, kind=kind, thread=draw(ID))
-            scope = DmScope.PER_PEER if what == "peer" else DmScope.PER_CHANNEL_PEER
+            scope = "per-peer" if what == "peer" else "per-channel-peer"
             with_account = draw(st.booleans())
             sender = draw(ID) if groups == "person" and kind is not ChatKind.DIRECT else ""
             key = session_key(Origin(place=place, sender=sender), scope, {}, with_account, groups)
@@ -68,9 +69,9 @@ def made(draw: st.DrawFn, groups: Shared) -> Made:
                 account = place.account if with_account else None
                 identity = ("place", shown, place.channel, account, name, sender, place.thread if shared else "")
     for child in draw(st.lists(ID, max_size=2)):
-        key, identity = child_key(key, child), (*identity, "child", child)
+        key, identity = _below(key, "subagent", child), (*identity, "child", child)
     if draw(st.booleans()):
-        key, identity = heartbeat_key(key), (*identity, "heartbeat")
+        key, identity = SessionKey(f"{key}:heartbeat"), (*identity, "heartbeat")
     return Made(key, identity)
 
 
@@ -95,18 +96,17 @@ def test_a_key_says_what_it_was_made_from(
 ) -> None:
     place = Place(channel=channel, account=account, chat=chat, kind=kind, thread=thread)
     origin = Origin(place=place, sender="" if kind is ChatKind.DIRECT else "7")
-    base = key = session_key(origin, DmScope.PER_CHANNEL_PEER, {}, with_account, groups)
+    base = key = session_key(origin, "per-channel-peer", {}, with_account, groups)
     if kind is not ChatKind.DIRECT and groups != "thread":
         thread, chat = "", f"{quote(chat, safe='@', errors='surrogatepass')}/7" if groups == "person" else chat
     for child in children:
-        key = child_key(key, child)
+        key = _below(key, "subagent", child)
     if beat:
-        key = heartbeat_key(key)
+        key = SessionKey(f"{key}:heartbeat")
     found = parse(key)
     assert found.base == base
     assert found.kind == ("channel" if kind is ChatKind.THREAD else kind)
     assert found.heartbeat is beat
-    assert depth(key) == len(children)
     expected = (channel, account if with_account else "", chat, thread, *children)
     for value, original in zip(
         (found.channel, found.account, found.id, found.thread, *found.children), expected, strict=True
@@ -116,7 +116,7 @@ def test_a_key_says_what_it_was_made_from(
 
 @given(ID)
 def test_job_and_http_names_come_back(name: str) -> None:
-    for key, kind in ((job_key(name), "job"), (http_key(name), "direct")):
+    for key, kind in ((_below("agent:main", "job", name), "job"), (http_key(name), "direct")):
         found = parse(key)
         assert found.kind == kind
         assert found.id == name or ("=" in found.id and 3 * len(name.encode()) > LONGEST)
@@ -146,18 +146,18 @@ DIRECT = origin(ChatKind.DIRECT, "7")
 @pytest.mark.parametrize(
     ("made_from", "scope", "with_account", "expected"),
     [
-        (DIRECT, DmScope.MAIN, False, "agent:main:main"),
-        (DIRECT, DmScope.MAIN, True, "agent:main:main"),
-        (DIRECT, DmScope.PER_PEER, False, "agent:main:direct:telegram%3A7"),
-        (DIRECT, DmScope.PER_CHANNEL_PEER, False, "agent:main:telegram:direct:7"),
-        (DIRECT, DmScope.PER_CHANNEL_PEER, True, "agent:main:telegram:99:direct:7"),
-        (DIRECT, DmScope.PER_ACCOUNT_CHANNEL_PEER, False, "agent:main:telegram:99:direct:7"),
-        (origin(ChatKind.GROUP, "-100"), DmScope.MAIN, False, "agent:main:telegram:group:-100"),
-        (origin(ChatKind.GROUP, "-100", thread="5"), DmScope.MAIN, True, "agent:main:telegram:99:group:-100:thread:5"),
-        (origin(ChatKind.CHANNEL, "C1"), DmScope.PER_PEER, False, "agent:main:telegram:channel:C1"),
-        (origin(ChatKind.THREAD, "C1", thread="9"), DmScope.MAIN, False, "agent:main:telegram:channel:C1:thread:9"),
-        (origin(ChatKind.CONSOLE, "local"), DmScope.MAIN, False, "agent:main:console:direct:local"),
-        (origin(ChatKind.API, "ci"), DmScope.MAIN, False, "agent:main:http:direct:ci"),
+        (DIRECT, "main", False, "agent:main:main"),
+        (DIRECT, "main", True, "agent:main:main"),
+        (DIRECT, "per-peer", False, "agent:main:direct:telegram%3A7"),
+        (DIRECT, "per-channel-peer", False, "agent:main:telegram:direct:7"),
+        (DIRECT, "per-channel-peer", True, "agent:main:telegram:99:direct:7"),
+        (DIRECT, "per-account-channel-peer", False, "agent:main:telegram:99:direct:7"),
+        (origin(ChatKind.GROUP, "-100"), "main", False, "agent:main:telegram:group:-100"),
+        (origin(ChatKind.GROUP, "-100", thread="5"), "main", True, "agent:main:telegram:99:group:-100:thread:5"),
+        (origin(ChatKind.CHANNEL, "C1"), "per-peer", False, "agent:main:telegram:channel:C1"),
+        (origin(ChatKind.THREAD, "C1", thread="9"), "main", False, "agent:main:telegram:channel:C1:thread:9"),
+        (origin(ChatKind.CONSOLE, "local"), "main", False, "agent:main:console:direct:local"),
+        (origin(ChatKind.API, "ci"), "main", False, "agent:main:http:direct:ci"),
     ],
 )
 def test_the_fixed_names(made_from: Origin, scope: DmScope, with_account: bool, expected: str) -> None:
@@ -167,9 +167,9 @@ def test_the_fixed_names(made_from: Origin, scope: DmScope, with_account: bool, 
 def test_linked_ids_are_one_person_over_channels() -> None:
     links = link_index({"ada": ["telegram:7", "discord:8"]})
     discord = Origin(place=Place(channel="discord", account="1", chat="dm5", kind=ChatKind.DIRECT), sender="8")
-    assert session_key(DIRECT, DmScope.PER_PEER, links, False) == "agent:main:direct:ada"
-    assert session_key(discord, DmScope.PER_PEER, links, True) == "agent:main:direct:ada"
-    assert session_key(DIRECT, DmScope.PER_CHANNEL_PEER, links, False) == "agent:main:telegram:direct:7"
+    assert session_key(DIRECT, "per-peer", links, False) == "agent:main:direct:ada"
+    assert session_key(discord, "per-peer", links, True) == "agent:main:direct:ada"
+    assert session_key(DIRECT, "per-channel-peer", links, False) == "agent:main:telegram:direct:7"
 
 
 def test_one_id_linked_to_two_people_is_refused() -> None:
@@ -179,26 +179,17 @@ def test_one_id_linked_to_two_people_is_refused() -> None:
 
 def test_the_same_id_on_two_channels_is_two_people() -> None:
     other = Origin(place=Place(channel="discord", account="1", chat="7", kind=ChatKind.DIRECT), sender="7")
-    assert session_key(DIRECT, DmScope.PER_PEER, {}, False) != session_key(other, DmScope.PER_PEER, {}, False)
-
-
-def test_a_heartbeat_session_is_never_doubled() -> None:
-    beat = heartbeat_key(session_key(DIRECT, DmScope.MAIN, {}, False))
-    assert beat == "agent:main:main:heartbeat"
-    assert heartbeat_key(beat) == beat
-    assert heartbeat_key(child_key(beat, "a")) == child_key(beat, "a")
-    assert parse(child_key(beat, "a")).heartbeat
+    assert session_key(DIRECT, "per-peer", {}, False) != session_key(other, "per-peer", {}, False)
 
 
 def test_a_job_and_a_child() -> None:
-    key = child_key(child_key(job_key("daily"), "c1"), "c2")
+    key = _below(_below(_below("agent:main", "job", "daily"), "subagent", "c1"), "subagent", "c2")
     assert key == "agent:main:job:daily:subagent:c1:subagent:c2"
-    assert depth(key) == 2
     assert parse(key).children == ("c1", "c2")
 
 
 def test_long_ids_are_shortened_and_stay_apart() -> None:
-    one, other = job_key("é" * 4000 + "1"), job_key("é" * 4000 + "2")
+    one, other = (_below("agent:main", "job", "é" * 4000 + end) for end in "12")
     assert one != other
     assert len(one) <= len("agent:main:job:") + LONGEST
     assert parse(one).base == one

@@ -26,6 +26,7 @@ def check(world: World) -> list[str]:
     for part in (
         _nothing_open,
         _once_and_in_order,
+        _previews,
         _terminal,
         _edits,
         _files,
@@ -70,6 +71,16 @@ def _once_and_in_order(world: World) -> list[str]:
         order = [number[item.nonce][0] if item.nonce in number else -1 for item in shown]
         if order != sorted(order) or -1 in order:
             wrong.append(f"out of order, or not in the ledger, in chat {chat}: {order}")
+    return wrong
+
+
+def _previews(world: World) -> list[str]:
+    """What was shown while it was written ends as the words that are final, or goes."""
+    wrong = []
+    for ident, body, state, step in world.stored.deliveries("platform_id", "body", "state", "step", action="preview"):
+        shown = world.platform.shown[int(ident) - 1] if state == "sent" else None
+        if step is None or shown is None or shown.gone or shown.body != body:
+            wrong.append(f"a preview of {body!r} ({state}, step {step}) stands there as {shown}")
     return wrong
 
 
@@ -264,15 +275,20 @@ def _decisions(world: World) -> list[str]:
 
 
 def _sends(world: World) -> list[str]:
-    """A message of a call stands in the ledger once, and an interrupted call is told what became of it."""
+    """A message of a call stands in the ledger once, and the call is told what became of it; what was sent to somebody
+    else is told there once."""
     wrong = []
     told = world.stored.results()
-    fates = {"was sent": ("sent",), "will be sent": ("sent", "uncertain"), "which nobody knows": ("sent", "uncertain")}
-    for (call_id,) in world.stored.calls("call_id", name="send"):
+    for call_id, name, arguments in world.stored.calls("call_id", "name", "args", name={"send", "message"}):
         text = told[call_id][-1]
-        rows = world.stored.deliveries("state", source=Like(f"tool:%:{call_id}:0"))
-        possible = next((states for words, states in fates.items() if f"{words}." in text), ("sent", "uncertain"))
+        rows = world.stored.deliveries("state", source=Like(f"tool:%:{call_id}"))
+        possible = ("sent",) if "was sent." in text or text.startswith("Sent") else ("sent", "uncertain")
         silent = text in (INTERRUPTED, NOT_EXECUTED)
+        noted = world.stored.messages("reason", kind="event", event_key=Like(f"tool:%:{call_id}"))
+        elsewhere = name == "message" and '"to"' in arguments
+        lines = [body for (body,) in world.stored.entries("body", kind="user") if f"sent {call_id}" in body]
+        if len(noted) != (elsewhere and not silent) or len(lines) != noted.count(("noted",)):
+            wrong.append(f"call {call_id} is noted as {noted} and told as {lines}")
         if len(rows) != (not silent) or any(state not in possible for (state,) in rows):
             wrong.append(f"call {call_id} is told {text!r}, the ledger has {rows}")
     return wrong
@@ -328,7 +344,8 @@ def _typing(world: World) -> list[str]:
     if world.died:
         return wrong
     for chat in {shown.chat for shown in world.platform.shown} - set(world.platform.moved):
-        if [shown for shown in world.platform.shown if shown.chat == chat][-1].typing:
+        behind = world.platform.shown[world.platform.changed_at.get(chat, 0) :]
+        if any(shown.typing for shown in [shown for shown in behind if shown.chat == chat][-1:]):
             wrong.append(f"the sign of work is the last thing in chat {chat}")
     return wrong
 

@@ -17,7 +17,8 @@ from bot.config.model import Config
 from channels.limits import Rates
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
-from channels.telegram.settings import TelegramSettings
+from channels.telegram.settings import TelegramAccount
+from tests.channels.sections import account
 from tests.serving import serving
 
 for _module in (
@@ -53,7 +54,8 @@ def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str
             "state": Path(home) / "state",
         }
     )
-    settings = TelegramSettings(
+    settings = account(
+        TelegramAccount,
         token=token,
         base_url=telegram_url,
         base_file_url=file_url,
@@ -61,7 +63,7 @@ def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str
         retry_first=0.01,
         retry_most=0.05,
         slow_retry=0.05,
-        limits=Rates(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
+        rates=Rates(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
     )
     try:
         asyncio.run(_serve(config, settings))
@@ -70,7 +72,7 @@ def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str
         raise
 
 
-async def _serve(config: Config, settings: TelegramSettings) -> None:
+async def _serve(config: Config, settings: TelegramAccount) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     clock = Clock()

@@ -5,6 +5,7 @@ kept as a violation, since the service must never send such a thing.
 """
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
@@ -13,6 +14,7 @@ from agent.cut import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Part, Text, ToolCall, ToolResult, Usage
 from agent.models.base import Answer, ModelRequest, StopReason, StreamPart, TextDelta
+from agent.tools.stay_silent import STAY_SILENT
 from tests.crash.platform import Life
 from tests.crash.script import WORDS, Script, Step, parse, words_of
 from tests.serving import PlainModel
@@ -56,6 +58,8 @@ class FaithfulModel(PlainModel):
         if session in outside.active:
             outside.violations.append(f"two runs at once in the session of {script.token}")
         self._same_prefix(request)
+        if any(isinstance(part, ToolResult) and part.name == STAY_SILENT for part in request.messages[-1].parts):
+            outside.violations.append(f"{script.token}: asked for an answer behind {STAY_SILENT}")
         outside.tries.setdefault(script.token, set()).add(self._number)
         outside.active.add(session)
         outside.most_active = max(outside.most_active, sum(life == self._number for life, _ in outside.active))
@@ -79,10 +83,11 @@ class FaithfulModel(PlainModel):
                     outside.held[script.token] += 1
                     outside.changed()
                     await outside.gate(script.token)
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.0005 if step.slow else 0)
             await self._life.effect()
             parts: list[Part] = [Text(rest)] if rest else []
-            parts += [_call(request, script.token, n, name) for n, name in enumerate(step.calls)]
+            following = script.steps[script.steps.index(step) + 1].text if "first" in step.calls else ""
+            parts += [_call(request, script.token, n, name, following) for n, name in enumerate(step.calls)]
             stop: StopReason = "max_output" if limited else "tool_use" if step.calls else "end"
             yield Answer(Message("assistant", tuple(parts)), stop, Usage(10, 5))
         finally:
@@ -97,10 +102,17 @@ class FaithfulModel(PlainModel):
         self._outside.prefixes[key] = request.messages
 
 
-def _call(request: ModelRequest, token: str, n: int, name: str) -> ToolCall:
+def _call(request: ModelRequest, token: str, n: int, name: str, following: str) -> ToolCall:
     call_id = f"{token}-{sum(len(m.tool_calls) for m in request.messages)}-{n}"
     if name == "bad":
         return ToolCall(call_id, "count", '{"key": ')
+    if name == STAY_SILENT:
+        return ToolCall(call_id, name, "{}")
+    if name in ("tell", "mail"):
+        to = ', "to": "B"' if name == "mail" else ""
+        return ToolCall(call_id, "message", f'{{"action": "send", "text": "sent {call_id}"{to}}}')
+    if name == "first":
+        return ToolCall(call_id, "message", json.dumps({"action": "send", "text": following}))
     return ToolCall(call_id, name, f'{{"key": "{call_id}"}}')
 
 

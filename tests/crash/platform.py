@@ -8,12 +8,12 @@ import asyncio
 import contextlib
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from channels.base import Capabilities, Mark, NotAccepted, NotReadable, Page, Reached, Sink
 from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Origin, Place
-from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Action, Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from tests.serving import PlainChannel
 
 ACCOUNT = "bot1"
@@ -59,13 +59,17 @@ class Shown:
     body: str
     nonce: int
     typing: bool = False
+    gone: bool = False
 
 
 FILE = b"what the file says"
 
 
 class Platform:
-    """The server side. changed is called whenever something happened."""
+    """The server side. changed is called whenever something happened.
+
+    changed_at: how many things had become visible when a message of a chat was edited or deleted last.
+    """
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self.updates: list[Update] = []
@@ -75,6 +79,7 @@ class Platform:
         self.faulted: Counter[str] = Counter()
         self.doubtful: Counter[int] = Counter()
         self.floods: dict[int, int] = {}
+        self.changed_at: dict[str, int] = {}
         self.moved: dict[str, str] = {}
         self.early: list[str] = []
         self.wrote = asyncio.Event()
@@ -123,7 +128,7 @@ class Platform:
 
     def visible(self, chat: str) -> list[Shown]:
         """The messages of the bot in a chat."""
-        return [shown for shown in self.shown if shown.chat == chat and not shown.typing]
+        return [shown for shown in self.shown if shown.chat == chat and not shown.typing and not shown.gone]
 
     def take_fault(self, chat: str) -> Fault | None:
         """What happens to a send into a chat."""
@@ -138,6 +143,13 @@ class Platform:
         self.shown.append(shown)
         self._changed()
 
+    def change(self, ident: str, body: str) -> None:
+        """A message gets other words, or goes when there are none."""
+        known = self.shown[int(ident) - 1]
+        self.shown[int(ident) - 1] = replace(known, body=body or known.body, gone=not body)
+        self.changed_at[known.chat] = len(self.shown)
+        self._changed()
+
 
 class PlatformChannel(PlainChannel):
     """The adapter.
@@ -147,7 +159,12 @@ class PlatformChannel(PlainChannel):
     """
 
     account = ACCOUNT
-    capabilities = Capabilities(block_chars=4000, typing_seconds=0.001, rules="Plain words.")
+    capabilities = Capabilities(
+        block_chars=4000,
+        typing_seconds=0.001,
+        rules="Plain words.",
+        actions=frozenset((Action.SEND, Action.EDIT, Action.DELETE, Action.PREVIEW)),
+    )
 
     def __init__(
         self,
@@ -228,6 +245,11 @@ class PlatformChannel(PlainChannel):
                 return Unknown("connection closed")
             if chat in platform.moved:
                 return Moved(platform.moved[chat])
+            if delivery.action in (Action.EDIT, Action.DELETE):
+                platform.change(delivery.target, delivery.body)
+                await self._life.effect()
+                await _travel(self._life)
+                return Sent(delivery.target)
             platform.show(Shown(chat, delivery.body, delivery.nonce))
             await self._life.effect()
             await _travel(self._life)
@@ -244,6 +266,13 @@ class PlatformChannel(PlainChannel):
         await _travel(self._life)
         yield FILE
         await _travel(self._life)
+
+    async def frame(self, place: Place, target: str, body: str) -> float:
+        async with self._typing.setdefault(place.chat, asyncio.Lock()):
+            await _travel(self._life)
+            self._platform.change(target, body)
+            await _travel(self._life)
+            return 1.0
 
     async def working(self, place: Place) -> None:
         async with self._typing.setdefault(place.chat, asyncio.Lock()):

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 from agent.message import ToolOutput
 from agent.tools.base import Ask, CallContext, Parameters, Tool
 from bot.service import Service
+from tests.asking import send
 from tests.stored import Stored, disk_full
 
 When = Literal["before", "after", "effect", "drain", "full"]
@@ -162,7 +163,8 @@ class Sending(Counting):
     """Sends a message before it counts."""
 
     async def run(self, parameters: _Key, context: CallContext) -> ToolOutput:
-        await context.deliver(f"sent {parameters.key}")
+        assert self._world.service is not None
+        await send(self._world.service, context, f"sent {parameters.key}")
         return await super().run(parameters, context)
 
 

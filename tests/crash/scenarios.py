@@ -15,7 +15,7 @@ class Scenario:
     """name: of the test. person: what people do. pace: seconds between two messages into one chat.
 
     timeout: seconds that a run may take. debounce: milliseconds for which a message waits for more. listening: on a
-    platform that tells everything once.
+    platform that tells everything once. preview: answers grow in messages that are edited.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Scenario:
     timeout: float = 600.0
     debounce: int = 0
     listening: bool = False
+    preview: bool = False
 
     def world(self, root: Path) -> World:
         """A fresh world for it."""
@@ -34,6 +35,7 @@ class Scenario:
             timeout_seconds=self.timeout,
             debounce=self.debounce,
             listening=self.listening,
+            preview=self.preview,
         )
 
 
@@ -181,6 +183,21 @@ async def _console(world: World) -> None:
     await world.submit("", "k3", "A2 1p", place)
 
 
+async def _messages(world: World) -> None:
+    """Sent by the model besides its answer, here and elsewhere, where somebody then writes again."""
+    world.platform.write("B", "B1 1p")
+    await world.until(lambda: _said(world, "B1.8"))
+    world.platform.write("A", "A1 1p+tell+look+mail | 1p+mail | 1p")
+    await world.until(lambda: _said(world, "A1.26"))
+    world.platform.write("B", "B2 1p")
+
+
+async def _messages_limited(world: World) -> None:
+    world.platform.fail_next("A", "429", "answer_lost")
+    world.platform.fail_next("B", "not_ready")
+    await _messages(world)
+
+
 async def _timed_out(world: World) -> None:
     world.platform.write("A", "A1 4p+hold")  # and nobody opens the gate
     await world.until(lambda: world.held["A1"] > 0)
@@ -266,5 +283,12 @@ SCENARIOS = (
     Scenario("nobody-decides", _writes("A1 1p+late+look | 2p", "A2 1p")),
     Scenario("stop-parked", _stop_parked),
     Scenario("sends", _writes("A1 1p+send+look | 1p+send | 1p")),
+    Scenario("silent", _writes("A1 2p+look | stay_silent+look", "A2 1p")),
+    Scenario("messages", _messages),
+    Scenario("messages-limited", _messages_limited),
+    Scenario("said-first", _writes("A1 1p+first+look | 2p", "A2 first | 1p", "A3 1p")),
+    Scenario("preview", _writes("A1 1p+slow+look | 3p+slow", "A2 2p"), preview=True),
+    Scenario("preview-broken", _writes("A1 3p+slow+break+count | 2p", "A2 1p"), preview=True),
+    Scenario("preview-left-out", _writes("A1 1p+first | 2p+slow", "A2 2p+look | stay_silent", "A3 1p"), preview=True),
     Scenario("paced", _writes("A1 3p", "A2 1p"), pace=2.0),
 )

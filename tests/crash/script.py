@@ -2,18 +2,20 @@
 
 `A1 2p+count | 3p` asks for two model answers: two paragraphs and a call of `count`, then three paragraphs. Every word
 of an answer is numbered (`A1.0 A1.1 …`), so that one missing, repeated or misplaced word is seen. `A2 also` is a
-steering text: its words are added to the next answer.
+steering text: its words are added to the next answer. `first` is a call that says the words of the next answer already.
 """
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from agent.tools.stay_silent import STAY_SILENT
+
 WORDS = 9
 """Of a paragraph."""
 _SCRIPT = re.compile(r"^(?:edited: )?([A-Z]\d+) (.+)$")
 _WORD = re.compile(r"([A-Z]\d+)\.(\d+)")
-TOOLS = ("count", "look", "nope", "ask", "late", "send")
+TOOLS = ("count", "look", "nope", "ask", "late", "send", "tell", "mail", "first", STAY_SILENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class Step:
     """One answer of the model: its text and its calls, by tool name; malformed ones are called `bad`.
 
     limited: of much more than a paragraph only the first half is said, then the limit of output is reached.
+    slow: a word takes a second.
     """
 
     text: str
@@ -28,6 +31,7 @@ class Step:
     holds: bool
     breaks: bool
     limited: bool
+    slow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ def parse(text: str) -> Script | None:
         count = sum(int(item[:-1]) for item in items if re.fullmatch(r"\d+p", item))
         calls = tuple(item for item in items if item in (*TOOLS, "bad"))
         said = _paragraphs(token, word, count)
-        steps.append(Step(said, calls, "hold" in items, "break" in items, "limit" in items))
+        steps.append(Step(said, calls, "hold" in items, "break" in items, "limit" in items, "slow" in items))
         word += count * WORDS
     return Script(token, tuple(steps), steering=False)
 

@@ -16,11 +16,11 @@ from agent.message import Message, Text, Usage
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta
 from bot.config.model import Config
 from bot.runs import contexts
-from bot.service import Service
 from channels.base import Capabilities, Mark
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Delivery, SendResult, Sent
 from tests.serving import PlainChannel, PlainModel, serving
+from tests.watch import lanes_idle
 
 SESSIONS = 20
 
@@ -73,14 +73,13 @@ class QuickChannel(PlainChannel):
         return Sent(str(self.sent))
 
 
-async def _measure(service: Service) -> tuple[Counter[str], int, int]:
+async def _measure() -> tuple[Counter[str], int, int]:
     """Tasks by name, open descriptors, and blocks of memory, once everything is quiet.
 
     SQLite's driver keeps up to 200 dead references to cursors per connection: a few hundred blocks mean nothing.
     """
-    parts = service.parts
     async with asyncio.timeout(10):
-        await parts.lanes.wait_idle()
+        await lanes_idle()
         # nobody tells when they have ended
         while any(task.get_name().startswith(("deliver-", "command-")) for task in asyncio.all_tasks()):  # noqa: ASYNC110
             await asyncio.sleep(0)
@@ -104,14 +103,14 @@ async def _leaks(home: Path, messages: int) -> None:
         }
     )
     channel = QuickChannel()
-    async with serving(config, model=QuickModel(), channels=[channel]) as service:
+    async with serving(config, model=QuickModel(), channels=[channel]):
         _fill_string_cache()
         await channel.write(1_500, "how are you?")  # as many as fill what is remembered of events
         await channel.write(SESSIONS, "/new")
-        before = await _measure(service)
+        before = await _measure()
         await channel.write(messages, "how are you?")
         await channel.write(SESSIONS, "/new")
-        after = await _measure(service)
+        after = await _measure()
     assert after[:2] == before[:2]
     grown = after[2] - before[2]
     assert grown < messages * 3 // 4, f"{grown} blocks of memory more after {messages} messages"

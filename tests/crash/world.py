@@ -13,18 +13,18 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
-from agent.events import load
+from agent.events import MessageEnd, Notice, load
 from agent.message import Message
 from agent.tools.base import Verdict
-from bot.agent_api import AgentApi, Submission
+from bot.agent_api import AgentApi
 from bot.cli.terminal.view import View
 from bot.clock import Clock
 from bot.config.channels import Channels
 from bot.config.model import Agent, Config, Queue
-from bot.gateway.closing import Closing
-from bot.gateway.event_stream import EventStreams, Filter
+from bot.gateway.event_stream import EventStream
 from bot.persistence.values import AcceptedMessage, TurnView
 from bot.service import Service
+from channels.actions import SEND
 from channels.console.settings import Console
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import console_key, http_key
@@ -59,6 +59,7 @@ class World:
     seed: int = 0
     speed: int = SPEED
     listening: bool = False
+    preview: bool = False
     violations: list[str] = field(default_factory=list)
     prefixes: dict[str, tuple[Message, ...]] = field(default_factory=dict)
     tries: dict[str, set[int]] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class World:
         self.process: Process | None = None
         self._run: asyncio.Task[None] | None = None
         self.api: AgentApi | None = None
-        self.config = _config(self.root, self.places, self.drain_seconds, self.timeout_seconds, self.debounce)
+        self.config = _config(self)
 
     # What the service and the people use.
 
@@ -123,8 +124,9 @@ class World:
         """A program posts a message, again and again until it is answered, always under the same key."""
         session_key = http_key(name) if place is None else console_key()
         place = place or Place(channel="http", account="", chat=name, kind=ChatKind.API)
-        ask = Submission(text=text, session_key=session_key, place=place, sender=place.channel, idempotency_key=key)
-        view = await self._insist(lambda service: service.parts.api.submit(ask))
+        view = await self._insist(
+            lambda service: service.parts.api.submit(text, session_key, place, place.channel, key)
+        )
         known = self.submitted.setdefault(key, (view.turn_id, text))
         if known[0] != view.turn_id:
             self.violations.append(f"two turns for the key {key}")
@@ -161,7 +163,7 @@ class World:
         if handle is None:
             return False
         try:
-            return await _answered(handle.steer(seq), life)
+            return await _answered(self.service.parts.store.inbox.steer(handle.turn_id, seq), life)
         except ConnectionError:
             return False
 
@@ -361,7 +363,7 @@ class World:
         # first what was accepted: a message that comes between two looks must not be overlooked by the second
         if not self.stored.begun:
             return False
-        accepted = len(self.stored.messages("seq", channel="telegram"))
+        accepted = len(self.stored.messages("seq", channel="telegram", kind={"message", "edit", "command"}))
         moves = [update for update in self.platform.updates if update.moves_to]
         if self.platform.deaf:  # what is missed meanwhile nobody waits for
             moves = self.platform.live
@@ -398,16 +400,20 @@ class Terminal:
 
     async def follow(self, service: Service, process: Process) -> None:
         """Read until the service ends; what it says when it is dead reaches nobody."""
-        streams = EventStreams(service.parts.store.reads, service.parts.bus, Closing())
+        stream = EventStream(service.parts.store.reads, service.parts.bus, console_key())
         self._view.reconnected()
-        async for chunk in streams.chunks(Filter(console_key()), self.position):
+        async for chunk in stream.chunks(self.position):
             for frame in chunk.decode().split("\n\n"):
                 fields = dict(line.split(": ", 1) for line in frame.split("\n") if not line.startswith(":") and line)
                 if process.dead:
                     return
                 if "data" in fields:
-                    for piece in self._view.event(load(fields["data"])):
-                        self.said[piece.of] += piece.said
+                    event = load(fields["data"])
+                    said = "".join(piece.said for piece in self._view.event(event))
+                    if isinstance(event, MessageEnd):
+                        self.said[f"{event.run.turn_id}/{event.step}"] += said
+                    elif isinstance(event, Notice):
+                        self.said[event.id] += said
                 self.position = int(fields.get("id", self.position))
             self._changed()
 
@@ -427,16 +433,23 @@ async def _answered(call: Awaitable[T], life: Process) -> T:
     return found
 
 
-def _config(root: Path, places: int, drain_seconds: float, timeout_seconds: float, debounce: int) -> Config:
+class _Telegram(Telegram):
+    """On which the model can send."""
+
+    offered = (SEND,)
+
+
+def _config(world: World) -> Config:
+    streaming = Streaming(mode="preview" if world.preview else "block", min_chars=40, max_chars=90)
     return Config(
-        agent=Agent(max_concurrent=places, drain_seconds=drain_seconds, timeout_seconds=timeout_seconds),
+        agent=Agent(
+            max_concurrent=world.places, drain_seconds=world.drain_seconds, timeout_seconds=world.timeout_seconds
+        ),
         channels=Channels(
             console=Console(enabled=False),
-            telegram=Telegram(
-                enabled=False, dm=DirectMessages[UserId](policy="open"), streaming=Streaming(min_chars=40, max_chars=90)
-            ),
+            telegram=_Telegram(enabled=False, dm=DirectMessages[UserId](policy="open"), streaming=streaming),
         ),
-        queue=Queue(debounce_ms=debounce),
-        workspace=root / "workspace",
-        state=root / "state",
+        queue=Queue(debounce_ms=world.debounce),
+        workspace=world.root / "workspace",
+        state=world.root / "state",
     )

@@ -116,7 +116,7 @@ FAULTS = (
     ),
     Fault(
         "access/what-others-said-is-replayed",
-        "bot/store/events.py",
+        "bot/store/reads.py",
         "instr(session_key, ?5) = 1",
         "?5 = ?5",
         ("tests/bot/gateway/test_access.py::test_without_a_token_nothing_is_heard_of_other_sessions",),
@@ -293,7 +293,7 @@ FAULTS = (
     Fault(
         "access/a-group-has-all-tools",
         "bot/runs/specs.py",
-        "allowed(trusted, group.tools.allow, group.tools.deny)",
+        "allowed(trusted, group.tools.allow, deny)",
         "trusted",
         ("tests/bot/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),

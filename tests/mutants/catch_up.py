@@ -5,21 +5,20 @@ from tests.mutants import Fault
 _CATCH_UP = "bot/inbound/catch_up.py"
 _TEST = "tests/bot/test_catch_up.py::test_"
 _STORE = "tests/bot/persistence/test_history.py::test_"
-_LATE = "tests/bot/test_unwritten.py::test_"
 
 FAULTS = (
     Fault(
         "catch-up/live-overtakes-what-was-missed",
         _CATCH_UP,
-        "return replace(item, behind=True, delay=0, gathers=False)",
-        "return item",
+        "return [replace(item, behind=True, delay=0, gathers=False)]",
+        "return [item]",
         (f"{_TEST}what_comes_live_waits_behind_what_was_missed_and_commands_do_not",),
     ),
     Fault(
         "catch-up/the-list-is-not-waited-for",
         _CATCH_UP,
-        "if account.listing or key_of(place) in account.gaps:",
-        "if key_of(place) in account.gaps:",
+        "(account.listing or key_of(place) in account.gaps):",
+        "key_of(place) in account.gaps:",
         (f"{_TEST}what_comes_live_waits_behind_what_was_missed_and_commands_do_not",),
     ),
     Fault(
@@ -95,16 +94,16 @@ FAULTS = (
     Fault(
         "catch-up/refused-and-forgotten",
         _CATCH_UP,
-        "                self._refused(places.values())\n",
+        "            self._refused(places.values())\n",
         "",
         (f"{_TEST}what_the_store_refuses_is_read_from_the_history",),
     ),
     Fault(
         "catch-up/cursor-passes-what-may-be-refused",
-        "bot/inbound/unwritten.py",
-        "if self._storing[key_of(one.place)]:",
-        "if False:",
-        (f"{_LATE}no_cursor_passes_a_message_that_may_still_be_refused",),
+        _CATCH_UP,
+        " and not self._storing[key_of(place)]:",
+        ":",
+        (f"{_TEST}no_cursor_passes_a_message_that_may_still_be_refused",),
     ),
     Fault(
         "catch-up/everything-ever-said-is-read",
@@ -135,17 +134,10 @@ FAULTS = (
         (f"{_STORE}what_was_overheard_before_a_message_stands_before_it_once",),
     ),
     Fault(
-        "catch-up/overheard-comes-too-late",
-        "bot/inbound/unwritten.py",
-        "[*_written(taken), *items]",
-        "[*items]",
-        (f"{_LATE}it_is_written_with_the_next_message_of_its_conversation",),
-    ),
-    Fault(
         "catch-up/overheard-leaves-its-fence",
         "bot/compose.py",
         "' '.join(harmless(one.text).split())",
         "' '.join(one.text.split())",
-        (f"{_LATE.removesuffix('test_')}test_what_was_overheard_is_fenced_and_cannot_leave_its_line",),
+        ("tests/bot/test_compose.py::test_what_was_overheard_is_fenced_and_cannot_leave_its_line",),
     ),
 )

@@ -45,7 +45,7 @@ FAULTS = (
     Fault(
         "choices/sound-again-after-a-restart",
         "bot/replies.py",
-        "self._spoken = turn.spoken",
+        "self._spoken = any(said.step is not None for said in turn.said)",
         "self._spoken = False",
         (REPLIES + "::test_what_goes_on_after_a_restart_makes_no_sound",),
     ),

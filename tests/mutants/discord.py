@@ -3,6 +3,7 @@
 from tests.mutants import Fault
 
 _WIRE = "tests/wire/test_discord_channel.py::test_"
+_ACTIONS = "tests/wire/test_discord_actions.py::test_"
 _EVENTS = "tests/channels/discord/test_events.py::test_"
 
 FAULTS = (
@@ -16,8 +17,8 @@ FAULTS = (
     Fault(
         "discord/what-was-not-stored-is-forgotten",
         "channels/discord/gateway.py",
-        "                await self._times.sleep(self._settings.retry_first)\n                continue",
-        "                await self._times.sleep(self._settings.retry_first)",
+        "                await self._times.sleep(self._section.retry_first)\n                continue",
+        "                await self._times.sleep(self._section.retry_first)",
         (f"{_WIRE}what_cannot_be_stored_waits_in_its_order",),
     ),
     Fault(
@@ -31,8 +32,7 @@ FAULTS = (
         "discord/a-new-session-without-a-gap",
         "channels/discord/gateway.py",
         "            self._awaited, self._reached = set(), []\n",
-        "            self._awaited, self._reached = self._awaited or set(), []\n            if self.ready.is_set():\n"
-        "                self._awaited = None\n                return\n",
+        "            if self._since:\n                return\n            self._awaited, self._reached = set(), []\n",
         (f"{_WIRE}a_session_that_is_over_is_begun_anew_with_a_gap",),
     ),
     Fault(
@@ -47,13 +47,14 @@ FAULTS = (
         "channels/discord/gateway.py",
         "            batch = list(self._waiting)\n",
         "            batch = list(self._waiting)\n            for item in batch:\n"
-        "                if isinstance(item, InboundMessage):\n                    self._stored(item)\n",
+        "                if isinstance(item, InboundMessage) and item.respond:\n"
+        "                    await self._acknowledge(item)\n",
         (f"{_WIRE}an_interaction_is_stored_then_deferred_then_answered_in_its_place",),
     ),
     Fault(
         "discord/answered-before-it-is-deferred",
         "channels/discord/adapter.py",
-        "                await asyncio.wait([self._deferring[delivery.respond]])",
+        "                await asyncio.wait([self._receiver.acknowledging[delivery.respond]])",
         "                pass",
         (f"{_WIRE}an_interaction_is_stored_then_deferred_then_answered_in_its_place",),
     ),
@@ -80,10 +81,13 @@ FAULTS = (
     ),
     Fault(
         "discord/an-unreadable-history-is-an-empty-one",
-        "channels/discord/history.py",
-        "                await _must_be_readable(api, delivery.place)\n",
-        "",
-        (f"{_WIRE}an_old_send_is_settled_by_what_stands_there",),
+        "channels/discord/api.py",
+        "        if not found:\n",
+        "        if False:\n",
+        (
+            f"{_WIRE}an_old_send_is_settled_by_what_stands_there",
+            f"{_ACTIONS}what_may_not_be_read_is_said_with_its_permission",
+        ),
     ),
     Fault(
         "discord/everybody-is-pinged",
@@ -95,14 +99,14 @@ FAULTS = (
     Fault(
         "discord/files-from-anywhere",
         "channels/discord/history.py",
-        "if not url.startswith(settings.cdn):",
+        "if not url.startswith(section.cdn):",
         "if False:",
         (f"{_WIRE}a_file_is_downloaded_and_its_address_renewed_once",),
     ),
     Fault(
         "discord/hears-itself",
         "channels/discord/events.py",
-        "if sender == world.me or message",
+        "if (sender == world.me and not mine) or message",
         "if message",
         (f"{_WIRE}its_own_messages_and_notices_are_nothing",),
     ),
@@ -123,10 +127,13 @@ FAULTS = (
     ),
     Fault(
         "discord/reacts-only-in-the-thread",
-        "channels/discord/calls.py",
-        "        await _change(api, delivery, delivery.place.chat)",
+        "channels/discord/world.py",
+        "        return await call(place.chat)",
         "        raise",
-        (f"{_WIRE}a_question_is_reacted_to_where_it_stands",),
+        (
+            f"{_WIRE}a_question_is_reacted_to_where_it_stands",
+            f"{_ACTIONS}a_preview_grows_where_no_thread_could_be_opened",
+        ),
     ),
     Fault(
         "discord/a-resumed-session-has-a-gap",
@@ -135,5 +142,78 @@ FAULTS = (
         '        if event == "RESUMED":\n            self._sink.missed(self._name, self.world.me, [])\n'
         '        if event in ("READY", "RESUMED"):\n',
         (f"{_WIRE}a_session_that_is_resumed_has_no_gap_and_misses_nothing",),
+    ),
+    Fault(
+        "discord/a-thread-is-a-way-into-another-channel",
+        "channels/discord/world.py",
+        "(spot is not None and spot.parent != place.chat)",
+        "False",
+        (f"{_ACTIONS}a_thread_is_no_way_into_another_conversation",),
+    ),
+    Fault(
+        "discord/one-of-several-with-a-name-is-taken",
+        "channels/discord/world.py",
+        "if several[n[1:].casefold()] == 1 else",
+        "if True else",
+        (f"{_ACTIONS}conversations_are_found_by_id_and_name",),
+    ),
+    Fault(
+        "discord/dots-are-ids",
+        "channels/discord/api.py",
+        'if not {".", ".."}.isdisjoint(route.url.split("/")):',
+        "if False:",
+        (f"{_ACTIONS}an_id_that_is_none_asks_nothing",),
+    ),
+    Fault(
+        "discord/frames-take-the-last-edit",
+        "channels/discord/adapter.py",
+        "keep=1)",
+        "keep=0)",
+        (f"{_ACTIONS}frames_leave_a_place_for_the_words_that_are_final",),
+    ),
+    Fault(
+        "discord/a-frame-waits-for-calls",
+        "channels/discord/adapter.py",
+        "if not wait and not self._call(place).locked():",
+        "if not wait:",
+        (f"{_ACTIONS}a_frame_waits_for_nobody_and_nothing_comes_behind_the_final_words",),
+    ),
+    Fault(
+        "discord/the-library-waits-with-an-edit-too-many",
+        "channels/discord/api.py",
+        'response.status == 429 and response.method == "PATCH"',
+        "response.status == 599",
+        (f"{_ACTIONS}a_frame_too_many_holds_up_no_message_and_the_next_frames",),
+    ),
+    Fault(
+        "discord/an-edit-too-many-is-forgotten",
+        "channels/discord/api.py",
+        "            self.remaining, self.reset_after, self.expires = 0, 0.0, self._loop.time() + error.retry_after\n",
+        "",
+        (f"{_ACTIONS}a_frame_too_many_holds_up_no_message_and_the_next_frames",),
+    ),
+    Fault(
+        "discord/emoji-of-a-server-in-brackets",
+        "channels/discord/calls.py",
+        '_CUSTOM_EMOJI.sub(r"\\1", delivery.body)',
+        "delivery.body",
+        (f"{_ACTIONS}reactions_with_emoji_of_a_server",),
+    ),
+    Fault(
+        "discord/no-permission-is-named",
+        "channels/discord/api.py",
+        "if part in route.key)",
+        'if part == "")',
+        (
+            f"{_ACTIONS}what_may_not_be_read_is_said_with_its_permission",
+            f"{_ACTIONS}messages_are_pinned_where_it_is_allowed",
+        ),
+    ),
+    Fault(
+        "discord/hidden-words-look-like-none",
+        "channels/discord/actions.py",
+        "[_NO_CONTENT] * (not world.content)",
+        "[]",
+        (f"{_ACTIONS}hidden_words_are_said_to_be_hidden",),
     ),
 )

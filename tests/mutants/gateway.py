@@ -8,8 +8,8 @@ FAULTS = (
     Fault(
         "gateway/open-before-the-store-is",
         "bot/gateway/server.py",
-        'self._open or scope["path"] in HEALTH',
-        "True",
+        'if not self._open and scope["path"] not in HEALTH:',
+        "if False:",
         ("tests/bot/cli/test_full_disk.py::test_the_service_waits_red_and_goes_on_by_itself",),
     ),
     Fault(
@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         "gateway/people-see-causes-in-events",
         "bot/gateway/event_stream.py",
-        "body if self._wanted.causes else _without_cause(end)",
+        "body if self.causes else _without_cause(end)",
         "body",
         ("tests/bot/gateway/test_agent.py::test_owners_are_told_why_a_run_failed",),
     ),

@@ -136,9 +136,9 @@ FAULTS = (
     ),
     Fault(
         "inbound/files-are-sent-as-words",
-        "bot/runs/journal.py",
-        "action=Action.FILE, file=sent",
-        "file=sent",
-        (f"{_MEDIA}a_file_of_the_workspace_is_sent_as_a_delivery",),
+        "bot/runs/messaging.py",
+        "action=Action.FILE, file=file",
+        "action=Action.SEND, file=file",
+        ("tests/bot/test_messaging.py::test_what_actions_become_here",),
     ),
 )

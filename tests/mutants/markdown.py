@@ -70,7 +70,7 @@ FAULTS = (
         "channels/markdown/markup.py",
         "while not begins and",
         "while",
-        (f"{_SLACK}what_mrkdwn_says_is_text_alone",),
+        (f"{_DISCORD}what_it_becomes",),
     ),
     Fault(
         "markdown/marks-beside-letters",
@@ -103,8 +103,8 @@ FAULTS = (
     Fault(
         "discord/a-message-of-any-length",
         "channels/discord/render.py",
-        "return len(content) <= MAX_CHARS and",
-        "return",
+        "return len(content) <= MAX_CHARS",
+        "return True",
         (f"{_DISCORD}it_has_at_most_2000_code_points_with_its_marks",),
     ),
     Fault(
@@ -112,14 +112,14 @@ FAULTS = (
         "channels/slack/render.py",
         '.replace("<", "&lt;").replace(">", "&gt;")',
         "",
-        (f"{_SLACK}what_mrkdwn_says_is_text_alone",),
+        (f"{_SLACK}what_notifications_say_are_its_words",),
     ),
     Fault(
-        "slack/marks-in-text-are-misread",
+        "slack/addresses-are-not-told",
         "channels/slack/render.py",
-        "if NOTHING in text or _is_misread(piece):",
-        "if NOTHING in text:",
-        (f"{_SLACK}what_it_cannot_say_is_a_block_as_well",),
+        """kind = {"type": "link", "url": url, "text": shown} if url else""",
+        """kind = {"type": "link", "url": url, "text": shown} if not shown else""",
+        (f"{_SLACK}what_people_read_is_a_block",),
     ),
     Fault(
         "slack/link-previews",

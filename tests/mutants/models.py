@@ -37,13 +37,13 @@ FAULTS = (
     Fault(
         "models/an-early-end-is-not-said",
         "bot/runs/journal.py",
-        "if note is None and ended.stop_reason in wording.ENDED_EARLY:",
+        "if step.note is None and ended.stop_reason in wording.ENDED_EARLY:",
         "if False:",
         (f"{_ENDED_EARLY}the_third_time_the_answer_ends_and_one_line_says_so",),
     ),
     Fault(
         "models/a-cut-answer-is-two-texts",
-        "bot/store/views.py",
+        "bot/store/reads.py",
         " or (step == last + 1 and last in cut)",
         "",
         (f"{_ENDED_EARLY}an_answer_at_the_limit_of_output_goes_on",),
@@ -72,8 +72,8 @@ FAULTS = (
     Fault(
         "models/byte-order-mark-kept",
         "agent/models/sse.py",
-        "line.removeprefix(self._mark)",
-        "line",
+        '"utf-8-sig"',
+        '"utf-8"',
         ("tests/agent/models/test_sse.py::test_a_byte_order_mark_at_the_start_is_no_part_of_a_field",),
     ),
     Fault(
@@ -107,7 +107,7 @@ FAULTS = (
     Fault(
         "models/everybody-sees-the-cause",
         "bot/runs/journal.py",
-        "self.turn.place.kind in _PRIVATE and all(map(self._given.is_owner, self.turn.messages))",
+        "turn.place.kind in _PRIVATE and all(map(dependencies.is_owner, turn.messages))",
         "True",
         (f"{_MODEL_ERRORS}an_owner_sees_the_cause_and_others_a_sentence_that_says_nothing_of_the_service",),
     ),

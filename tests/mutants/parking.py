@@ -99,8 +99,8 @@ FAULTS = (
     Fault(
         "parking/stream-ends",
         "bot/gateway/event_stream.py",
-        'self.over = self._wanted.run_id is not None and end["outcome"] != Outcome.PARKED',
-        "self.over = self._wanted.run_id is not None",
+        'self._over = self.run_id is not None and end["outcome"] != Outcome.PARKED',
+        "self._over = self.run_id is not None",
         ("tests/bot/gateway/test_parked.py::test_a_stream_goes_on_behind_the_parking",),
     ),
     Fault(
@@ -127,8 +127,8 @@ FAULTS = (
     Fault(
         "parking/nobody-told-who-waited-behind-it",
         "bot/commands/answers.py",
-        "if kept.stopped.turns and handle is None:",
-        "if not kept.stopped.turns and handle is None:",
+        "(kept.stopped.turns and handle is None)",
+        "(not kept.stopped.turns and handle is None)",
         (f"{_PARKING}what_waited_behind_a_turn_that_was_parked_and_stopped[/stop]",),
     ),
     Fault(
@@ -144,20 +144,6 @@ FAULTS = (
         "tool_messages.of_call(db, turn_id, call_id) or (INTERRUPTED, True)",
         "(INTERRUPTED, True)",
         (f"{_MESSAGES}a_cut_call_is_told_what_became_of_its_messages", f"{_EXPLORER}[sends]"),
-    ),
-    Fault(
-        "tools/messages-of-others-counted",
-        "bot/store/tool_messages.py",
-        r'_NUMBER = re.compile(r"\d+(?=(\.\d+)?$)")',
-        r'_NUMBER = re.compile(r"\d+")',
-        (f"{_MESSAGES}a_cut_call_is_told_what_became_of_its_messages",),
-    ),
-    Fault(
-        "tools/messages-share-a-name",
-        "agent/tool_batch.py",
-        "next(numbers)",
-        "0",
-        (f"{_MESSAGES}a_message_of_a_tool_is_a_delivery_in_its_order",),
     ),
     Fault(
         "tools/never-closed",
@@ -176,15 +162,15 @@ FAULTS = (
     Fault(
         "tools/schema-in-the-order-of-its-author",
         "agent/tools/schema.py",
-        "items = sorted(schema.items())",
-        "items = list(schema.items())",
+        "_Generator().sort(json.loads(parameters.text))",
+        "json.loads(parameters.text)",
         (f"{_SCHEMA}the_schema_is_told_as_it_is_in_one_order",),
     ),
     Fault(
         "tools/arguments-not-checked",
         "agent/tools/json_schema.py",
-        "return found or JsonArguments(",
+        "return sorted(mistakes) or JsonArguments(",
         "return JsonArguments(",
-        (f"{_SCHEMA}mistakes_are_explained_as_for_tools_of_our_own",),
+        (f"{_SCHEMA}mistakes_are_explained",),
     ),
 )

@@ -11,16 +11,15 @@ FAULTS = (
     Fault(
         "platforms/slack-acknowledges-what-is-not-stored",
         "channels/slack/receive.py",
-        "200 if not items or await self._store(items) else 500",
-        "200 if not items or await self._store(items) else 200",
+        "status=200 if await self._accept(req.body) else 500",
+        "status=200 if await self._accept(req.body) else 200",
         (f"{_ALL}it_is_stored_before_it_is_acknowledged_and_answered_once[slack-http]",),
     ),
     Fault(
         "platforms/telegram-polls-on-before-the-store",
         "channels/telegram/poll.py",
-        "            await self._take(updates, None if offset is None else Mark(scope, str(offset)))",
-        "            self._offset = offset\n"
-        "            await self._take(updates, None if offset is None else Mark(scope, str(offset)))",
+        "            await self._take(updates, None if offset is None else Mark(",
+        "            self._offset = offset\n            await self._take(updates, None if offset is None else Mark(",
         (f"{_ALL}it_is_stored_before_it_is_acknowledged_and_answered_once[telegram]",),
     ),
     Fault(
@@ -36,22 +35,22 @@ FAULTS = (
     Fault(
         "platforms/what-is-live-does-not-wait",
         _CATCH_UP,
-        "return replace(item, behind=True, delay=0, gathers=False)",
-        "return item",
+        "return [replace(item, behind=True, delay=0, gathers=False)]",
+        "return [item]",
         (f"{_MISSED}what_comes_while_the_history_is_read_comes_behind_it",),
     ),
     Fault(
         "platforms/age-does-not-matter",
         "bot/inbound/pipeline.py",
-        "return self._catch_up.aged(self._routing.decide(item))",
-        "return self._routing.decide(item)",
+        "return self._catch_up.aged(self.routing.decide(item))",
+        "return self.routing.decide(item)",
         (f"{_MISSED}what_is_too_old_is_passed_over_with_one_line[telegram]",),
     ),
     Fault(
         "platforms/an-unknown-send-is-made-again",
         "channels/slack/history.py",
-        "            if is_it(message, delivery.nonce):",
-        "            if False:",
+        "        if is_it(message, delivery.nonce):",
+        "        if False:",
         (f"{_ALL}a_send_that_nobody_answers_is_not_lost_and_not_doubled_where_that_can_be_known[slack-True]",),
     ),
     Fault(

@@ -211,8 +211,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/one-owner-among-those-who-asked",
         "bot/runs/journal.py",
-        "all(map(self._given.is_owner, self.turn.messages))",
-        "any(map(self._given.is_owner, self.turn.messages))",
+        "all(map(dependencies.is_owner, turn.messages))",
+        "any(map(dependencies.is_owner, turn.messages))",
         ("tests/bot/test_specs.py::test_a_failure_is_explained_if_only_owners_asked",),
     ),
     Fault(
@@ -267,23 +267,16 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/later-is-when-the-sweep-comes",
         "bot/runs/lanes.py",
-        "self._line_up(later.session_key, later.background, later.ready_at)",
+        "self._line_up(session_key, background, ready_at)",
         "pass",
         ("tests/bot/test_later.py::test_each_of_several_has_its_own_moment",),
     ),
     Fault(
         "runs/later-is-forgotten-by-a-restart",
-        "bot/runs/lanes.py",
-        "                self.wake_later(later)\n",
-        "                pass\n",
-        ("tests/bot/test_later.py::test_it_survives_a_restart_and_waits_no_longer_than_asked",),
-    ),
-    Fault(
-        "runs/later-than-asked-after-a-restart",
-        "bot/store/inbox.py",
-        "min(ready_at - ?1, ready_at - accepted_at)",
-        "ready_at - ?1",
-        ("tests/bot/test_later.py::test_it_survives_a_restart_and_waits_no_longer_than_asked[3600-20]",),
+        "bot/service.py",
+        "        await store.recovery.ready()\n",
+        "",
+        ("tests/bot/test_later.py::test_a_restart_ends_the_wait",),
     ),
     Fault(
         "runs/a-claim-has-a-commit-of-its-own",

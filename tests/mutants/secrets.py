@@ -36,8 +36,8 @@ FAULTS = (
     Fault(
         "secrets/log-lines-not-cleaned",
         "bot/telemetry/logs.py",
-        "return self._redactor.clean(super().format(record))",
-        "return super().format(record)",
+        "redactor.clean(str(line))",
+        "str(line)",
         (_TEST,),
     ),
     Fault(

@@ -189,7 +189,7 @@ FAULTS = (
     Fault(
         "store/migrations-without-a-copy",
         "bot/store/database.py",
-        "                    await connection.call(_back_up, path)\n",
+        "                    await connection.call(partial(_back_up, path))\n",
         "",
         ("tests/bot/store/test_migrate.py::test_a_migration_that_changes_only_data",),
     ),

@@ -3,12 +3,13 @@
 from tests.mutants import Fault
 
 _TESTS = "tests/wire/test_telegram_channel.py::test_"
+_ACTIONS = "tests/wire/test_telegram_actions.py::test_"
 
 FAULTS = (
     Fault(
         "telegram/unreadable-updates-dropped",
         "channels/telegram/poll.py",
-        "return [unread(update, me, error)]",
+        "return [unread(update, self.me, error)]",
         "return []",
         (f"{_TESTS}an_update_that_cannot_be_read_is_kept_and_passed_over",),
     ),
@@ -22,13 +23,13 @@ FAULTS = (
     Fault(
         "telegram/offset-not-stored",
         "channels/telegram/poll.py",
-        "None if offset is None else Mark(scope, str(offset))",
+        'None if offset is None else Mark(f"{self._name}:{self.account}", str(offset))',
         "None",
         (f"{_TESTS}a_restart_goes_on_from_the_mark",),
     ),
     Fault(
         "telegram/flood-not-held",
-        "channels/telegram/adapter.py",
+        "channels/adapter.py",
         "self._limits.hold(delivery.place.chat, error.retry_after)",
         "pass",
         ("tests/wire/test_telegram_channel.py::test_429_waits_as_told_and_holds_that_chat_back",),
@@ -57,13 +58,13 @@ FAULTS = (
     Fault(
         "telegram/no-limit-per-chat",
         "channels/limits.py",
-        "waits.append(sent[-1] + self._limits.chat_interval - now)",
+        "waits.append(self._spoke[chat] + self._limits.chat_interval - now)",
         "pass",
         ("tests/channels/test_limits.py::test_one_message_a_second_in_a_chat",),
     ),
     Fault(
         "telegram/a-failed-server-taken-for-not-sent",
-        "channels/failures.py",
+        "channels/adapter.py",
         "case Trouble.UNKNOWN | Trouble.FAILED:",
         "case Trouble.UNKNOWN:",
         ("tests/wire/test_telegram_channel.py::test_a_server_that_fails_leaves_the_outcome_unknown",),
@@ -171,8 +172,8 @@ FAULTS = (
     ),
     Fault(
         "telegram/menu-set-at-each-start",
-        "channels/menu.py",
-        'if (await sink.mark(mark.scope) or "") != mark.value:',
+        "channels/receiver.py",
+        'if (await self._sink.mark(mark.scope) or "") != mark.value:',
         "if menu:",
         (f"{_TESTS}the_menu_is_set_when_it_is_another_one",),
     ),
@@ -196,5 +197,106 @@ FAULTS = (
         "item = replace(item, part_of=last.part_of)",
         'item = replace(item, part_of="")',
         ("tests/channels/telegram/test_events.py::test_the_pieces_of_a_paste_belong_together",),
+    ),
+    Fault(
+        "telegram/frames-take-the-last-places",
+        "channels/limits.py",
+        "_FOR_FRAMES = 0.75",
+        "_FOR_FRAMES = 1.0",
+        (
+            f"{_ACTIONS}frames_leave_the_last_places_of_a_group_to_messages",
+            "tests/channels/test_limits.py::test_frames_leave_a_quarter_of_all_places",
+        ),
+    ),
+    Fault(
+        "telegram/messages-wait-for-frames",
+        "channels/limits.py",
+        "        else:\n            self._spoke[chat] = now",
+        "        self._spoke[chat] = now",
+        (f"{_ACTIONS}a_frame_shows_what_there_is_and_the_last_form_follows_at_once",),
+    ),
+    Fault(
+        "telegram/a-flood-of-frames-holds-messages",
+        "channels/telegram/adapter.py",
+        "error.retry_after if error else 0.0, frame=True)",
+        "error.retry_after if error else 0.0)",
+        (f"{_ACTIONS}a_flood_of_frames_holds_frames_alone",),
+    ),
+    Fault(
+        "telegram/a-frame-waits-for-the-call-before-it",
+        "channels/telegram/adapter.py",
+        "        if self._call(place).locked():\n            return 1.0\n",
+        "",
+        (f"{_ACTIONS}frames_wait_for_nobody_and_nothing_passes_them",),
+    ),
+    Fault(
+        "telegram/calls-pass-frames",
+        "channels/adapter.py",
+        "        async with self._call(place):\n            try:\n                async with asyncio.timeout",
+        "        if place:\n            try:\n                async with asyncio.timeout",
+        (f"{_ACTIONS}frames_wait_for_nobody_and_nothing_passes_them",),
+    ),
+    Fault(
+        "telegram/a-frame-hangs",
+        "channels/adapter.py",
+        "asyncio.timeout(self._patience.typing_timeout):",
+        "asyncio.timeout(self._patience.request_timeout):",
+        (f"{_ACTIONS}a_frame_that_hangs_gives_the_chat_back",),
+    ),
+    Fault(
+        "telegram/drafts-with-previews-of-links",
+        "channels/telegram/calls.py",
+        '    del arguments["link_preview_options"]\n',
+        "",
+        (f"{_ACTIONS}a_draft_is_no_message_and_goes_with_it",),
+    ),
+    Fault(
+        "telegram/pins-call-everybody",
+        "channels/telegram/actions.py",
+        'asked["disable_notification"] = True',
+        "pass",
+        (f"{_ACTIONS}messages_are_pinned_and_unpinned_without_calling_anybody",),
+    ),
+    Fault(
+        "telegram/the-missing-right-has-no-name",
+        "channels/telegram/actions.py",
+        'if "rights" in error.reason or "ADMIN_REQUIRED" in error.reason',
+        "if False",
+        (f"{_ACTIONS}a_right_that_is_missing_is_named",),
+    ),
+    Fault(
+        "telegram/actions-in-a-flood",
+        "channels/telegram/adapter.py",
+        "if (wait := self._limits.held(place.chat)) > 0:",
+        "if (wait := self._limits.held(place.chat)) < 0:",
+        (f"{_ACTIONS}what_fails_on_the_way_is_said",),
+    ),
+    Fault(
+        "telegram/a-search-that-fails-is-a-miss",
+        "channels/telegram/adapter.py",
+        "            if error.trouble is Trouble.REFUSED:\n                return ()",
+        "            if error.trouble:\n                return ()",
+        (f"{_ACTIONS}a_search_that_fails_is_no_miss",),
+    ),
+    Fault(
+        "telegram/reactions-as-models-write-them",
+        "channels/telegram/calls.py",
+        '.replace("\\ufe0f", "")',
+        "",
+        (f"{_ACTIONS}reactions_are_those_of_telegram",),
+    ),
+    Fault(
+        "telegram/an-edit-of-nothing-is-made-plain",
+        "channels/telegram/adapter.py",
+        ' and " edit" not in error.reason',
+        "",
+        (f"{_ACTIONS}the_last_form_of_a_message_that_cannot_be_edited_is_refused_as_it_is",),
+    ),
+    Fault(
+        "telegram/edits-answer",
+        "channels/telegram/calls.py",
+        "if delivery.reply_to and delivery.action in _NEW:",
+        "if delivery.reply_to:",
+        (f"{_ACTIONS}an_edit_says_nothing_that_only_a_new_message_has",),
     ),
 )

@@ -128,6 +128,20 @@ PLACES = [
         "PUT /channels/$dm/messages/pins/$direct",
     ),
     refused(
+        "unpinning where it is allowed",
+        "DELETE /channels/$room/messages/pins/$hers",
+        403,
+        50013,
+        "DELETE /channels/$dm/messages/pins/$direct",
+    ),
+    refused(
+        "a message to pin",
+        "PUT /channels/$dm/messages/pins/1",
+        404,
+        10008,
+        "PUT /channels/$dm/messages/pins/$direct",
+    ),
+    refused(
         "a locked thread",
         "POST /channels/$locked/messages",
         400,

@@ -89,6 +89,7 @@ METHODS: dict[str, Method] = {
     "files.getUploadURLExternal": _method("filename! length!:int alt_txt snippet_type", "files:write", "4", json=False),
     "files.info": _method(f"file! count:int page:int {_PAGE}", "files:read", "4", json=False),
     "pins.add": _method("channel! timestamp", "pins:write", "2"),
+    "pins.remove": _method("channel! timestamp", "pins:write", "2"),
     "reactions.add": _method("channel! timestamp! name!", "reactions:write", "3"),
     "reactions.remove": _method("channel timestamp file file_comment name!", "reactions:write", "2"),
     "users.conversations": _method(f"user exclude_muted:bool {_FIND}", None, "3", json=False),

@@ -235,12 +235,31 @@ def set_status(world: Delivering, args: Json) -> Json:
 
 
 def pin(world: Delivering, args: Json) -> Json:
-    room = world.room(args["channel"])
-    kept = world.message(room.id, args.get("timestamp", ""))
-    if kept.setdefault("pinned_to", []):
+    kept = _pinnable(world, args)
+    if kept.get("subtype") in _UNANSWERABLE:
+        raise Refusal("not_pinnable")
+    if kept.get("pinned_to"):
         raise Refusal("already_pinned")
-    kept["pinned_to"].append(room.id)
+    kept["pinned_to"] = [args["channel"]]
+    world.ledger.sent.append(Sent("pins.add", args["channel"], kept["ts"], "", args, world.clock()))
     return {}
+
+
+def unpin(world: Delivering, args: Json) -> Json:
+    kept = _pinnable(world, args)
+    if not kept.pop("pinned_to", None):
+        raise Refusal("no_pin")
+    world.ledger.sent.append(Sent("pins.remove", args["channel"], kept["ts"], "", args, world.clock()))
+    return {}
+
+
+def _pinnable(world: Delivering, args: Json) -> Json:
+    room = world.room(args["channel"])
+    if not args.get("timestamp"):
+        raise Refusal("no_item_specified", rule=Rule.BAD_VALUE)
+    if not re.fullmatch(r"\d+\.\d+", args["timestamp"]):
+        raise Refusal("bad_timestamp", rule=Rule.BAD_VALUE)
+    return world.message(room.id, args["timestamp"])
 
 
 # Streams
@@ -361,6 +380,7 @@ WRITING: Mapping[str, Callable[[Delivering, Json], Json]] = {
     "chat.stopStream": stop_stream,
     "chat.update": update,
     "pins.add": pin,
+    "pins.remove": unpin,
     "reactions.add": add_reaction,
     "reactions.remove": remove_reaction,
 }

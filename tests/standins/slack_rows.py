@@ -1,18 +1,20 @@
 """One row per rule that the Slack stand-in keeps: a call that breaks it and its accepted counterpart.
 
 Placeholders of the world that test_slack_rules makes: in #general Alice's message HERS, the app's MINE with its reply
-REPLY, and JOIN, which nobody can answer; a thread's broken rules are told by the error alone.
+REPLY, and JOIN, which nobody can answer; in IM two pinned ones; GONE, who has left. A thread's broken rules are told by
+the error alone.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 from tests.standins.slack_ledger import Json, Rule
-from tests.standins.slack_shapes import ALICE, BOB, BOT, TEAM
+from tests.standins.slack_shapes import ALICE, BOB, BOT, TEAM, Person
 
 NOW = 1_763_750_000
 GENERAL, FAR, SECRET, OLD, IM = "C0GENERAL0", "C0FAR00000", "C0SECRET00", "C0OLD00000", "D00ALICE001"
 HERS, MINE, REPLY, JOIN = (f"{NOW}.{number:06d}" for number in range(4))
+GONE = Person("U0GONE0001", "gone", "Gone Girl", deleted=True)
 FORMATTING, BAD_VALUE = Rule.FORMATTING, Rule.BAD_VALUE
 
 
@@ -149,6 +151,10 @@ def at(ts: str, **more: Any) -> Json:
     return {"channel": GENERAL, "ts": ts, **more}
 
 
+def pin(ts: str, channel: str = GENERAL) -> Json:
+    return {"channel": channel, "timestamp": ts}
+
+
 def react(name: str, ts: str = HERS) -> Json:
     return {"channel": GENERAL, "timestamp": ts, "name": name}
 
@@ -197,8 +203,15 @@ METHOD_ROWS = [
     of_message("reactions.remove", "from something", {"name": "eyes"}, "no_item_specified", react("+1"), BAD_VALUE),
     of_message("assistant.threads.setStatus", "in a thread", {"channel_id": GENERAL, "thread_ts": "1.1", "status": "x"},
                "invalid_thread_ts", {"channel_id": GENERAL, "thread_ts": HERS, "status": "x"}),
-    of_message("pins.add", "a message", {"channel": GENERAL, "timestamp": "1.1"}, "message_not_found",
-               {"channel": GENERAL, "timestamp": MINE}),
+    of_message("pins.add", "a message", pin("1.1"), "message_not_found", pin(MINE)),
+    of_message("pins.add", "once", pin(MINE), "already_pinned", pin(REPLY)),
+    of_message("pins.add", "no join", pin(JOIN), "not_pinnable", pin("stream")),
+    of_message("pins.add", "with a ts", pin("now"), "bad_timestamp", pin(HERS), BAD_VALUE),
+    of_message("pins.remove", "what is pinned", pin(MINE), "no_pin", pin(HERS, IM)),
+    of_message("pins.remove", "something", {"channel": GENERAL}, "no_item_specified", pin(MINE, IM), BAD_VALUE),
+    of_message("users.list", "cursors come from Slack", {"cursor": "abc"}, "invalid_cursor", {"limit": 1_000},
+               BAD_VALUE),
+    of_message("conversations.open", "who is still there", {"users": GONE.id}, "user_disabled", {"users": ALICE.id}),
     of_message("files.getUploadURLExternal", "a length", {"filename": "a", "length": 0}, "invalid_arguments",
                {"filename": "a", "length": 1}, BAD_VALUE),
     of_message("files.info", "the file exists", {"file": "F0"}, "file_not_found", {"file": "F0FILE00001"}),

@@ -84,6 +84,10 @@ UPLOAD: Mapping[str, Spec] = {
     "reply_markup": ANY,
 }
 
+RICH: Spec = {"html": STR, "markdown": STR, "is_rtl": BOOL, "skip_entity_detection": BOOL}
+PINNED: Mapping[str, Spec] = {"business_connection_id": STR, "chat_id": CHAT, "message_id": INT}
+TOPIC: Mapping[str, Spec] = {"chat_id": CHAT, "name": STR, "icon_custom_emoji_id": STR}
+
 PARAMETERS: Mapping[str, Mapping[str, Spec]] = {
     "getMe": {},
     "logOut": {},
@@ -116,7 +120,7 @@ PARAMETERS: Mapping[str, Mapping[str, Spec]] = {
         "chat_id": CHAT,
         "message_thread_id": INT,
         "direct_messages_topic_id": INT,
-        "rich_message": {"html": STR, "markdown": STR, "is_rtl": BOOL, "skip_entity_detection": BOOL},
+        "rich_message": RICH,
         "disable_notification": BOOL,
         "protect_content": BOOL,
         "allow_paid_broadcast": BOOL,
@@ -125,7 +129,15 @@ PARAMETERS: Mapping[str, Mapping[str, Spec]] = {
         "reply_parameters": REPLY,
         "reply_markup": ANY,
     },
-    "editMessageText": {**TEXT, "message_id": INT, "inline_message_id": STR},
+    "sendMessageDraft": {
+        "chat_id": CHAT,
+        "message_thread_id": INT,
+        "draft_id": INT,
+        "text": STR,
+        "parse_mode": STR,
+        "entities": [ENTITY],
+    },
+    "editMessageText": {**TEXT, "message_id": INT, "inline_message_id": STR, "rich_message": RICH},
     "sendDocument": {**UPLOAD, "document": ANY, "thumbnail": ANY, "disable_content_type_detection": BOOL},
     "sendPhoto": {**UPLOAD, "photo": ANY, "show_caption_above_media": BOOL, "has_spoiler": BOOL},
     "deleteMessage": {"chat_id": CHAT, "message_id": INT},
@@ -152,6 +164,10 @@ PARAMETERS: Mapping[str, Mapping[str, Spec]] = {
     },
     "getFile": {"file_id": STR},
     "getChat": {"chat_id": CHAT},
+    "pinChatMessage": {**PINNED, "disable_notification": BOOL},
+    "unpinChatMessage": PINNED,
+    "createForumTopic": {**TOPIC, "icon_color": INT},
+    "editForumTopic": {**TOPIC, "message_thread_id": INT},
 }
 BY_LOWER_NAME = {name.lower(): name for name in PARAMETERS}
 

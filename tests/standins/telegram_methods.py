@@ -149,6 +149,7 @@ def send_message(world: World, params: Json) -> Json:
     if "message_thread_id" in params:
         built |= {"message_thread_id": params["message_thread_id"], "is_topic_message": True}
     world.messages[room.id, built["message_id"]] = built
+    world.drafts.pop(room.id, None)
     world.ledger.timeline.append((room.id, "out"))
     _record(world, "sendMessage", room, built["message_id"], params, reply_to)
     return built

@@ -1,4 +1,4 @@
-"""Rich messages of the Bot API, from 10.1 on: `sendRichMessage`, and `rich_message` of `editMessageText` is not served.
+"""Rich messages of the Bot API, from 10.1 on: `sendRichMessage`, and `rich_message` of `editMessageText`.
 
 Rules of "InputRichMessage" and "Rich Message Limits": one of `html` and `markdown`, 32,768 characters, 20 columns.
 """
@@ -7,7 +7,7 @@ import re
 
 from tests.standins import telegram_updates as payloads
 from tests.standins.telegram_ledger import Json, Refusal, Rule
-from tests.standins.telegram_methods import _check_thread, _record, _reply_to, _writable
+from tests.standins.telegram_methods import _check_thread, _record, _reply_to, _writable, edit_message_text
 from tests.standins.telegram_world import World
 
 MAX_CHARS = 32_768
@@ -34,6 +34,18 @@ def send_rich_message(world: World, params: Json) -> Json:
     return built
 
 
+def edit_rich_message(world: World, params: Json) -> Json:
+    """As editMessageText; only what it says may be rich."""
+    if "rich_message" not in params:
+        return edit_message_text(world, params)
+    text = _checked(world, params["rich_message"])
+    if params.get("text"):
+        raise _bad("message text and rich_message can't be used together")
+    built = edit_message_text(world, params | {"text": text})
+    del built["text"]
+    return built | {"rich_message": {"blocks": [{"type": "paragraph", "text": text}]}}
+
+
 def _checked(world: World, rich: Json | None) -> str:
     given = [rich[name] for name in ("html", "markdown") if rich and rich.get(name)]
     if len(given) != 1:
@@ -53,4 +65,4 @@ def _bad(what: str) -> Refusal:
     return Refusal(400, f"Bad Request: {what}", rule=Rule.FORMATTING)
 
 
-METHODS = {"sendRichMessage": send_rich_message}
+METHODS = {"sendRichMessage": send_rich_message, "editMessageText": edit_rich_message}

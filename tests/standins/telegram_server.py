@@ -14,7 +14,7 @@ from typing import Any, Self
 import aiohttp
 from aiohttp import web
 
-from tests.standins import telegram_rich
+from tests.standins import telegram_manage, telegram_rich
 from tests.standins.inspection import made
 from tests.standins.telegram_fields import BY_LOWER_NAME, read_parameters
 from tests.standins.telegram_ledger import Call, Json, Refusal, Rule, Sent, Violation
@@ -341,7 +341,7 @@ class TelegramServer(World):
         if self.limits is not None and method in ("sendMessage", "editMessageText"):
             chat_id = params.get("chat_id")
             self.limits.admit(chat_id if isinstance(chat_id, int) else 0, self.clock())
-        return (METHODS | telegram_rich.METHODS)[method](self, params)
+        return (METHODS | telegram_rich.METHODS | telegram_manage.METHODS)[method](self, params)
 
 
 def _listens(request: web.Request) -> bool:

@@ -64,6 +64,10 @@ class World:
         self.again: list[Json] = []
         self.confirmed = 0
         self.last_update_id = 814_000_100
+        self.rights: dict[int, set[str]] = {}
+        self.pinned: dict[int, list[int]] = {}
+        self.topic_names: dict[tuple[int, int], str] = {}
+        self.drafts: dict[int, Json] = {}
         self._message_ids: dict[int, int] = {}
 
     # What people do

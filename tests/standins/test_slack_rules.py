@@ -15,6 +15,7 @@ from tests.standins.slack_rows import (
     BLOCK_ROWS,
     FAR,
     GENERAL,
+    GONE,
     HERS,
     IM,
     JOIN,
@@ -110,6 +111,10 @@ async def prepare(slack: SlackServer, call: Client) -> str:
         file = slack.new_file(BOT, "a.txt", 1)
         slack.files[f"F0FILE0000{number}"] = file
         file.data = b"x" if number == 2 else None
+    slack.people[GONE.id] = GONE
+    for number in (1, 2):
+        said = await call("chat.postMessage", {"channel": IM, "text": f"pinned {number}"})
+        assert (await call("pins.add", {"channel": IM, "timestamp": said.body["ts"]})).body["ok"]
     stream = await call("chat.startStream", STREAM)
     assert broken_rules(slack) == []
     return str(stream.body["ts"])

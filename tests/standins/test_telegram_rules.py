@@ -21,6 +21,7 @@ from tests.standins.telegram_rows import (
     HERS,
     METHOD_ROWS,
     MINE,
+    QUIET,
     Row,
     mark,
     text,
@@ -38,6 +39,8 @@ async def telegram() -> AsyncIterator[TelegramServer]:
     """A server with every chat that the rows name; violations are the subject here and fail no test."""
     async with TelegramServer() as server:
         server.meet(FORUM)
+        server.meet(QUIET)
+        server.rights[FORUM.id] = {"can_manage_topics"}
         server.block(BLOCKER)
         server.tolerate(*Rule)
         yield server
@@ -182,6 +185,27 @@ async def test_message_is_shown_without_outer_white_space(
     assert answer.body["result"]["text"] == "ab"
     assert answer.body["result"]["entities"] == [mark("bold", 0, 2)]
     assert telegram.sent[-1].text == "\n ab \n"
+
+
+async def test_a_message_takes_the_place_of_a_draft(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
+    telegram.write("hello")
+    assert (await call(http, telegram, "sendMessageDraft", text("half of", draft_id=1))).body["result"] is True
+    assert telegram.drafts[ALICE.id]["text"] == "half of"
+    await call(http, telegram, "sendMessage", text("half of it"))
+    assert telegram.drafts == {}
+
+
+async def test_a_topic_takes_the_right_to_it(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:
+    made = await call(http, telegram, "createForumTopic", {"chat_id": FORUM.id, "name": "Plans"})
+    topic = {"chat_id": FORUM.id, "message_thread_id": made.body["result"]["message_thread_id"]}
+    assert (await call(http, telegram, "sendMessage", topic | {"text": "x"})).code == 200
+    assert (await call(http, telegram, "editForumTopic", topic | {"name": "Plans"})).body["description"] == (
+        "Bad Request: TOPIC_NOT_MODIFIED"
+    )
+    telegram.rights.clear()
+    for method, what in (("createForumTopic", "create a topic"), ("editForumTopic", "edit the topic")):
+        refused = await call(http, telegram, method, topic | {"name": "Other plans"})
+        assert refused.body["description"] == f"Bad Request: not enough rights to {what}"
 
 
 async def test_file_download(telegram: TelegramServer, http: aiohttp.ClientSession) -> None:

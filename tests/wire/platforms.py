@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Literal, Self
 from bot.service import Service
 from channels.base import Channel, Times
 from channels.discord.adapter import DiscordChannel
-from channels.discord.settings import DiscordSettings
+from channels.discord.settings import DiscordAccount
 from channels.limits import Rates
-from channels.settings import Listen
 from channels.slack.adapter import SlackChannel
-from channels.slack.settings import SlackSettings
+from channels.slack.settings import SlackAccount
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.settings import TelegramSettings
+from channels.telegram.settings import TelegramAccount
+from tests.channels.sections import account
 from tests.standins import discord_objects, slack_shapes, telegram_updates
 from tests.standins.discord_files import File as DiscordFile
 from tests.standins.discord_ledger import Rule as DiscordRule
@@ -255,8 +255,12 @@ class Telegram(Side):
     def channel(self, times: Times) -> Channel:
         server = self.server
         return TelegramChannel(
-            TelegramSettings(
-                token=server.token, base_url=server.base_url, base_file_url=server.base_file_url, limits=FREE
+            account(
+                TelegramAccount,
+                token=server.token,
+                base_url=server.base_url,
+                base_file_url=server.base_file_url,
+                rates=FREE,
             ),
             times,
         )
@@ -393,15 +397,16 @@ class Slack(Side):
 
     def channel(self, times: Times) -> Channel:
         server = self.server
-        listen = Listen(port=0, path="/slack/events") if self.mode == "http" else None
         return SlackChannel(
-            SlackSettings(
+            account(
+                SlackAccount,
                 bot_token=server.bot_token,
                 app_token=server.app_token,
                 signing_secret=server.signing_secret,
                 base_url=server.base_url,
-                listen=listen,
-                limits=FREE,
+                mode=self.mode,
+                listen={"port": 0},
+                rates=FREE,
                 ping_interval=self.ping_interval,
             ),
             times,
@@ -571,7 +576,8 @@ class Discord(Side):
 
     def channel(self, times: Times) -> Channel:
         server = self.server
-        settings = DiscordSettings(
+        settings = account(
+            DiscordAccount,
             token=server.token,
             base_url=server.base_url,
             gateway_url=server.gateway_url,

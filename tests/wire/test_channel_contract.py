@@ -18,7 +18,7 @@ from bot.outbox import Outbox
 from bot.persistence.values import AcceptedMessage, Duplicate
 from channels.base import Channel, CommandInfo, Mark, Reached, Times
 from channels.discord.adapter import DiscordChannel
-from channels.discord.settings import DiscordSettings
+from channels.discord.settings import DiscordAccount
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import (
     IDEMPOTENT,
@@ -33,10 +33,11 @@ from channels.outgoing import (
     Unknown,
 )
 from channels.slack.adapter import SlackChannel
-from channels.slack.settings import SlackSettings
+from channels.slack.settings import SlackAccount
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.settings import TelegramSettings
+from channels.telegram.settings import TelegramAccount
 from tests.bot.store.opened import opened
+from tests.channels.sections import account
 from tests.deliveries import delivery
 from tests.service import RecordingChannel
 from tests.standins.discord_ledger import Rule
@@ -126,7 +127,9 @@ async def telegram() -> AsyncIterator[Side]:
     """Over its own library."""
     time = Time()
     async with TelegramServer() as server:
-        settings = TelegramSettings(token=server.token, base_url=server.base_url, base_file_url=server.base_file_url)
+        settings = account(
+            TelegramAccount, token=server.token, base_url=server.base_url, base_file_url=server.base_file_url
+        )
         channel = TelegramChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
         sink = Sink()
         await channel.start(sink)
@@ -145,8 +148,12 @@ async def discord() -> AsyncIterator[Side]:
     time = Time()
     async with DiscordServer(clock=lambda: time.seconds, wall=lambda: time.seconds + 1_790_000_000) as server:
         server.tolerate(Rule.REPEATED_TEXT)
-        settings = DiscordSettings(
-            token=server.token, base_url=server.base_url, gateway_url=server.gateway_url, close_timeout=0.1
+        settings = account(
+            DiscordAccount,
+            token=server.token,
+            base_url=server.base_url,
+            gateway_url=server.gateway_url,
+            close_timeout=0.1,
         )
         channel = DiscordChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
         sink = Sink()
@@ -165,7 +172,9 @@ async def slack() -> AsyncIterator[Side]:
     """Over its own libraries, by Socket Mode."""
     time = Time()
     async with SlackServer(clock=lambda: time.seconds, wall=lambda: time.seconds) as server:
-        settings = SlackSettings(bot_token=server.bot_token, app_token=server.app_token, base_url=server.base_url)
+        settings = account(
+            SlackAccount, bot_token=server.bot_token, app_token=server.app_token, base_url=server.base_url
+        )
         channel = SlackChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
         sink = Sink()
         await channel.start(sink)
@@ -257,7 +266,9 @@ async def test_what_it_does_not_declare_it_is_never_asked(side: Side, tmp_path: 
         )
         (answer,) = await store.inbox.accept([AcceptedMessage(message=message, session_key="s")])
         assert not isinstance(answer, Duplicate)
-        kept = await store.commands.answer(answer.seq, [planned(side, action) for action in Action])
+        kept = await store.commands.answer(
+            answer.seq, [planned(side, one) for one in Action if one is not Action.PREVIEW]
+        )
         outbox = Outbox(store, side.time.clock, 10**12, People(store, ()))
         outbox.add_channel(side.channel)
         outbox.send(kept.deliveries)
@@ -267,7 +278,7 @@ async def test_what_it_does_not_declare_it_is_never_asked(side: Side, tmp_path: 
         await outbox.close(0)
         assert asked == declared
         refused = {lost.reason for lost in await store.reads.lost_deliveries(99)}
-        assert {wording.lacks(action) for action in set(Action) - set(declared)} <= refused
+        assert {wording.lacks(action) for action in set(Action) - {Action.PREVIEW, *declared}} <= refused
 
 
 @pytest.mark.parametrize(

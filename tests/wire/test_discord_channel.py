@@ -24,9 +24,10 @@ from channels.base import (
     Times,
 )
 from channels.discord.adapter import DiscordChannel
-from channels.discord.settings import DiscordSettings
+from channels.discord.settings import DiscordAccount
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
 from channels.outgoing import Action, Button, Delivery, NotSent, OutgoingFile, Refused, SendResult, Sent, Unknown
+from tests.channels.sections import account
 from tests.deliveries import delivery
 from tests.standins.discord_files import File
 from tests.standins.discord_ledger import Rule
@@ -153,10 +154,10 @@ def sink() -> RecordingSink:
     return RecordingSink()
 
 
-def settings_for(discord: DiscordServer, **more: Any) -> DiscordSettings:
+def settings_for(discord: DiscordServer, **more: Any) -> DiscordAccount:
     cdn = (f"{discord.files.base}/",)
     addresses = {"base_url": discord.base_url, "gateway_url": discord.gateway_url, "cdn": cdn, "close_timeout": 0.1}
-    return DiscordSettings(**{"token": discord.token} | addresses | more)
+    return account(DiscordAccount, **{"token": discord.token} | addresses | more)
 
 
 @pytest.fixture
@@ -959,7 +960,9 @@ async def test_history_is_what_the_live_events_were(
 ) -> None:
     role = discord.add_role(home, "staff")
     discord.add_member(home, BOB, roles=[role])
-    channel = DiscordChannel(settings_for(discord, roles=True), clock.times)
+    channel = DiscordChannel(
+        settings_for(discord, groups={"allow": {home["id"]: {"roles": [role["id"]]}}}), clock.times
+    )
     await channel.start(sink)
     await sink.until(lambda: sink.reached)
     asked = discord.say(room, BOB, f"{HARK.mention} look", files=[File("cat.png", b"cat", "image/png")])

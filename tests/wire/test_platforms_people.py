@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from channels.actions import COMMON
 from tests.bot.test_choices import Bar
+from tests.offering import offer
 from tests.standins.script import Call, Gate, Say
 from tests.wire.platforms import ROOMS, SIDES
 from tests.wire.stage import Stage, staged
@@ -13,6 +15,12 @@ from tests.wire.stage import Stage, staged
 pytestmark = pytest.mark.xdist_group("wire-platforms")
 rooms = pytest.mark.parametrize("name", list(ROOMS))
 every = pytest.mark.parametrize("name", list(SIDES))
+
+
+@pytest.fixture(autouse=True)
+def offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What every platform can do is offered."""
+    offer(monkeypatch, COMMON)
 
 
 @rooms
@@ -139,6 +147,45 @@ async def test_what_the_model_writes_pings_nobody_and_shows_no_preview(name: str
 
 
 @every
+async def test_what_the_model_does_in_a_conversation_and_in_another_one(name: str, tmp_path: Path) -> None:
+    """Its own messages are there when it is told so; a click on its button is what that person says."""
+    async with staged(name, tmp_path) as stage, stage.serving():
+        side = stage.side
+        side.say("hello", "bob")
+        await stage.until(lambda: side.posts(who="bob") == ["re: hello"], "an answer")
+        ((chat, *_),) = {row[:1] for row in stage.stored.conversations("chat")}
+        asked: tuple[dict[str, object], ...] = (
+            {"action": "send", "text": "Lunch is ready.", "to": chat},
+            {"action": "send", "text": "a typo"},
+            {"action": "send", "text": "Tea or coffee?", "buttons": ["Tea", "Coffee"]},
+        )
+        stage.model.on("go", Call("message", asked[0]))
+        for arguments in asked[1:]:
+            stage.model.add(Call("message", arguments))
+        stage.model.add("That is all.")
+        side.say("go")
+        await stage.passing(lambda: side.posts() == ["a typo", "Tea or coffee?", "That is all."], "the messages")
+        assert side.posts(who="bob") == ["re: hello", "Lunch is ready."]
+        typo = side.posted_ids()[0]
+        results = [texts[0] for texts in stage.stored.results().values()]
+        assert len(results) == 3
+        assert f"Sent, id {typo}." in results
+        stage.model.on("mend", Call("message", {"action": "edit", "message_id": typo, "text": "no typo"}))
+        stage.model.add(Call("message", {"action": "react", "emoji": "👍"}))
+        stage.model.add("Mended.")
+        mend = side.say("mend")
+        await stage.passing(lambda: side.posts()[-1:] == ["Mended."] and stage.at_rest(), "the edit")
+        made = stage.stored.deliveries("action", "body", "state", action={"edit", "react"})
+        assert [(action, state) for action, _, state in made] == [("edit", "sent"), ("react", "sent")]
+        assert ("no typo" in made[0][1], len(side.marks(mend))) == (True, 1)
+        side.click(1)
+        await stage.passing(lambda: side.posts()[-1:] == ["re: Coffee"] and stage.at_rest(), "the answer to the click")
+        side.say("what was that?", "bob")
+        await stage.passing(lambda: side.posts(who="bob")[-1:] == ["re: what was that?"], "another answer")
+        assert "from another conversation:)\n<sent>\nLunch is ready.\n</sent>\n" in told(stage)
+
+
+@every
 async def test_files_come_in_and_go_out(name: str, tmp_path: Path) -> None:
     async with staged(name, tmp_path) as stage, stage.serving():
         side = stage.side
@@ -147,7 +194,7 @@ async def test_files_come_in_and_go_out(name: str, tmp_path: Path) -> None:
         await stage.passing(lambda: side.posts() == ["I have read it."], "an answer")
         assert "the number is 4711" in told(stage)
         stage.model.on("send it", Call("write", {"path": "out.txt", "content": "words of mine"}))
-        stage.model.add(Call("send_file", {"path": "out.txt"}))
+        stage.model.add(Call("message", {"action": "upload", "path": "out.txt"}))
         stage.model.add("That is it.")
         side.say("send it")
         await stage.passing(lambda: side.posts()[-1:] == ["That is it."] and stage.at_rest(), "the file")

@@ -15,7 +15,6 @@ import pytest
 
 from agent.events import ToolExecutionStart
 from agent.loop import LIMIT_NOTE
-from bot.agent_api import Submission
 from channels.message import ChatKind, Place
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.anthropic_server import AnthropicServer
@@ -175,8 +174,7 @@ async def talk(hark: Hark, server: ModelServer) -> None:
 async def turn_of_a_program(hark: Hark) -> str:
     """A program speaks into the same session: another surface, with other rules, and yet the same prefix."""
     place = Place(channel="http", account="", chat="x", kind=ChatKind.API)
-    submission = Submission(text="who am I?", session_key=session_of("1"), place=place, sender="program")
-    turn = await hark.service.parts.api.submit(submission)
+    turn = await hark.service.parts.api.submit("who am I?", session_of("1"), place, "program")
     view = await hark.service.parts.api.wait(turn.turn_id, 10)
     assert view is not None
     return view.text

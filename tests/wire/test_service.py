@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,18 @@ from bot.clock import Clock
 from bot.config.model import Config
 from bot.persistence.values import LostDelivery
 from bot.service import Service
+from channels.limits import Rates
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
-from channels.telegram.settings import Rates, TelegramSettings
+from channels.telegram.settings import TelegramAccount
+from tests.channels.sections import account
 from tests.serving import assemble
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.proxy import FaultProxy
 from tests.standins.script import Break, Call, Continuer, Fail, Hang, Say, Stop
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB, private
+from tests.watch import lanes_idle
 
 pytestmark = pytest.mark.xdist_group("wire-service")
 
@@ -56,7 +58,8 @@ class Bot:
                 "state": folder / "state",
             }
         )
-        self.settings = TelegramSettings(
+        self.settings = account(
+            TelegramAccount,
             token=telegram.token,
             base_url=telegram.base_url,
             base_file_url=telegram.base_file_url,
@@ -64,7 +67,7 @@ class Bot:
             retry_first=0.01,
             retry_most=0.05,
             slow_retry=0.05,
-            limits=Rates(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
+            rates=Rates(chat_interval=0.0, group_per_minute=10_000, per_second=10_000),
         )
         self.service: Service | None = None
 
@@ -206,7 +209,7 @@ async def test_what_is_refused_for_good_is_told_to_the_owner_once(tmp_path: Path
         telegram.write("hi", user=BOB, chat=private(BOB))
         await telegram.wait_text("Hello, Bob.")
         telegram.fail_next(
-            "sendMessage", status=403, description="Forbidden: bot was kicked", times=3, chat_id=ALICE.id
+            "sendMessage", status=403, description="Forbidden: bot was kicked", times=2, chat_id=ALICE.id
         )
         telegram.write("tell me")
         await telegram.wait_text("refused a message to chat")
@@ -287,7 +290,7 @@ async def test_a_request_cut_on_its_way_is_not_lost(tmp_path: Path) -> None:
     ):
         bot = Bot(tmp_path, telegram, model)
         root = f"http://127.0.0.1:{proxy.port}"
-        bot.settings = replace(bot.settings, base_url=f"{root}/bot", base_file_url=f"{root}/file/bot")
+        bot.settings = bot.settings.model_copy(update={"base_url": f"{root}/bot", "base_file_url": f"{root}/file/bot"})
         proxy.cut_request(b"sendMessage", after=20)
         model.add("Hello.")
         await bot.start()
@@ -311,4 +314,4 @@ async def test_many_people_are_answered_each_in_order(tmp_path: Path) -> None:
         await telegram.wait_sent(30)
         assert telegram.texts() == [f"answer to question {number}" for number in range(30)]
         assert bot.service is not None
-        await asyncio.wait_for(bot.service.parts.lanes.wait_idle(), 5)
+        await asyncio.wait_for(lanes_idle(), 5)

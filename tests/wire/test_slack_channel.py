@@ -11,20 +11,23 @@ from typing import Any
 
 import pytest
 
+from channels.actions import ActionFailed, Arguments
 from channels.base import CommandInfo, HealthState, Mark, NotAccepted, NotDownloaded, NotReadable, Reached, Times
-from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
+from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Origin, Place, UnreadEvent
 from channels.outgoing import Action, Button, Delivery, NotSent, OutgoingFile, Refused, Sent, Unknown
 from channels.slack.adapter import SlackChannel
-from channels.slack.settings import SlackListen, SlackSettings
+from channels.slack.settings import SlackAccount
+from tests.channels.sections import account
 from tests.channels.slack.manifest import manifest
 from tests.deliveries import delivery
 from tests.standins.proxy import FaultProxy
 from tests.standins.slack_corpus import malformed, readable
 from tests.standins.slack_delivery import State
+from tests.standins.slack_faults import RateLimits
 from tests.standins.slack_ledger import Rule
 from tests.standins.slack_manifest import install
 from tests.standins.slack_server import SlackServer
-from tests.standins.slack_shapes import ALICE, BOB, BOT, Room
+from tests.standins.slack_shapes import ALICE, BOB, BOT, Person, Room
 
 
 class RecordingSink:
@@ -114,6 +117,11 @@ class Clock:
         return Times(now=lambda: int(self.seconds * 1000), monotonic=lambda: self.seconds, sleep=self.sleep)
 
 
+def where(found: Origin | Sequence[str]) -> Place | Sequence[str]:
+    """The conversation that was found; else the names."""
+    return found.place if isinstance(found, Origin) else found
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
@@ -132,17 +140,13 @@ def sink() -> RecordingSink:
     return RecordingSink()
 
 
-def settings_for(slack: SlackServer, **fields: Any) -> SlackSettings:
-    return SlackSettings(
-        bot_token=slack.bot_token,
-        app_token=slack.app_token,
-        base_url=slack.base_url,
-        **fields,
-    )
+def settings_for(slack: SlackServer, **fields: Any) -> SlackAccount:
+    given = {"bot_token": slack.bot_token, "app_token": slack.app_token, "base_url": slack.base_url}
+    return account(SlackAccount, **given | fields)
 
 
 @asynccontextmanager
-async def connected(settings: SlackSettings, sink: RecordingSink, clock: Clock) -> AsyncIterator[SlackChannel]:
+async def connected(settings: SlackAccount, sink: RecordingSink, clock: Clock) -> AsyncIterator[SlackChannel]:
     """A channel that receives."""
     channel = SlackChannel(settings, clock.times)
     await channel.start(sink)
@@ -281,7 +285,7 @@ async def test_names_come_with_the_next_message(slack: SlackServer, sink: Record
     await slack.wait_for(lambda: any(call.method == "users.info" for call in slack.calls))
     slack.fail_next("users.info", "ratelimited", retry_after=2)
     slack.dm(BOB, "second")
-    await slack.wait_for(lambda: [call.method for call in slack.calls].count("users.info") == 3)
+    await slack.wait_for(lambda: [call.method for call in slack.calls].count("users.info") == 2)
     while sink.messages[-1].origin.sender_name == "":  # the answer of users.info is read after it was given
         slack.dm(BOB, "and more <@U0ALICE001>")
         await slack.wait_acknowledged()
@@ -460,9 +464,9 @@ async def test_a_token_that_is_refused_is_said_without_the_token(
     slack: SlackServer, sink: RecordingSink, clock: Clock, caplog: pytest.LogCaptureFixture, which: str, sentence: str
 ) -> None:
     slack.tolerate(Rule.BAD_TOKEN)
-    wrong = "xoxb-wrong-token-of-nobody"
+    wrong = f"{'xapp' if which == 'app_token' else 'xoxb'}-wrong-token-of-nobody"
     caplog.set_level(logging.DEBUG)
-    settings = replace(settings_for(slack), **{which: wrong})
+    settings = settings_for(slack, **{which: wrong})
     channel = SlackChannel(settings, clock.times)
     await channel.start(sink)
     await clock.until(5)
@@ -480,7 +484,7 @@ async def test_a_token_that_is_refused_is_said_without_the_token(
         assert slack.app_token not in text
 
 
-async def test_missing_scopes_are_a_line_each_and_the_rest_works(
+async def test_missing_scopes_are_said_and_the_rest_works(
     slack: SlackServer, sink: RecordingSink, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     slack.scopes -= {"mpim:read", "reactions:write"}
@@ -490,11 +494,14 @@ async def test_missing_scopes_are_a_line_each_and_the_rest_works(
         im = place(slack.im(ALICE.id))
         refused = await channel.send(delivery("👀", im, action=Action.REACT, target=said["ts"]))
         assert isinstance(await channel.send(outgoing(channel, "answer", im)), Sent)
+        health = channel.health()
     assert isinstance(refused, Refused)
-    assert "reactions:write; add it under OAuth & Permissions" in refused.reason
+    assert "reactions:write: add it under OAuth & Permissions" in refused.reason
     assert sink.texts == ["hello"]
-    for scope in ("mpim:read", "reactions:write"):
-        assert f"the app lacks the scope {scope}; add it under OAuth & Permissions" in caplog.text
+    said_of_both = "the app lacks the scope mpim:read, reactions:write: add it under OAuth & Permissions"
+    assert said_of_both in caplog.text
+    assert health.state is HealthState.READY
+    assert health.detail.split("; ")[1].startswith(said_of_both)
 
 
 async def test_a_blocked_event_loop_is_said(
@@ -529,8 +536,8 @@ async def test_intake_stops_and_sends_still_work(
 @asynccontextmanager
 async def served(slack: SlackServer, sink: RecordingSink, clock: Clock) -> AsyncIterator[str]:
     """A channel in mode http; its url."""
-    listen = SlackListen(port=0)
-    settings = settings_for(slack, listen=listen, signing_secret=slack.signing_secret)
+    listen = {"port": 0}
+    settings = settings_for(slack, mode="http", listen=listen, signing_secret=slack.signing_secret)
     async with connected(settings, sink, clock) as channel:
         yield channel.health().detail.rpartition(" ")[2]
 
@@ -581,8 +588,8 @@ async def test_requests_are_taken_on_one_path_signed_and_stored_before_they_are_
 async def test_a_port_that_is_taken_is_said_and_tried_again(
     slack: SlackServer, sink: RecordingSink, clock: Clock
 ) -> None:
-    listen = SlackListen(port=slack.port)
-    channel = SlackChannel(settings_for(slack, listen=listen, signing_secret="s"), clock.times)
+    listen = {"port": slack.port}
+    channel = SlackChannel(settings_for(slack, mode="http", listen=listen, signing_secret="s"), clock.times)
     await channel.start(sink)
     await clock.until(3)
     assert channel.health().detail.startswith(f"Requests of Slack cannot be taken at 127.0.0.1:{slack.port}: ")
@@ -610,16 +617,16 @@ async def test_a_message_goes_to_its_thread_pings_nobody_and_loads_no_preview(
 
 async def test_buttons_are_shown_below_the_words_and_go_with_an_edit(slack: SlackServer, channel: SlackChannel) -> None:
     room = slack.channel("general")
-    buttons = (Button("Allow once", "/approve 7f3 once"), Button("Deny", "n" * 2000))
-    long = "\n".join(f"Line {number} of a text that is long enough for two sections." for number in range(65))
-    result = await channel.send(delivery(json.dumps({"text": long}), place(room), buttons=buttons))
+    buttons = (Button("Allow once", "/approve 7f3 once"), Button("Deny", "n" * 2000), Button("l" * 90, "long"))
+    result = await channel.send(outgoing(channel, "May I?", place(room), buttons=buttons))
     assert isinstance(result, Sent)
     (message,) = slack.messages(room)
     assert [(one["text"]["text"], one["value"]) for one in slack.buttons_of(message)] == [
         ("Allow once", "/approve 7f3 once"),
         ("Deny", "n" * 2000),
+        ("l" * 74 + "…", "long"),
     ]
-    assert slack.sent[-1].shown.count("Line") == 65
+    assert slack.sent[-1].shown.startswith("May I?")
     mine = {"action": Action.EDIT, "target": result.platform_id}
     for _ in range(2):
         assert await channel.send(outgoing(channel, "allowed", place(room), **mine)) == result
@@ -662,7 +669,16 @@ async def test_what_is_about_a_message_that_is_gone_or_cannot_be_read_is_given_u
     slack: SlackServer, channel: SlackChannel
 ) -> None:
     slack.tolerate(Rule.BAD_VALUE)
+    far = slack.channel("far", with_app=False)
+    refused = await channel.send(outgoing(channel, "words", place(far)))
+    assert refused == Refused("the bot is not in that channel; somebody there can /invite it")
     room = place(slack.channel("general"))
+    sent = await channel.send(outgoing(channel, "a preview", room))
+    assert isinstance(sent, Sent)
+    for code in ("message_not_found", "cant_update_message", "edit_window_closed"):
+        slack.fail_next("chat.update", code)
+        final = outgoing(channel, "final", room, action=Action.EDIT, target=sent.platform_id)
+        assert await channel.send(final) == Refused(code.replace("_", " "))
     for one in (
         delivery("👀", room, action=Action.REACT, target="1700000000.000001"),
         outgoing(channel, "words", room, action=Action.EDIT, target="1700000000.000001"),
@@ -729,7 +745,7 @@ async def test_a_wire_that_is_cut_leaves_the_outcome_unknown_and_no_server_at_al
 ) -> None:
     room = slack.channel("general")
     async with FaultProxy(slack.port) as proxy:
-        settings = replace(settings_for(slack), base_url=f"http://127.0.0.1:{proxy.port}/api/")
+        settings = settings_for(slack, base_url=f"http://127.0.0.1:{proxy.port}/api/")
         async with connected(settings, sink, clock) as channel:
             for number, (cut, after) in enumerate(
                 [(proxy.cut_request, 0), (proxy.cut_request, 30), (proxy.cut_answer, 0), (proxy.cut_answer, 30)]
@@ -910,6 +926,197 @@ async def test_history_that_cannot_be_read_says_whether_it_ever_can(
     with pytest.raises(NotReadable) as error:
         await channel.history(place(slack.channel("general")), "", "", 10)
     assert error.value.retry_after == again
+
+
+# -- what the model asks for -----------------------------------------------------------------------------------------
+
+
+def calls(slack: SlackServer, method: str) -> int:
+    return [call.method for call in slack.calls].count(method)
+
+
+async def test_the_model_reads_what_was_said_last_its_own_words_too(
+    slack: SlackServer, channel: SlackChannel, clock: Clock
+) -> None:
+    room = slack.channel("general", ALICE, BOB)
+    root = slack.say(room, BOB, "the *build*\n\nfails <https://example.org|here>", files={"log.txt": b"x"})
+    replies = [slack.say(room, ALICE, f"reply {number}", thread_ts=root["ts"])["ts"] for number in range(1100)]
+    slack.join(room, BOB)
+    slack.post_as(room, "builds", "again")
+    await channel.send(outgoing(channel, "I look", place(room)))
+    clock.seconds += 60
+    last = slack.say(room, ALICE, "x" * 1000)["ts"]
+    await slack.wait_acknowledged()
+    text = ""
+    async with asyncio.timeout(5):
+        while "alice (" not in text or "Bob Baker (" not in text:  # names are asked for in the background
+            text = await channel.perform("read", place(room), Arguments())
+    lines = text.splitlines()
+    assert [line.partition(": ")[2] for line in lines] == [
+        "the *build* fails here (https://example.org) [file log.txt] [1100 replies]",
+        "again",
+        "I look",
+        "x" * 399 + "…",
+    ]
+    assert lines[0].startswith(f"{root['ts']} · 2027-01-15 08:00Z · ")
+    assert [line.partition(": ")[0].rpartition(" · ")[2] for line in lines] == [
+        "Bob Baker (U0BOB00001)",
+        "builds (U0BUILDS)",
+        "you",
+        "alice (U0ALICE001)",
+    ]
+    part = await channel.perform("read", place(room), Arguments(limit=2, before=last))
+    assert part.splitlines() == lines[1:3]
+    thread = await channel.perform("read", place(room), Arguments(limit=3, thread=root["ts"]))
+    assert [line.split()[0] for line in thread.splitlines()] == replies[-3:]
+    earlier = await channel.perform("read", place(room, root["ts"]), Arguments(limit=3, before=replies[1]))
+    assert [line.split()[0] for line in earlier.splitlines()] == [root["ts"], replies[0]]
+    assert await channel.perform("read", place(room), Arguments(before=root["ts"])) == "nothing was said there"
+    for arguments, words in (
+        (Arguments(before="yesterday"), "'yesterday' is no id of a message"),
+        (Arguments(thread="1.1"), "thread not found"),
+    ):
+        with pytest.raises(ActionFailed, match=words):
+            await channel.perform("read", place(room), arguments)
+
+
+async def test_the_model_pins_and_asks_who_and_where(slack: SlackServer, channel: SlackChannel) -> None:
+    room = slack.channel("general", ALICE, BOB, private=True)
+    said = slack.say(room, ALICE, "important")["ts"]
+    for name, pinned in (("pin", True), ("pin", True), ("unpin", False), ("unpin", False)):
+        await channel.perform(name, place(room), Arguments(message_id=said))
+        assert ("pinned_to" in slack.messages(room)[0]) is pinned
+    about = await channel.perform("channel_info", place(room), Arguments())
+    assert about.splitlines() == [f"id: {room.id}", "name: general", "is_private: True", "num_members: 3"]
+    person = await channel.perform("user_info", place(room), Arguments(person=ALICE.id))
+    assert person.splitlines()[:4] == [
+        f"id: {ALICE.id}",
+        "name: alice",
+        "real_name: Alice Archer",
+        "display_name: alice",
+    ]
+    assert "tz: Europe/Berlin" in person
+    slack.scopes.remove("pins:write")
+    for name, arguments, words in (
+        ("user_info", Arguments(person="U0NOBODY1"), "user not found"),
+        ("pin", Arguments(message_id=said), "the app lacks the scope pins:write: add it under OAuth & Permissions"),
+        ("pin", Arguments(message_id="that one"), "'that one' is no id of a message"),
+        ("dance", Arguments(), "dance is not possible here"),
+    ):
+        with pytest.raises(ActionFailed, match=words):
+            await channel.perform(name, place(room), arguments)
+
+
+async def test_names_are_found_and_never_the_wrong_person(
+    slack: SlackServer, channel: SlackChannel, clock: Clock
+) -> None:
+    general, team = slack.channel("general", ALICE, BOB), slack.group_dm(ALICE, BOB)
+    slack.channel("far", with_app=False)
+    slack.meet(Person("U0ALEX0001", "alex", "Alex One"))
+    slack.meet(Person("U0ALEX0002", "alexander", "Alex Two", "Alex"))
+    slack.meet(Person("U0ALEX0003", "former", "Alexa", "Alexa", deleted=True))
+    im = slack.im(ALICE.id)
+    for wanted, found in (
+        ("#general", place(general)),
+        ("General", place(general)),
+        (general.id, place(general)),
+        (f"#{team.name}", place(team)),
+        (im.id, place(im)),
+        ("@alice", place(im)),
+        ("@Alice Archer", place(im)),
+        (ALICE.id, place(im)),
+        ("#genral", ("#general",)),
+        ("#far", ()),
+        ("@alex", ("@alex one", "@alexander", "@alex (U0ALEX0001)", "@alex (U0ALEX0002)", "@alex two", "@alice")),
+        ("@Alex (U0ALEX0002)", place(slack.im("U0ALEX0002"))),
+        (
+            "@alexa",
+            (
+                "@alex one",
+                "@alexander",
+                "@alex (U0ALEX0001)",
+                "@alex (U0ALEX0002)",
+                "@alex two",
+                "@alice",
+                "@alice archer",
+            ),
+        ),
+        ("@nobody at all", ()),
+    ):
+        got = where(await channel.find(wanted))
+        assert (got if isinstance(got, Place) else set(got)) == (found if isinstance(found, Place) else set(found)), (
+            wanted
+        )
+    assert (calls(slack, "users.list"), calls(slack, "users.conversations")) == (1, 2), "once at the start"
+    clock.seconds += 200
+    slack.scopes -= {"im:write", "users:read"}
+    for wanted, scope in ((ALICE.id, "im:write"), ("@alice", "users:read")):
+        with pytest.raises(ActionFailed, match=f"the app lacks the scope {scope}: add it"):
+            await channel.find(wanted)
+    slack.fail_next("users.conversations", "ratelimited", retry_after=7)
+    with pytest.raises(ActionFailed, match="too many calls, again in 7 s"):
+        await channel.find("#general")
+
+
+async def test_frames_are_few_enough_that_edits_that_people_wait_for_never_wait(
+    slack: SlackServer, channel: SlackChannel, clock: Clock
+) -> None:
+    slack.limits = RateLimits(per_channel=(1000, 1.0))
+    rooms = [place(slack.channel(name)) for name in ("one", "two")]
+    previews = []
+    for room in rooms:
+        sent = await channel.send(outgoing(channel, f"preview {room.chat}", room))
+        assert isinstance(sent, Sent)
+        previews.append(sent.platform_id)
+    shows = [await channel.frame(rooms[n % 2], previews[n % 2], shown(channel, f"frame {n}")) for n in range(60)]
+    assert shows == [1.5] * 40 + [60.0] * 20
+    assert [one.text for one in slack.sent[2:]] == [f"frame {n}" for n in range(40)]
+    clock.seconds += 30
+    for n in range(10):
+        final = outgoing(channel, f"edit {n}", rooms[0], action=Action.EDIT, target=previews[0])
+        assert isinstance(await channel.send(final), Sent)
+    clock.seconds += 29
+    assert await channel.frame(rooms[1], previews[1], shown(channel, "too early")) == 1.0
+    clock.seconds += 1
+    shows = [await channel.frame(rooms[1], previews[1], shown(channel, f"later {n}")) for n in range(40)]
+    assert shows == [1.5] * 30 + [30.0] * 10
+    assert slack.sent[-1].text == "later 29"
+
+
+async def test_a_frame_stands_behind_no_send_holds_none_up_and_never_raises(
+    slack: SlackServer, sink: RecordingSink, clock: Clock
+) -> None:
+    room, other = place(slack.channel("general")), place(slack.channel("random"))
+    async with connected(settings_for(slack, typing_timeout=0.05), sink, clock) as channel:
+        sent = await channel.send(outgoing(channel, "preview", room))
+        assert isinstance(sent, Sent)
+        target, body = sent.platform_id, shown(channel, "frame")
+        held = slack.hold_next("chat.postMessage")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(channel.send(outgoing(channel, "more", room)))
+            await asyncio.wait_for(held.reached.wait(), 5)
+            assert await asyncio.wait_for(channel.frame(room, target, body), 5) > 0
+            assert calls(slack, "chat.update") == 0, "a call is under way there"
+            held.release()
+        held = slack.hold_next("chat.update")
+        async with asyncio.TaskGroup() as group:
+            frame = group.create_task(channel.frame(room, target, body))
+            await asyncio.wait_for(held.reached.wait(), 5)
+            final = outgoing(channel, "final", room, action=Action.EDIT, target=target)
+            assert isinstance(await asyncio.wait_for(channel.send(final), 5), Sent), "the frame was given up"
+        assert frame.result() == 60.0
+        for fault, again in (
+            ({"error": "message_not_found"}, 60.0),
+            ({"drop": True}, 60.0),
+            ({"error": "ratelimited", "retry_after": 9}, 9.0),
+        ):
+            slack.fail_next("chat.update", **fault)  # type: ignore[arg-type]
+            assert await channel.frame(room, target, body) == again
+        assert channel.pass_limit(room) == channel.pass_limit(other) == 0, "what people wait for is not held"
+        before = calls(slack, "chat.update")
+        assert await channel.frame(other, target, body) == 9.0
+        assert calls(slack, "chat.update") == before, "the whole workspace waits"
+        held.release()
 
 
 # -- working and files -----------------------------------------------------------------------------------------------

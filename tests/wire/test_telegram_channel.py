@@ -26,10 +26,10 @@ from channels.outgoing import (
     Sent,
     Unknown,
 )
-from channels.settings import Listen
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
-from channels.telegram.settings import TelegramSettings
+from channels.telegram.settings import TelegramAccount
+from tests.channels.sections import account
 from tests.deliveries import delivery
 from tests.standins.odd_updates import broken_updates, readable_updates
 from tests.standins.proxy import FaultProxy
@@ -135,8 +135,8 @@ def clock() -> Clock:
     return Clock()
 
 
-def settings_for(telegram: TelegramServer) -> TelegramSettings:
-    return TelegramSettings(token=telegram.token, base_url=telegram.base_url, base_file_url=telegram.base_file_url)
+def settings_for(telegram: TelegramServer, **more: Any) -> TelegramAccount:
+    return account(TelegramAccount, **{"token": telegram.token, "base_url": telegram.base_url} | more)
 
 
 @pytest.fixture
@@ -310,7 +310,7 @@ async def test_updates_whose_answer_was_lost_come_again(
     async with FaultProxy(telegram.port) as proxy:
         proxy.cut_answer(b"getUpdates", after=after)
         telegram.write("hello")
-        settings = replace(settings_for(telegram), base_url=f"http://127.0.0.1:{proxy.port}/bot")
+        settings = settings_for(telegram, base_url=f"http://127.0.0.1:{proxy.port}/bot")
         channel = TelegramChannel(settings, clock.times)
         await channel.start(sink)
         await sink.until(lambda: sink.texts == ["hello"])
@@ -402,7 +402,7 @@ async def test_a_token_that_is_refused_is_said_without_the_token(
             tried.set()
 
     with caplog.at_level(logging.DEBUG):
-        settings = replace(settings_for(telegram), token=wrong)
+        settings = settings_for(telegram, token=wrong)
         channel = TelegramChannel(settings, replace(clock.times, sleep=sleep))
         await channel.start(sink)
         await asyncio.wait_for(tried.wait(), 5)
@@ -602,7 +602,7 @@ async def test_a_wire_that_is_cut_leaves_the_outcome_unknown(
     async with FaultProxy(telegram.port) as proxy:
         cut = proxy.cut_request if part == "request" else proxy.cut_answer
         cut(b"sendMessage", after=after)
-        settings = replace(settings_for(telegram), base_url=f"http://127.0.0.1:{proxy.port}/bot")
+        settings = settings_for(telegram, base_url=f"http://127.0.0.1:{proxy.port}/bot")
         channel = TelegramChannel(settings, clock.times)
         await channel.start(sink)
         (result,) = await say(channel, "answer")
@@ -615,7 +615,7 @@ async def test_an_answer_that_is_too_slow_leaves_the_outcome_unknown(
     telegram: TelegramServer, sink: RecordingSink, clock: Clock
 ) -> None:
     telegram.write("hello")
-    channel = TelegramChannel(replace(settings_for(telegram), request_timeout=0.2), clock.times)
+    channel = TelegramChannel(settings_for(telegram, request_timeout=0.2), clock.times)
     await channel.start(sink)
     await sink.until(lambda: sink.texts == ["hello"])
     held = telegram.hold_next("sendMessage", after_apply=True)
@@ -748,6 +748,7 @@ async def test_a_message_is_edited_reacted_to_and_deleted_and_again_without_harm
     reactions = [("setMessageReaction", question_id)] * 4
     assert seen == [("editMessageText", mine_id), *reactions, ("deleteMessage", mine_id)]
     assert telegram.sent[1].text == "second"
+    assert telegram.sent[1].params["reply_markup"] == {"inline_keyboard": [[{"text": "Yes", "callback_data": "yes"}]]}
     assert [one.params["reaction"] for one in telegram.sent[2:5:2]] == [[{"type": "emoji", "emoji": "👀"}], []]
 
 
@@ -915,13 +916,13 @@ async def test_a_silent_message_makes_no_sound(telegram: TelegramServer, channel
 async def test_a_webhook_stores_before_it_acknowledges(
     telegram: TelegramServer, sink: RecordingSink, clock: Clock
 ) -> None:
-    listen = Listen(port=0, path="/hook")
-    settings = replace(settings_for(telegram), listen=listen, webhook_url="https://bot.example/hook")
+    listen = {"port": 0, "path": "/hook"}
+    settings = settings_for(telegram, mode="webhook", listen=listen, webhook_url="https://bot.example/hook")
     channel = TelegramChannel(settings, clock.times)
     await channel.start(sink)
     await sink.until(lambda: bool(sink.ready))
     assert telegram.webhook == {"url": "https://bot.example/hook", "max_connections": 1}
-    address = f"http://127.0.0.1:{channel._receiver._webhook._listener.port}/hook"
+    address = f"http://127.0.0.1:{channel._receiver._listener.port}/hook"
     telegram.write("one")
     update = telegram.write("two")
     assert await telegram.bring(address) == [200, 200]
@@ -952,7 +953,7 @@ async def test_a_webhook_stores_before_it_acknowledges(
 async def test_a_webhook_that_telegram_cannot_reach_is_said(
     telegram: TelegramServer, sink: RecordingSink, clock: Clock
 ) -> None:
-    settings = replace(settings_for(telegram), listen=Listen(port=0), webhook_url="https://bot.example/hook")
+    settings = settings_for(telegram, mode="webhook", listen={"port": 0}, webhook_url="https://bot.example/hook")
     channel = TelegramChannel(settings, clock.times)
     await channel.start(sink)
     await sink.until(lambda: bool(sink.ready))
@@ -974,8 +975,8 @@ async def test_a_webhook_whose_port_is_taken_says_so_and_listens_once_it_is_free
             await super().sleep(seconds)
 
     with socket.create_server(("127.0.0.1", 0)) as other:
-        listen = Listen(port=other.getsockname()[1])
-        settings = replace(settings_for(telegram), listen=listen, webhook_url="https://bot.example/hook")
+        listen = {"port": other.getsockname()[1]}
+        settings = settings_for(telegram, mode="webhook", listen=listen, webhook_url="https://bot.example/hook")
         channel = TelegramChannel(settings, Noted().times)
         await channel.start(sink)
         await asyncio.wait_for(paused.wait(), PATIENCE)

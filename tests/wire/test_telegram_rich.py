@@ -11,7 +11,8 @@ from channels.message import ChatKind, Place
 from channels.outgoing import Action, NotSent, Sent
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.calls import call_of
-from channels.telegram.settings import TelegramSettings
+from channels.telegram.settings import TelegramAccount
+from tests.channels.sections import account
 from tests.deliveries import delivery
 from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
@@ -34,7 +35,7 @@ async def telegram() -> AsyncIterator[TelegramServer]:
 @pytest.fixture
 async def channel(telegram: TelegramServer) -> AsyncIterator[TelegramChannel]:
     urls = {"base_url": telegram.base_url, "base_file_url": telegram.base_file_url}
-    settings = TelegramSettings(token=telegram.token, rich=True, **urls)
+    settings = account(TelegramAccount, token=telegram.token, rich="auto", **urls)
     channel = TelegramChannel(settings, Times(now=lambda: 0, monotonic=lambda: 0.0, sleep=no_pause))
     yield channel
     await channel.close()

@@ -17,13 +17,13 @@ from bot.gateway.unix_socket import address
 from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView
 from bot.persistence.values import Person, Standing
 
+# What a stream brings: kept events with their positions, updates without.
 Received = tuple[int | None, AgentEvent]
-"""What a stream brings: kept events with their positions, updates without."""
 
+# Seconds that an answer may take.
 _PATIENCE = 10.0
-"""Seconds that an answer may take."""
+# Seconds without a sign of life that end a stream; the service gives one every 15.
 _SILENCE = 60.0
-"""Seconds without a sign of life that end a stream; the service gives one every 15."""
 
 
 class Unreachable(Exception):
@@ -93,10 +93,9 @@ class Client:
         """Use a stranger's code; a wrong or used one is Rejected."""
         return await self._ask(Person, "POST", "/v1/pairing", json={"code": code, "standing": standing})
 
-    async def console(self, position: int, shown: int) -> ConsoleView:
-        """What a terminal begins with, when this much has been shown."""
-        query = {"position": str(position), "shown": str(shown)}
-        return await self._ask(ConsoleView, "GET", "/v1/console", params=query)
+    async def console(self, position: int) -> ConsoleView:
+        """What a terminal begins with, when it was shown up to there."""
+        return await self._ask(ConsoleView, "GET", "/v1/console", params={"position": str(position)})
 
     @contextlib.asynccontextmanager
     async def events(self, session: str, last: int | None = None) -> AsyncIterator[AsyncIterator[Received]]:

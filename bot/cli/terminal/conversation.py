@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
@@ -20,36 +20,35 @@ from bot.cli.terminal.view import Piece, Tone, View
 from bot.gateway.views import ChannelView
 from channels.session_key import console_key
 
+# Seconds between tries to connect.
 _RETRY = 0.5
-"""Seconds between tries to connect."""
+# Seconds between looks at the platforms.
 _LOOK = 2.0
-"""Seconds between looks at the platforms."""
+# What `/readyz` lists besides platforms.
 _OURS = ("console", "store")
-"""What `/readyz` lists besides platforms."""
 _REMEMBERED = 256
 
 
+# Prints pieces for good; none when only what is live has changed.
 Show = Callable[[Sequence[Piece]], None]
-"""Prints pieces for good; none when only what is live has changed."""
 
 
 class Conversation:
-    """One terminal's part in it. shown: how far it was shown, by any terminal. sleep: waits between tries to connect.
+    """One terminal's part in it. shown: how far it was shown, by any terminal.
 
     view: what there is to show. last_said: the run of what was said here last, until it has ended. quiet: the service
     ends, so nothing about connections is said any more.
     """
 
-    def __init__(self, client: Client, shown: Shown, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    def __init__(self, client: Client, shown: Shown) -> None:
         self._client = client
         self._shown = shown
-        self._sleep = sleep
         self._session = str(console_key())
         self._unsent: tuple[str, str] | None = None
         self._typed: deque[str] = deque(maxlen=_REMEMBERED)
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
         self._position: int | None = None
-        self._noted = (0, 0)
+        self._noted = 0
         self._lost = False
         self._progress = asyncio.Condition()
         self.view = View(time.time_ns() // 1_000_000)
@@ -78,7 +77,7 @@ class Conversation:
                     self._lost = True
                     show(self._aside("The service is not there; waiting for it."))
                     await self._printed()
-            await self._sleep(_RETRY)
+            await asyncio.sleep(_RETRY)
 
     async def watch(self, show: Show) -> None:
         """Show how the platforms stand, at first and when it changes, until cancelled."""
@@ -90,7 +89,7 @@ class Conversation:
                     news = before is None or (before.state, before.detail) != (channel.state, channel.detail)
                     if news and name not in _OURS and channel.state != "starting":
                         show(self._aside(_spoken(name.capitalize(), channel)))
-            await self._sleep(_LOOK)
+            await asyncio.sleep(_LOOK)
 
     async def say(self, text: str) -> str:
         """Send a message; returns its run's id. Raises Unreachable or Rejected: then say the same text again,
@@ -121,12 +120,11 @@ class Conversation:
 
     async def _begin(self) -> Sequence[Piece]:
         """Find the position to read on from; returns what was said last before it."""
-        position, characters = self._shown.read()
-        begin = await self._client.console(position, characters)
+        position = self._shown.read()
+        begin = await self._client.console(position)
         if begin.position != position:
-            self._shown.note(begin.position, 0, anew=True)
+            self._shown.note(begin.position, anew=True)
         self._position = begin.position
-        self.view.printed_before(characters if begin.position else 0)
         return self.view.last(begin.last) if begin.last else ()
 
     def _pieces(self, position: int | None, event: AgentEvent) -> Sequence[Piece]:
@@ -142,10 +140,9 @@ class Conversation:
 
     async def _printed(self) -> None:
         """What was shown is there to be read."""
-        noted = (self._position or 0, self.view.printed)
-        if noted != self._noted:
-            self._noted = noted
-            self._shown.note(*noted)
+        if self._position and self._position != self._noted:
+            self._noted = self._position
+            self._shown.note(self._position)
         async with self._progress:
             self._progress.notify_all()
 

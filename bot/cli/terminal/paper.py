@@ -1,8 +1,10 @@
-"""Answers written one after the other where there is no screen, each piece as soon as it is known."""
+"""Answers written one after the other where there is no screen, as they were written by the model."""
 
+from collections.abc import Sequence
 from typing import TextIO
 
 from bot.cli.terminal.safe_text import clean
+from bot.cli.terminal.view import Piece
 
 
 class Paper:
@@ -14,9 +16,19 @@ class Paper:
     def __init__(self, out: TextIO, gap: str = "") -> None:
         self._out = out
         self._gap = gap
+        self._away = False
         self._blank = ""
         self._begun = False
         self._any = False
+
+    def show(self, pieces: Sequence[Piece]) -> None:
+        """Write words of the model or of the service as they are, each an answer."""
+        for piece in pieces:
+            if piece.said and piece.away and not self._away:
+                self._away = True
+                self._out.write("While you were away:\n")
+            self.write(piece.said)
+            self.end()
 
     def write(self, text: str) -> None:
         """More of an answer, or the beginning of one."""

@@ -4,38 +4,33 @@ Printed text goes above both, so that output while typing looks right. One reade
 any time. Ctrl-C is a key here and not a signal: what it does is the caller's.
 """
 
-import asyncio
 import contextlib
-import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-import structlog
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
-from prompt_toolkit.filters import Condition
-from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
-from prompt_toolkit.output import Output
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
-log = structlog.get_logger()
-
 _STYLE = Style.from_dict({"prompt": "bold ansicyan", "placeholder": "ansibrightblack"})
-_REDRAW = 0.05
-"""Seconds between redraws at least: smooth to the eye, and cheap."""
+# Seconds between redraws at least: smooth to the eye, and cheap.
+_REDRAW = 0.03
+# Seconds between them at most: the clock on the screen moves, and a hint of the prompt goes.
+_TICK = 0.5
+# Lines of the screen that the live region leaves to the prompt and to what is above.
 _LINES_LEFT = 4
-"""Lines of the screen that the live region leaves to the prompt and to what is above."""
 
 
+# Seconds after which an Esc is the key and not the beginning of another one's sequence.
 _ESCAPE = 0.1
-"""Seconds after which an Esc is the key and not the beginning of another one's sequence."""
+# Seconds in which a second Ctrl-C leaves.
 _AGAIN = 2.0
-"""Seconds in which a second Ctrl-C leaves."""
 
 
 class Prompt:
@@ -44,7 +39,7 @@ class Prompt:
 
     def __init__(
         self,
-        history: Path | None,
+        history: Path,
         live: Callable[[int, int], str],
         on_stop: Callable[[], None],
         words: Sequence[str] = (),
@@ -52,9 +47,9 @@ class Prompt:
         self._live = live
         self._on_stop = on_stop
         self._session: PromptSession[str] = PromptSession(
-            "> ",
+            self._message,
             style=_STYLE,
-            history=_history(history),
+            history=_History(history, self.print),
             key_bindings=self._keys(),
             placeholder=self._placeholder,
             multiline=False,
@@ -63,26 +58,20 @@ class Prompt:
             complete_style=CompleteStyle.READLINE_LIKE,  # a menu would need room below the line
             erase_when_done=True,  # what was typed is printed by the caller, in its place
             reserve_space_for_menu=0,
+            refresh_interval=_TICK,
         )
-        self._drawn = (-1, "")
-        self._due: asyncio.TimerHandle | None = None
-        self._armed: asyncio.TimerHandle | None = None
+        self._output = self._session.output
+        self._drawn: tuple[int, StyleAndTextTuples] = (-1, [])
+        self._armed_until = 0.0
         self._session.default_buffer.on_text_changed += lambda _: self._disarm()
         app = self._session.app
         app.timeoutlen = app.ttimeoutlen = _ESCAPE
-        region = Window(FormattedTextControl(self._region), dont_extend_height=True, wrap_lines=False)
-        shown = ConditionalContainer(region, Condition(lambda: bool(self._text())))
-        app.layout.container = HSplit([shown, app.layout.container])
-
-    @property
-    def output(self) -> Output:
-        """The terminal."""
-        return self._session.output
+        app.min_redraw_interval = _REDRAW
 
     @property
     def width(self) -> int:
         """Columns."""
-        return self.output.get_size().columns
+        return self._output.get_size().columns
 
     async def read(self, default: str = "") -> str | None:
         """What the person types next; None at end-of-file. Raises KeyboardInterrupt when they want to leave."""
@@ -105,41 +94,35 @@ class Prompt:
         with contextlib.suppress(OSError):  # the terminal is gone: `read` finds out
             if app.is_running:
                 app.renderer.erase()
-            self.output.write_raw(text)
-            self.output.flush()
+            self._output.write_raw(text)
+            self._output.flush()
             if app.is_running:
                 app.renderer.request_absolute_cursor_position()
                 app.invalidate()
 
     def refresh(self) -> None:
         """What is live has changed: it is drawn soon, once for many changes."""
-        if self._due is None:
-            self._due = asyncio.get_running_loop().call_later(_REDRAW, self._redraw)
+        self._session.app.invalidate()
 
-    def _redraw(self) -> None:
-        self._due = None
-        if self._session.app.is_running:
-            self._session.app.invalidate()
-
-    def _text(self) -> str:
-        """What is live, made once per redraw."""
+    def _message(self) -> StyleAndTextTuples:
+        """What is live, made once per redraw, and the beginning of the line below it."""
         drawn = self._session.app.render_counter
         if self._drawn[0] != drawn:
-            size = self.output.get_size()
-            self._drawn = (drawn, self._live(size.columns, max(size.rows - _LINES_LEFT, 1)))
-        return self._drawn[1]
-
-    def _region(self) -> ANSI:
-        return ANSI(f"{self._text()}\n")
+            size = self._output.get_size()
+            live = self._live(size.columns, max(size.rows - _LINES_LEFT, 1))
+            self._drawn = (drawn, to_formatted_text(ANSI(f"{live}\n\n" if live else "")))
+        return [*self._drawn[1], ("class:prompt", "> ")]
 
     def _placeholder(self) -> StyleAndTextTuples:
-        return [("class:placeholder", "Ctrl-C again to leave" if self._armed else "")]
+        return [("class:placeholder", "Ctrl-C again to leave" if self._is_armed else "")]
+
+    @property
+    def _is_armed(self) -> bool:
+        """A Ctrl-C leaves."""
+        return time.monotonic() < self._armed_until
 
     def _disarm(self) -> None:
-        if self._armed is not None:
-            self._armed.cancel()
-            self._armed = None
-            self.refresh()
+        self._armed_until = 0.0
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -148,10 +131,10 @@ class Prompt:
         def interrupt(event: KeyPressEvent) -> None:
             if event.current_buffer.text:
                 event.current_buffer.reset()
-            elif self._armed:
+            elif self._is_armed:
                 event.app.exit(exception=KeyboardInterrupt())
             else:
-                self._armed = asyncio.get_running_loop().call_later(_AGAIN, self._disarm)
+                self._armed_until = time.monotonic() + _AGAIN
                 self._on_stop()
 
         @keys.add("escape")
@@ -165,27 +148,24 @@ class Prompt:
         return keys
 
 
-def _history(file: Path | None) -> History:
-    """What was typed before, in a file for its owner alone; for this terminal only where that cannot be."""
-    if file is None:
-        return InMemoryHistory()
-    try:
-        os.close(os.open(file, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600))
-    except OSError:
-        return InMemoryHistory()
-    return _Forgetful(str(file))
+class _History(FileHistory):
+    """What was typed before, in a file for its owner alone.
 
+    What cannot be written is forgotten, so that a full disk does not eat the Enter that it came with. tell: says so,
+    once.
+    """
 
-class _Forgetful(FileHistory):
-    """A history that forgets what cannot be written, so that a full disk does not eat the Enter that it came with."""
-
-    _failed = False
+    def __init__(self, file: Path, tell: Callable[[str], None]) -> None:
+        super().__init__(str(file))
+        self._tell: Callable[[str], None] | None = tell
+        with contextlib.suppress(OSError):
+            file.touch(0o600)
 
     def store_string(self, string: str) -> None:
         """Keep a line, if that is possible."""
         try:
             super().store_string(string)
         except OSError as error:
-            if not self._failed:
-                self._failed = True
-                log.warning("what is typed cannot be kept for later", file=self.filename, reason=error.strerror)
+            if self._tell:
+                self._tell(f"What is typed cannot be kept for next time: {error.strerror}.\n\n")
+            self._tell = None

@@ -6,12 +6,10 @@ characters are taken out of every text first. Addresses are written out, never h
 
 import re
 from io import StringIO
-from typing import ClassVar
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown
+from rich.console import Console, RenderableType
+from rich.markdown import Markdown
 from rich.styled import Styled
-from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
@@ -21,28 +19,8 @@ from bot.cli.terminal.view import Live, Piece, Tone
 _FILLING = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "none", "markdown.block_quote": "italic"})
 _THINKING_LINES = 3
+# Characters of a live answer that are worth rendering again and again; past that only its end is shown, plain.
 _PREVIEW = 20_000
-"""Characters of a live answer that are worth rendering again and again; past that only its end is shown, plain."""
-
-
-class _LeftHeading(Heading):
-    LEVEL_ALIGN = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
-
-
-class _PlainCode(CodeBlock):
-    """In the terminal's own colours, set in a little, without a box."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Syntax(str(self.text).rstrip(), self.lexer_name, theme="ansi_dark", word_wrap=True, padding=(0, 2))
-
-
-class _Markdown(Markdown):
-    elements: ClassVar = {
-        **Markdown.elements,
-        "heading_open": _LeftHeading,
-        "fence": _PlainCode,
-        "code_block": _PlainCode,
-    }
 
 
 def colours() -> str | None:
@@ -66,7 +44,8 @@ class Screen:
                 mark = "✓" if piece.tone is Tone.TOOL else "✗"
                 return self._render(Text(f"  {mark} {text}", "dim"), width)
             case Tone.ASKED:
-                return self.echo(piece.text, width)
+                typed = text.replace("\n", "\n  ")
+                return self._apart(Text.assemble(("> ", "bold cyan"), (typed, "bold")), width)
             case Tone.SAID:
                 return self._apart(_markdown(text), width)
             case Tone.HEADING:
@@ -75,11 +54,6 @@ class Screen:
                 return self._apart(Styled(_markdown(text), "dim"), width)
             case Tone.ASIDE:
                 return self._apart(Text(text, "dim"), width)
-
-    def echo(self, text: str, width: int) -> str:
-        """What the person typed."""
-        lines = clean(text).split("\n")
-        return self._apart(Text.assemble(("> ", "bold cyan"), ("\n  ".join(lines), "bold")), width)
 
     def status(self, text: str, width: int) -> str:
         """The line above the prompt while nothing is going on."""
@@ -126,7 +100,7 @@ class Screen:
 
 def _markdown(text: str) -> Markdown:
     """Line breaks stay as they were written: people and models mean them, also where Markdown does not."""
-    markdown = _Markdown(text, hyperlinks=False)
+    markdown = Markdown(text, code_theme="ansi_dark", hyperlinks=False)
     for token in markdown.parsed:
         for child in token.children or ():
             if child.type == "softbreak":

@@ -6,33 +6,21 @@ stdout is no terminal, `plain` does the same without a screen.
 
 import asyncio
 import os
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
-from enum import Enum
 from pathlib import Path
 
-from bot.cli.terminal import slash
+from bot.cli.terminal import plain, slash
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.cli.terminal.conversation import Conversation
-from bot.cli.terminal.plain import PlainTerminal
 from bot.cli.terminal.shown import Shown
 from bot.cli.terminal.standard_input import lines
 from bot.cli.terminal.view import Piece, Tone
 
-_TICK = 0.5
-"""Seconds between redraws while something runs."""
+# Said when the service ends while something may still run.
 FINISHING = "finishing …"
-"""Said when the service ends while something may still run."""
-
-
-class Left(Enum):
-    """How a person left the terminal."""
-
-    END_OF_INPUT = "end of input"
-    INTERRUPTED = "interrupted"
 
 
 def is_terminal() -> bool:
@@ -40,40 +28,27 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-async def talk(
-    socket: Path,
-    leaving: str = "Ctrl-D leaves",
-    *,
-    own_process: bool = False,
-    stopping: asyncio.Event | None = None,
-) -> Left:
+async def talk(socket: Path, leaving: str = "Ctrl-D leaves", stopping: asyncio.Event | None = None) -> bool:
     """Talk to the service behind `socket` until the person leaves. leaving: how, in words.
 
-    own_process: SIGINT is for this terminal, and cancels this task when it means to leave. stopping: set when the
-    service ends; the terminal stays, for what it still says.
+    stopping: set when the service ends; the terminal stays, for what it still says.
+    Returns whether the person wants to be done with all of it (Ctrl-C, /quit), not with this terminal only (Ctrl-D).
     Raises Rejected when the service wants no terminal; without a screen also Unreachable.
     """
     async with aclosing(Client(socket)) as client:
         conversation = Conversation(client, Shown(socket.parent / "shown"))
-        terminal: Terminal | PlainTerminal
         if is_terminal():
-            terminal = Terminal(client, conversation, socket.parent / "history", leaving, stopping or asyncio.Event())
-        else:
-            terminal = PlainTerminal(conversation, lines(), sys.stdout)
-        task = asyncio.current_task()
-        assert task is not None
-        if own_process:
-            leave = task.cancel
-            interrupt = terminal.interrupt if isinstance(terminal, PlainTerminal) else lambda: True
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: interrupt() and leave())
-        return (await terminal.run()) or Left.END_OF_INPUT
+            history = socket.parent / "history"
+            return await Terminal(client, conversation, history, leaving, stopping or asyncio.Event()).run()
+        await plain.talk(conversation, lines(), sys.stdout)
+        return False
 
 
 class Terminal:
     """One with a screen. history: the file of what was typed. stopping: set when the service ends."""
 
     def __init__(
-        self, client: Client, conversation: Conversation, history: Path | None, leaving: str, stopping: asyncio.Event
+        self, client: Client, conversation: Conversation, history: Path, leaving: str, stopping: asyncio.Event
     ) -> None:
         # Only a screen needs them; pipes start faster without.
         from bot.cli.terminal.prompt import Prompt
@@ -88,26 +63,26 @@ class Terminal:
         self._prompt = Prompt(history, self._live, self._stop, slash.words())
         self._tasks: asyncio.TaskGroup | None = None
 
-    async def run(self) -> Left:
-        """Until the person leaves. Raises Rejected when the service wants no terminal."""
+    async def run(self) -> bool:
+        """Until the person leaves; returns as `talk`. Raises Rejected when the service wants no terminal."""
         from prompt_toolkit.patch_stdout import patch_stdout
 
-        left = Left.END_OF_INPUT
+        done = False
         conversation = self._conversation
         with patch_stdout(raw=True), self._prompt.keyboard():
             self._print(await self._greeting())
             try:
                 async with asyncio.TaskGroup() as self._tasks:
                     shown = conversation.listen(self._print), conversation.watch(self._print)
-                    beside = [self._tasks.create_task(task) for task in (*shown, self._tick(), self._say_stopping())]
-                    left = await self._read()
+                    beside = [self._tasks.create_task(task) for task in (*shown, self._say_stopping())]
+                    done = await self._read()
                     for task in beside:
                         task.cancel()
             except* Rejected as refused:
                 raise refused.exceptions[0] from None
             finally:
                 self._print(self._view.leave())
-        return left
+        return done
 
     def _stop(self) -> None:
         """Esc, or Ctrl-C on an empty line: end what runs, or what is about to."""
@@ -120,21 +95,21 @@ class Terminal:
         self._conversation.quiet = True
         self._print([Piece(Tone.ASIDE, FINISHING)])
 
-    async def _read(self) -> Left:
-        """Read lines and say them."""
+    async def _read(self) -> bool:
+        """Read lines and say them; returns as `talk`."""
         unsent = doubtful = ""
         while True:
             try:
                 text = await self._prompt.read(unsent)
             except KeyboardInterrupt:
-                return Left.INTERRUPTED
+                return True
             if text is None:
-                return Left.END_OF_INPUT
+                return False
             unsent = ""
             if not text.strip():
                 continue
             if text.strip().lower() in slash.LEAVE:
-                return Left.INTERRUPTED
+                return True
             self._print([Piece(Tone.ASKED, text)])
             nearest = slash.nearest(text)
             if nearest and text != doubtful:
@@ -147,13 +122,6 @@ class Terminal:
                 reason = str(error) if isinstance(error, Rejected) else "The service is not there."
                 self._print([Piece(Tone.ASIDE, f"Not sent. {reason}")])
                 unsent = text
-
-    async def _tick(self) -> None:
-        """The clock on the screen moves while something runs."""
-        while True:
-            await asyncio.sleep(_TICK)
-            if self._view.running:
-                self._prompt.refresh()
 
     async def _abort(self, run_id: str) -> None:
         self._view.aborting = run_id
@@ -168,8 +136,9 @@ class Terminal:
         self._prompt.refresh()
 
     def _live(self, width: int, height: int) -> str:
-        live = self._view.live
-        return self._screen.live(live, width, height, _now()) if live else self._screen.status(self._view.status, width)
+        if live := self._view.live:
+            return self._screen.live(live, width, height, time.time_ns() // 1_000_000)
+        return self._screen.status(self._view.status, width)
 
     async def _greeting(self) -> list[Piece]:
         try:
@@ -177,7 +146,3 @@ class Terminal:
         except (Rejected, Unreachable):
             return []
         return [Piece(Tone.ASIDE, f"{model} answers. /help shows what you can type; {self._leaving}.")]
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

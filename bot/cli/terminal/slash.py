@@ -2,21 +2,22 @@
 
 import difflib
 import re
+from typing import NoReturn
 
 from bot.commands import builtin
 
+# They close the terminal, and never reach the service.
 LEAVE = ("/quit", "/exit")
-"""They close the terminal, and never reach the service."""
 _WORD = re.compile(r"\s*/([A-Za-z][\w-]*)(?: [^\n]*)?")
+# How alike two words must be, from 0 to 1.
 _NEAR = 0.65
-"""How alike two words must be, from 0 to 1."""
 
 
-async def _elsewhere(*call: object) -> str:
+async def _elsewhere(*call: object) -> NoReturn:
     raise NotImplementedError("commands are carried out by the service")
 
 
-_COMMANDS = builtin.build(_elsewhere, _elsewhere, "")
+_COMMANDS = builtin.build(_elsewhere, _elsewhere, _elsewhere, "")
 
 
 def words() -> tuple[str, ...]:

@@ -1,15 +1,13 @@
-"""Standard input without a screen: pipes, files and terminals alike; lines, never more than a few ahead, or all."""
+"""Standard input without a screen: pipes, files and terminals alike; line by line, or all."""
 
 import asyncio
-import os
+import contextlib
 import select
 import threading
 from collections.abc import AsyncIterator
 
-_CHUNK = 65_536
-_AHEAD = 8
+# Bytes that are read at once: more than a message may have is not of use.
 LARGEST = 1_000_000
-"""Bytes that are read at once: more than a message may have is not of use."""
 
 
 async def lines(descriptor: int = 0) -> AsyncIterator[str]:
@@ -19,23 +17,18 @@ async def lines(descriptor: int = 0) -> AsyncIterator[str]:
     waited for: nothing can wake a read that waits for a person.
     """
     loop = asyncio.get_running_loop()
-    found: asyncio.Queue[str | None] = asyncio.Queue(_AHEAD)
-
-    def hand_over(line: str | None) -> bool:
-        try:
-            asyncio.run_coroutine_threadsafe(found.put(line), loop).result()
-        except RuntimeError:  # the loop has ended
-            return False
-        return True
+    found: asyncio.Queue[str | None] = asyncio.Queue()
 
     def read() -> None:
-        rest = b""
-        while chunk := _read(descriptor):
-            *whole, rest = (rest + chunk).split(b"\n")
-            if not all(hand_over(line.decode(errors="replace").removesuffix("\r")) for line in whole):
-                return
-        if not rest or hand_over(rest.decode(errors="replace")):
-            hand_over(None)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            with (
+                contextlib.suppress(OSError),  # the terminal is gone
+                # not sys.stdin: a thread that holds its lock would end the process with an error of the interpreter
+                open(descriptor, encoding="utf-8", errors="replace", closefd=False) as source,
+            ):
+                for line in source:
+                    loop.call_soon_threadsafe(found.put_nowait, line.removesuffix("\n"))
+            loop.call_soon_threadsafe(found.put_nowait, None)
 
     threading.Thread(target=read, name="standard-input", daemon=True).start()
     while (line := await found.get()) is not None:
@@ -49,15 +42,8 @@ def whole(descriptor: int = 0, patience: float | None = None) -> bytes | None:
     """
     if not select.select([descriptor], [], [], patience)[0]:
         return None
-    found = b""
-    while len(found) <= LARGEST and (chunk := _read(descriptor)):
-        found += chunk
-    return found
-
-
-def _read(descriptor: int) -> bytes:
-    # not sys.stdin: a thread that holds its lock would end the process with an error of the interpreter
     try:
-        return os.read(descriptor, _CHUNK)
+        with open(descriptor, "rb", closefd=False) as source:
+            return source.read(LARGEST + 1)
     except OSError:  # the terminal is gone
         return b""

@@ -2,12 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
-from agent.tools.base import CallContext, Delivered, Tool
+from agent.tools.base import CallContext, Tool
 
 
 async def outcome(tool: Tool[Any], parameters: Any) -> ToolOutput:
@@ -20,24 +19,13 @@ async def outcome(tool: Tool[Any], parameters: Any) -> ToolOutput:
 
 @dataclass
 class Notes:
-    """What the tool said, and sent. started: pid and start time of each process."""
+    """What the tool said. started: pid and start time of each process."""
 
     updates: list[str] = field(default_factory=list)
     started: list[tuple[int, str]] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
-    files: list[Path | None] = field(default_factory=list)
-    file_bytes: int = 0
 
     async def store(self, pid: int, pid_started: str) -> None:
         self.started.append((pid, pid_started))
-
-    async def send(self, text: str, file: Path | None = None) -> str:
-        self.messages.append(text)
-        self.files.append(file)
-        return str(len(self.messages) - 1)
-
-    async def sent(self, name: str) -> Delivered:
-        return "sent" if int(name) < len(self.messages) else "not sent"
 
     def context(
         self,
@@ -51,7 +39,4 @@ class Notes:
             call_id="call",
             update=update or self.updates.append,
             started=started or self.store,
-            deliver=self.send,
-            delivered=self.sent,
-            file_bytes=self.file_bytes,
         )

@@ -20,7 +20,7 @@ from agent.message import ToolOutput
 from agent.tools.exec import ExecParameters, ExecTool
 from agent.tools.leftovers import end_leftover, start_time
 from agent.tools.output import HEAD_BYTES, TAIL_BYTES
-from agent.tools.process import gated
+from agent.tools.process import GatedProcess
 from agent.tools.workspace import Workspace
 from tests.agent.tools.calls import Notes, outcome
 
@@ -137,8 +137,9 @@ async def test_what_is_still_in_the_pipe_when_the_shell_ends_is_kept(root: Path)
     assert (await run(root, "printf '%70000s' last")).text.endswith(" last")
 
 
-async def test_those_behind_the_shell_may_say_their_last_words(root: Path) -> None:
-    tool = ExecTool(Workspace(root), 600, output_seconds=10)
+async def test_those_behind_the_shell_may_say_their_last_words(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.tools.exec.OUTPUT_GRACE_SECONDS", 10)
+    tool = ExecTool(Workspace(root), 600)
     command = "mkfifo over; (read -r line < over; echo late) & (echo x > over) & exit"
     answer = await tool.run(ExecParameters(command=command), Notes().context())
     assert answer.text == "[exit code 0]\nlate\n"
@@ -152,7 +153,7 @@ async def test_a_group_is_asked_to_end_before_it_is_killed(root: Path) -> None:
         ready.set()
 
     command = "trap 'echo bye; exit 7' TERM; echo ready; read -r line < pipe; echo never"
-    async with gated("/bin/sh", command, root, os.environ, hear, abort_seconds=0) as process:
+    async with GatedProcess("/bin/sh", command, root, os.environ, hear, abort_seconds=0) as process:
         process.open_gate()
         await ready.wait()
         assert await process.end(grace_seconds=10) == 7
@@ -161,8 +162,9 @@ async def test_a_group_is_asked_to_end_before_it_is_killed(root: Path) -> None:
     assert said.endswith(b"bye\n")
 
 
-async def test_the_time_limit_ends_also_those_who_do_not_listen(root: Path) -> None:
-    tool = ExecTool(Workspace(root), 0.1, grace_seconds=0.01)
+async def test_the_time_limit_ends_also_those_who_do_not_listen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.tools.exec.TIMEOUT_GRACE_SECONDS", 0.01)
+    tool = ExecTool(Workspace(root), 0.1)
     notes = Notes()
     parameters = ExecParameters(command="trap '' TERM; read -r line < pipe", timeout_seconds=500)
     ended = await tool.run(parameters, notes.context())

@@ -98,13 +98,13 @@ def test_good_arguments_become_parameters() -> None:
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        (dict(), ["read", "write", "send_file"]),
-        (dict(exec_security="allowlist"), ["read", "write", "send_file"]),
-        (dict(exec_security="full"), ["read", "write", "send_file", "exec"]),
+        (dict(), ["read", "write", "stay_silent"]),
+        (dict(exec_security="allowlist"), ["read", "write", "stay_silent"]),
+        (dict(exec_security="full"), ["read", "write", "stay_silent", "exec"]),
         (dict(exec_security="full", allow=("READ", "ex*")), ["read", "exec"]),
         (dict(allow=()), []),
         (dict(allow=("exec",)), []),
-        (dict(exec_security="full", deny=("write",)), ["read", "send_file", "exec"]),
+        (dict(exec_security="full", deny=("write",)), ["read", "stay_silent", "exec"]),
         (dict(allow=("*",), deny=("*",)), []),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools.workspace import MAX_FILE_BYTES, IsFolder, Item, Workspace, WorkspaceError
+from agent.tools.workspace import MAX_FILE_BYTES, IsFolder, Workspace, WorkspaceError
 
 SECRET = b"outside"
 
@@ -63,7 +63,7 @@ async def test_paths_that_leave_are_refused_for_reading_and_writing(root: Path, 
     with pytest.raises(WorkspaceError, match="outside the workspace"):
         read(workspace, path)
     with pytest.raises(WorkspaceError, match="outside the workspace"):
-        workspace.items(path)
+        workspace.listing(path)
     with pytest.raises(WorkspaceError, match="outside the workspace"):
         await workspace.write(path, b"x", "overwrite")
     assert (root.parent / "secret" / "file").read_bytes() == SECRET
@@ -85,7 +85,7 @@ async def test_a_link_is_not_followed_wherever_it_points(root: Path, target: str
         with pytest.raises(WorkspaceError, match="symbolic link"):
             await workspace.write(path, b"x", "overwrite")
         with pytest.raises(WorkspaceError, match="symbolic link"):
-            workspace.items("loop")
+            workspace.listing("loop")
         with pytest.raises(WorkspaceError, match="symbolic link"):
             workspace.folder("loop")
     assert (root.parent / "secret" / "file").read_bytes() == SECRET
@@ -130,10 +130,14 @@ def test_a_folder_is_told_as_such_and_listed(root: Path) -> None:
     for path in (".", "folder", ""):
         with pytest.raises(IsFolder):
             read(workspace, path)
-    assert workspace.items(".") == [Item("bad��", "file"), Item("folder", "folder"), Item("link", "link")]
-    assert workspace.items("folder") == [Item("file", "file", 6)]
+    assert workspace.listing(".") == [
+        "bad�� (0 bytes)",
+        "folder/",
+        "link (symbolic link, not followed)",
+    ]
+    assert workspace.listing("folder") == ["file (6 bytes)"]
     with pytest.raises(WorkspaceError, match="not a folder"):
-        workspace.items("folder/file")
+        workspace.listing("folder/file")
 
 
 async def test_write_makes_folders_and_files_for_the_owner_only(root: Path) -> None:
@@ -240,7 +244,7 @@ def test_nothing_outside_is_read_or_written_while_a_folder_turns_into_a_link(roo
             except WorkspaceError:
                 refused += 1
             with suppress(WorkspaceError):
-                assert [item.name for item in workspace.items("folder")] != ["file", "marker"]
+                assert workspace.listing("folder")[:1] != [f"file ({len(SECRET)} bytes)"]
             if number % 10 == 0:
                 with suppress(WorkspaceError):
                     workspace.write_now("folder/file", b"mine", "overwrite")

@@ -11,7 +11,7 @@ import pytest
 
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.cli.terminal.conversation import Conversation
-from bot.cli.terminal.plain import PlainTerminal
+from bot.cli.terminal.plain import talk
 from bot.cli.terminal.shown import Shown
 from bot.cli.terminal.standard_input import lines
 from tests.bot.gateway.house import PATIENCE, house
@@ -24,11 +24,11 @@ async def typed(*texts: str) -> AsyncIterator[str]:
         yield text
 
 
-async def said(client: Client, *texts: str, shown: Path | None = None) -> str:
+async def said(client: Client, *texts: str, shown: Path = Path(os.devnull)) -> str:
     """What comes out when these lines go in."""
     out = io.StringIO()
     async with asyncio.timeout(PATIENCE):
-        await PlainTerminal(Conversation(client, Shown(shown)), typed(*texts), out).run()
+        await talk(Conversation(client, Shown(shown)), typed(*texts), out)
     return out.getvalue()
 
 
@@ -74,28 +74,11 @@ async def test_what_was_said_before_comes_first(tmp_path: Path) -> None:
     async with house(tmp_path, reply="Early.") as at:
         client = Client(at.socket)
         run_id = await client.submit("x", CONSOLE, "k")
-        assert (await client.wait(run_id, PATIENCE)).ended
+        assert (await client.wait(run_id, PATIENCE)).ended_at
         at.model.reply = "Late."
         shown = tmp_path / "shown"
         assert await said(client, "go", shown=shown) == "While you were away:\nEarly.\nLate.\n"
         assert await said(client, "again", shown=shown) == "Late.\n"
-        await client.aclose()
-
-
-async def test_an_interrupt_ends_the_run_and_a_second_one_leaves(tmp_path: Path) -> None:
-    async with house(tmp_path) as at:
-        client, out = Client(at.socket), io.StringIO()
-        terminal = PlainTerminal(Conversation(client, Shown(None)), typed("one", "two"), out)
-        assert terminal.interrupt()  # nothing runs
-        talking = asyncio.create_task(terminal.run())
-        await at.model.called()
-        while terminal.interrupt():  # noqa: ASYNC110 - until the terminal knows its run, which no event tells
-            await asyncio.sleep(0)
-        second = await at.model.called()
-        second.answer("Two.")
-        await talking
-        assert out.getvalue() == "Two.\n"
-        assert len(at.stored.turns(outcome="aborted")) == 1
         await client.aclose()
 
 

@@ -33,13 +33,15 @@ def plain(rendered: str) -> str:
 def test_markdown_becomes_text_for_a_terminal() -> None:
     shown = plain(Screen("256").piece(Piece(Tone.SAID, ANSWER), 60))
     assert shown.splitlines() == [
-        "Title",
+        " " * 27 + "Title",
         "",
         "Some bold and code.",
         "A line of its own.",
         "",
-        "  def f(x):",
-        "      return x",
+        "",
+        " def f(x):",
+        "     return x",
+        "",
         "",
         " • one",
         " • words (https://example.org/a)",
@@ -55,7 +57,7 @@ def test_without_colours_there_are_no_codes_for_them() -> None:
 @given(st.text(max_size=200), st.sampled_from(Tone), st.integers(1, 80))
 def test_no_text_moves_the_cursor(text: str, tone: Tone, width: int) -> None:
     screen = Screen("truecolor")
-    for shown in (screen.piece(Piece(tone, f"x{text}"), width), screen.echo(text, width)):
+    for shown in (screen.piece(Piece(tone, f"x{text}"), width), screen.piece(Piece(Tone.ASKED, text), width)):
         rest = plain(shown)
         assert clean(rest) == rest
     live = Live(text, "", (text,), 0)

@@ -20,7 +20,6 @@ from agent.events import (
 from agent.message import Usage
 from bot.cli.terminal.view import Piece, Tone, View
 from bot.persistence.values import Exchange
-from channels.settings import Streaming
 
 RUN = RunRef(run_id="r1", turn_id="r1", session_key="k", attempt=1)
 OPENED = 1_000
@@ -78,11 +77,8 @@ def result(state: str, text: str, call_id: str = "c1") -> ToolExecutionEnd:
     )
 
 
-def opened(seen: int = 0) -> View:
-    """A view that cuts answers at every paragraph."""
-    view = View(OPENED, Streaming(min_chars=1, max_chars=64))
-    view.printed_before(seen)
-    return view
+def opened() -> View:
+    return View(OPENED)
 
 
 def shown(view: View, *events: AgentEvent) -> list[Piece]:
@@ -94,35 +90,24 @@ def live_text(view: View) -> str | None:
     return None if view.live is None else view.live.text
 
 
-def test_a_block_takes_its_part_out_of_the_live_answer() -> None:
+def test_an_answer_is_live_until_it_is_whole() -> None:
     view = opened()
-    assert shown(view, start(), begin(), text("One.\n\n")) == []
-    assert live_text(view) == "One.\n\n"
-    assert view.event(text("Two.", offset=6)) == [Piece(Tone.SAID, "One.")]
-    assert live_text(view) == "Two."
-    assert view.printed == 6
-    assert view.event(whole("One.\n\nTwo.")) == [Piece(Tone.SAID, "Two.")]
+    assert shown(view, start(), begin(), *written("One.\n\n", "Two.")) == []
+    assert live_text(view) == "One.\n\nTwo."
+    assert view.event(whole("One.\n\nTwo.")) == [Piece(Tone.SAID, "One.\n\nTwo.")]
     assert live_text(view) == ""
     assert shown(view, end()) == []
     assert view.live is None
 
 
-def test_an_answer_that_was_not_followed_comes_whole_and_in_blocks() -> None:
-    expected = [Piece(Tone.SAID, "One."), Piece(Tone.SAID, "Two.")]
-    assert shown(opened(), start(), begin(), whole("One.\n\nTwo."), end()) == expected
-    assert shown(opened(), whole("One.\n\nTwo.")) == expected
-
-
-def test_the_end_of_a_fence_is_nothing_to_wait_for() -> None:
-    view = opened()
-    assert shown(view, start(), begin(), *written("```\n" + "x\n" * 40, "```\n"))
-    shown(view, whole("```\n" + "x\n" * 40 + "```\n"), end())
-    assert view.live is None
+def test_an_answer_that_was_not_followed_comes_whole() -> None:
+    assert shown(opened(), start(), begin(), whole("One."), end()) == [Piece(Tone.SAID, "One.")]
+    assert shown(opened(), whole("One.")) == [Piece(Tone.SAID, "One.")]
 
 
 def test_an_answer_whose_beginning_was_not_seen_comes_at_its_end() -> None:
     view = opened()
-    assert view.event(text("the rest of it")) == ()
+    assert view.event(text("the rest of it")) == []
     assert view.running == "r1"
     assert live_text(view) == ""
     assert view.event(whole("All of the rest of it.")) == [Piece(Tone.SAID, "All of the rest of it.")]
@@ -131,23 +116,11 @@ def test_an_answer_whose_beginning_was_not_seen_comes_at_its_end() -> None:
 def test_what_comes_behind_a_gap_waits_for_the_end() -> None:
     view = opened()
     assert shown(view, start(), begin(), text("One.\n\n"), text("Three.\n\nFour.", offset=12)) == []
-    assert live_text(view) == "One.\n\n"
+    assert live_text(view) == "One."
     assert shown(view, text("Five.", offset=6)) == []
-    assert [piece.text for piece in view.event(whole("One.\n\nTwo.\n\nThree.\n\nFour."))] == [
-        "One.",
-        "Two.",
-        "Three.",
-        "Four.",
-    ]
-
-
-def test_an_answer_that_an_earlier_terminal_has_begun_to_print_goes_on() -> None:
-    view = opened(seen=6)
-    assert view.printed == 6
-    assert shown(view, text("Two", offset=6), whole("One.\n\nTwo.")) == [Piece(Tone.SAID, "Two.")]
-    assert shown(view, begin(1), whole("One.", step=1)) == [Piece(Tone.SAID, "One.")]
-    view = opened(seen=6)  # it was void, and begins anew
-    assert shown(view, begin(), whole("One.\n\nTwo.")) == [Piece(Tone.SAID, "One."), Piece(Tone.SAID, "Two.")]
+    assert live_text(view) == "One.\n\nFive."
+    (piece,) = view.event(whole("One.\n\nTwo.\n\nThree.\n\nFour."))
+    assert piece.text == "One.\n\nTwo.\n\nThree.\n\nFour."
 
 
 def test_a_second_start_makes_the_first_void() -> None:
@@ -156,31 +129,21 @@ def test_a_second_start_makes_the_first_void() -> None:
     assert live_text(view) == "good"
 
 
-def test_a_cut_answer_shows_only_what_was_delivered() -> None:
+def test_a_cut_answer_says_only_what_counts() -> None:
     view = opened()
-    assert shown(view, start(), begin(), *written("One.\n\n", "Tw")) == [Piece(Tone.SAID, "One.")]
-    assert view.event(whole("One.\n\n", cut=True)) == [Piece(Tone.UNSAID, "Tw")]
+    assert shown(view, start(), begin(), *written("One.\n\n", "Tw")) == []
+    cut = [Piece(Tone.SAID, "One.\n\n"), Piece(Tone.UNSAID, "Tw")]
+    assert view.event(whole("One.\n\n", cut=True)) == cut
     assert live_text(view) == ""
     shown(view, begin(1), text("Two.", 1))
     assert live_text(view) == "Two."
 
 
-def test_the_rest_of_a_cut_answer_is_cut_as_the_service_cuts_it() -> None:
-    code = "```\n" + "x\n" * 10
+def test_what_was_seen_of_a_stopped_answer_stays() -> None:
     view = opened()
-    shown(view, start(), begin(), *written(code), whole(code, cut=True), begin(1))
-    (first, *_) = view.event(whole("y\n```\n\nDone.", step=1))
-    assert first.text.startswith("```\ny")
-
-
-def test_what_was_seen_of_a_stopped_answer_stays_and_is_not_printed_again() -> None:
-    view = opened()
-    assert shown(view, start(), begin(), *written("One.\n\n", "Two.\n\n", "Three")) == [
-        Piece(Tone.SAID, "One."),
-        Piece(Tone.SAID, "Two."),
-    ]
+    assert shown(view, start(), begin(), *written("One. ", "Two")) == []
     view.aborting = "r1"
-    assert view.event(whole("One.\n\nTwo.\n\n", cut=True)) == [Piece(Tone.UNSAID, "Three")]
+    assert view.event(whole("One. ", cut=True)) == [Piece(Tone.SAID, "One. "), Piece(Tone.UNSAID, "Two")]
     assert view.event(end(Outcome.ABORTED)) == [Piece(Tone.ASIDE, "Stopped.")]
     assert view.live is None
     assert view.running is None
@@ -204,17 +167,10 @@ def test_a_stop_that_a_command_has_made_is_told_by_its_reply() -> None:
     assert view.running is None
 
 
-def test_what_was_planned_of_a_cut_answer_is_printed_and_the_rest_is_not_said() -> None:
-    view = opened()
-    shown(view, start(), begin(), text("One. Two. Thr"))
-    assert view.event(whole("One. Two. ", cut=True)) == [Piece(Tone.SAID, "One. Two."), Piece(Tone.UNSAID, "Thr")]
-    assert view.leave() == []
-
-
 def test_what_is_live_stays_when_the_terminal_closes() -> None:
     view = opened()
     shown(view, start(), begin(), *written("One.\n\n", "Two."))
-    assert view.leave() == [Piece(Tone.UNSAID, "Two.")]
+    assert view.leave() == [Piece(Tone.UNSAID, "One.\n\nTwo.")]
     assert view.leave() == []
 
 
@@ -309,13 +265,6 @@ def test_after_a_lost_connection_a_run_is_known_again_by_its_next_event() -> Non
     assert view.running == "r1"
     assert live_text(view) == ""
     assert view.event(whole("One more.")) == [Piece(Tone.SAID, "One more.")]
-
-
-def test_after_a_lost_connection_only_the_rest_is_printed() -> None:
-    view = opened()
-    shown(view, start(), begin(), *written("One.\n\n", "Tw"))
-    view.reconnected()
-    assert shown(view, text("o.", offset=8), whole("One.\n\nTwo.")) == [Piece(Tone.SAID, "Two.")]
 
 
 def test_a_run_that_is_parked_is_neither_over_nor_failed() -> None:

@@ -66,7 +66,7 @@ def test_mistakes_are_lines_and_the_exit_code_is_2(tmp_path: Path, command: list
     assert (done.code, done.out) == (2, "")
     assert done.error.splitlines() == [
         "config.yaml:1: agnt: unknown key; nearest known name is `agent`",
-        "config.yaml:2: gateway.port: found `x`; allowed: a whole number",
+        "config.yaml:2: gateway.port: found `x`; allowed: a valid integer",
     ]
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from pydantic import SecretStr
 
-from bot.gateway.app import Served
-from bot.gateway.server import Gateway, GatewayError, GatewaySettings
+from bot.config.model import Gateway as Address
+from bot.gateway.server import Gateway, GatewayError
 from bot.gateway.unix_socket import address
 from bot.gateway.views import ChannelView, ReadinessView, StatusView
+from bot.service import Service
 from tests.bot.gateway.house import PATIENCE, TOKEN, House, house
 from tests.bot.gateway.test_agent import error_of
 
@@ -23,16 +25,12 @@ def another(at: House, folder: Path, port: int | None = 0, health: ReadinessView
     async def status() -> StatusView:
         raise RuntimeError("the secret is 12345")
 
-    parts = at.service.parts
-    served = Served(
-        api=parts.api,
-        reads=parts.store.reads,
-        pairing=parts.pairing,
-        bus=parts.bus,
-        health=(lambda: health) if health else at.service.health,
-        status=status,
-    )
-    return Gateway(served, GatewaySettings(socket=folder / "hark.sock", port=port, token=TOKEN))
+    class Observed(Service):
+        def health(self) -> ReadinessView:
+            return health or at.service.health()
+
+    tcp = None if port is None else Address(port=port, token=SecretStr(TOKEN))
+    return Gateway(Observed(at.service.parts), status, folder / "hark.sock", tcp)
 
 
 @asynccontextmanager
@@ -48,7 +46,7 @@ async def served(gateway: Gateway) -> AsyncIterator[httpx2.AsyncClient]:
         await gateway.close()
 
 
-async def test_streams_and_waits_end_when_the_gateway_closes(tmp_path: Path) -> None:
+async def test_streams_and_waits_end_with_the_bus(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         run = await at.submit("hello")
         await at.model.called()
@@ -63,6 +61,7 @@ async def test_streams_and_waits_end_when_the_gateway_closes(tmp_path: Path) -> 
             waiting = asyncio.create_task(at.http.get(f"/v1/agent/{run}?wait=600"))
             await at.http.get("/healthz")  # sent after the wait, on another connection
             async with asyncio.timeout(PATIENCE):
+                at.service.parts.bus.close()
                 await at.gateway.close()
             assert [await stream.rest() for stream in (everything, one, console)] == [[], [], []]
         response = await waiting
@@ -125,6 +124,7 @@ async def test_a_client_that_does_not_read_holds_nothing_up(
                 call.think(f"{n} " * 4000)
                 await watch.until("message_update")
         async with asyncio.timeout(PATIENCE):
+            at.service.parts.bus.close()
             await at.gateway.close()
         writer.close()
         assert not caplog.records
@@ -137,7 +137,7 @@ async def test_a_port_in_use_is_one_clear_sentence(tmp_path: Path) -> None:
             await gateway.start()
         assert str(caught.value) == (
             f"Port {at.gateway.port} of 127.0.0.1 is in use by another program. "
-            "Stop that one, or choose another port (`gateway.port` in the configuration)."
+            "Stop that one, or choose another `gateway.port`."
         )
         assert not (tmp_path / "hark.sock").exists()
 

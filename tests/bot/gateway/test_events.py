@@ -10,8 +10,7 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
 from bot.bus import EventBus
-from bot.gateway.closing import Closing
-from bot.gateway.event_stream import EventStreams, Filter
+from bot.gateway.event_stream import EventStream
 from tests.bot.gateway.house import PATIENCE, Call, House, Sent, house
 
 
@@ -315,11 +314,10 @@ async def test_a_reader_that_is_far_too_slow_misses_nothing_that_is_kept(
 
 async def test_quiet_streams_are_pinged(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
-        closing = Closing()
-        streams = EventStreams(at.service.parts.store.reads, EventBus(), closing, ping_seconds=0.001)
-        chunks = streams.chunks(Filter(), None)
+        bus = EventBus()
+        chunks = EventStream(at.service.parts.store.reads, bus, ping_seconds=0.001).chunks(None)
         found = [await anext(chunks) for _ in range(4)]
         assert found[0] == b": hark\n\n"
         assert b": ping\n\n" in found
-        closing.begin()
-        assert [chunk async for chunk in chunks] == []
+        bus.close()
+        assert [chunk async for chunk in chunks if chunk != b": ping\n\n"] == []

@@ -6,8 +6,8 @@ Another one is a line in IMPLEMENTATIONS: what opens it on a directory (or a sch
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
-from agent.events import AgentEnd, MessageEnd, Outcome
-from agent.message import Message, Text, ToolCall, Usage
+from agent.events import AgentEnd, Outcome
+from agent.message import Text, ToolCall, Usage
 from agent.tools.base import Ask
 from bot.clock import Clock
 from bot.persistence.protocols import Store
@@ -20,7 +20,7 @@ from bot.persistence.values import (
 from channels.console.adapter import PLACE
 from channels.message import InboundKind
 from channels.outgoing import Delivery, DeliveryState, Planned, SendResult
-from tests.bot.store.opened import KEY, message, opened
+from tests.bot.store.opened import KEY, message, opened, whole
 
 Opens = Callable[..., AbstractAsyncContextManager[Store]]
 IMPLEMENTATIONS = {"sqlite": opened}
@@ -58,26 +58,8 @@ async def answer(store: Store, turn: Turn, *calls: ToolCall, said: Sequence[str]
         Planned(source=f"turn:{turn.turn_id}:s{step}:b{n}", body=words, nonce=n, said=words, step=step)
         for n, words in enumerate(said)
     ]
-    text = "".join(said) or "fine"
-    ended = MessageEnd(
-        run=turn.run,
-        at=0,
-        step=step,
-        text=text,
-        calls=tuple(call.call_id for call in calls),
-        stop_reason="end",
-        usage=Usage(),
-    )
-    kept, _ = await store.turns.step(
-        turn.run,
-        Message("assistant", (Text(text), *calls)),
-        where=PlanIn(turn.conv_id),
-        blocks=blocks,
-        usage=Usage(1, 2),
-        context_start=1,
-        events=(ended,),
-        outcome=Outcome.COMPLETED,
-    )
+    answered = whole(turn.run, Text("".join(said) or "fine"), *calls, step=step, usage=Usage(1, 2))
+    kept, _ = await store.turns.step(turn.run, answered, PlanIn(turn.conv_id), blocks)
     return kept.end
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from bot.persistence.settings import SessionSettings
 from channels.message import InboundKind
 from channels.outgoing import Planned
 from tests.bot.persistence.contract import Opens, accept, answer, claim
@@ -43,3 +44,21 @@ async def test_a_reset_begins_a_new_transcript(opens: Opens) -> None:
         await store.turns.release(turn.run)
         turn = await claim(store)
         assert (turn.prompt, turn.fingerprint) == ("You are.", "print")
+
+
+async def test_a_setting_is_its_sessions_from_the_next_claim_on_and_set_once(opens: Opens) -> None:
+    async with opens() as store:
+        assert await store.reads.settings(KEY) == SessionSettings()
+        (first,) = await accept(store, "/verbose on", kind=InboundKind.COMMAND)
+        said = Planned(source=f"cmd:{first}", body="on", nonce=1)
+        assert [
+            found.body for found in (await store.commands.set(first, KEY, ("verbose", "on"), [said])).deliveries
+        ] == ["on"]
+        (second,) = await accept(store, "/reasoning stream", kind=InboundKind.COMMAND)
+        await store.commands.set(second, KEY, ("reasoning", "stream"), ())
+        assert (await store.commands.set(first, KEY, ("verbose", "off"), [said])).deliveries == ()
+        (reset,) = await accept(store, "/new", kind=InboundKind.COMMAND)
+        await store.commands.stop(reset, KEY, lambda stopped: (), renew="fresh")
+        await accept(store, "one")
+        wanted = SessionSettings(verbose="on", reasoning="stream")
+        assert (await claim(store)).settings == await store.reads.settings(KEY) == wanted

@@ -133,6 +133,6 @@ async def test_a_turn_speaks_only_where_it_answers(opens: Opens) -> None:
         with pytest.raises(ValueError, match="answers in conversation"):
             await store.turns.plan(turn.run, where, [block])
         assert await store.deliveries.next(elsewhere.conv_id) is None
-        chosen = replace(block, source=tool_message(turn.turn_id, "c1", 0), step=None)
+        chosen = replace(block, source=tool_message(turn.turn_id, "c1"), step=None)
         (planned,) = await store.turns.plan(turn.run, where, [chosen])
         assert planned.place.chat == "-100"

@@ -54,6 +54,6 @@ async def test_it_says_what_it_holds(opens: Opens) -> None:
         assert await store.try_write()
         await store.prune()
         assert (await store.reads.totals()) == totals
-        exchange = await store.reads.last_exchange(KEY, await store.reads.last_event(), 0)
+        exchange = await store.reads.last_exchange(KEY, await store.reads.last_event())
         assert exchange is not None
         assert exchange.question == "one"

@@ -69,9 +69,9 @@ async def test_a_delayed_message_is_ready_in_its_time(opens: Opens) -> None:
     async with opens(time.clock()) as store:
         await accept(store, "later", delay=5_000)
         assert await store.turns.claim(KEY, "one", "test/model") is None
-        assert [(later.session_key, later.wait) for later in await store.inbox.later(9)] == [(KEY, 5_000)]
+        assert list(await store.inbox.waiting_sessions(9)) == []
         time.at += 5_000
-        assert await store.inbox.later(9) == []
+        assert list(await store.inbox.waiting_sessions(9)) == [(KEY, False)]
         assert [found.text for found in (await claim(store)).messages] == ["later"]
 
 

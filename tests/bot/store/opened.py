@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
-from agent.message import Message, Text
+from agent.events import MessageEnd, Outcome, RunRef
+from agent.journal import Step
+from agent.message import Message, Part, Text, Usage
 from bot.clock import Clock
 from bot.persistence.values import AcceptedMessage, Duplicate, Ring, Turn
 from bot.store.store import Store
@@ -14,6 +16,7 @@ from bot.store.writer import CommitProbe
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 
 KEY = "agent:main:telegram:direct:1"
+_NO_USAGE = Usage()
 _numbers = itertools.count(1)
 
 
@@ -44,6 +47,21 @@ async def accept(store: Store, text: str = "hello", kind: InboundKind = InboundK
     (answer,) = await store.inbox.accept([replace(item, **fields)])
     assert not isinstance(answer, Duplicate)
     return answer.seq
+
+
+def whole(run: RunRef, *parts: Part, step: int = 1, usage: Usage = _NO_USAGE) -> Step:
+    """An answer as a run stores it."""
+    message = Message("assistant", parts)
+    ended = MessageEnd(
+        run=run,
+        at=0,
+        step=step,
+        text=message.text,
+        calls=tuple(call.call_id for call in message.tool_calls),
+        stop_reason="end",
+        usage=_NO_USAGE,
+    )
+    return Step(message=message, ended=ended, usage=usage, context_start=1, outcome=Outcome.COMPLETED)
 
 
 async def claim(store: Store) -> Turn:

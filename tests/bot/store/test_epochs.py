@@ -8,31 +8,21 @@ import pytest
 
 from agent.events import Outcome, RunRef
 from agent.journal import CallResult
-from agent.message import Message, Text, ToolCall, ToolResult, Usage
+from agent.message import Message, Text, ToolCall, ToolResult
 from bot.persistence.errors import StaleRun
 from bot.persistence.values import PlanIn
 from bot.store.store import Store
 from bot.store.turns import Turns
 from channels.outgoing import Planned
-from tests.bot.store.opened import KEY, accept, claim, opened
+from tests.bot.store.opened import KEY, accept, claim, opened, whole
 from tests.stored import Stored
 
-WORDS = Message("assistant", (Text("words of nobody"),))
 HERE = PlanIn(1)
 BLOCKS = [Planned(source="stale", body="words of nobody", nonce=1, said="words of nobody", step=1)]
 CALL = ToolResult("call", "act", "result of nobody")
 WRITES: dict[str, Callable[[Turns, RunRef], Awaitable[Any]]] = {
     "plan": lambda turns, run: turns.plan(run, HERE, BLOCKS),
-    "step": lambda turns, run: turns.step(
-        run,
-        WORDS,
-        where=HERE,
-        blocks=BLOCKS,
-        usage=Usage(),
-        context_start=1,
-        events=(),
-        outcome=Outcome.COMPLETED,
-    ),
+    "step": lambda turns, run: turns.step(run, whole(run, Text("words of nobody")), HERE, BLOCKS),
     "note": lambda turns, run: turns.note(run, Message("user", (Text("note of nobody"),))),
     "start_calls": lambda turns, run: turns.start_calls(run, ["call"], ()),
     "process_started": lambda turns, run: turns.process_started(run, "call", 1, "then"),
@@ -53,16 +43,7 @@ async def asking(store: Store) -> RunRef:
     """A run whose model has asked for a call."""
     await accept(store)
     run = (await claim(store)).run
-    await store.turns.step(
-        run,
-        Message("assistant", (ToolCall("call", "act", "{}"),)),
-        where=HERE,
-        blocks=(),
-        usage=Usage(),
-        context_start=1,
-        events=(),
-        outcome=Outcome.COMPLETED,
-    )
+    await store.turns.step(run, whole(run, ToolCall("call", "act", "{}")), HERE, ())
     return run
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.events import Outcome
-from agent.message import Message, Text, Usage
+from agent.message import Text
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, OwnerNotice, PersistedAt, PlanIn
@@ -17,7 +16,7 @@ from bot.store.store import Store
 from channels.base import Mark
 from channels.message import ChatKind, InboundKind, Place, UnreadEvent
 from channels.outgoing import Planned, Sent
-from tests.bot.store.opened import KEY, accept, claim, message, opened
+from tests.bot.store.opened import KEY, accept, claim, message, opened, whole
 from tests.stored import Stored, disk_full
 
 
@@ -27,13 +26,9 @@ async def _answered(store: Store, text: str = "hello") -> str:
     turn = await claim(store)
     kept, (delivery,) = await store.turns.step(
         turn.run,
-        Message("assistant", (Text("fine"),)),
-        where=PlanIn(turn.conv_id, sending=True),
-        blocks=[Planned(source=f"turn:{turn.run.turn_id}:s1:b0", body="fine", nonce=1, said="fine", step=1)],
-        usage=Usage(),
-        context_start=1,
-        events=(),
-        outcome=Outcome.COMPLETED,
+        whole(turn.run, Text("fine")),
+        PlanIn(turn.conv_id, sending=True),
+        [Planned(source=f"turn:{turn.run.turn_id}:s1:b0", body="fine", nonce=1, said="fine", step=1)],
     )
     assert kept.end is not None
     await store.deliveries.settle(delivery, Sent("1"), OwnerNotice((), delivery.place, lambda place: ()))
@@ -102,7 +97,7 @@ async def test_what_is_old_is_forgotten_and_what_is_open_or_needed_is_not(tmp_pa
         asked = replace(message(kind=InboundKind.API), event_key="h:1")
         asked = replace(asked, origin=replace(asked.origin, place=place))
         await store.inbox.accept([AcceptedMessage(message=asked, session_key="s", state="dropped", reason="stop")])
-        assert _counts(stored) == {"inbox": 3, "delivery": 1, "event": 3, "turn": 1}
+        assert _counts(stored) == {"inbox": 3, "delivery": 1, "event": 4, "turn": 1}
 
         now[0] += 2 * DAY
         await store.prune()
@@ -158,16 +153,16 @@ async def test_kept_events_come_in_the_order_of_storing_also_when_the_clock_is_s
             now[0] -= DAY // 24
         newest = await store.reads.last_event()
         events = await store.reads.events_after(0, newest, None, None, 100)
-        ids = [f"{turn}/{part}" for turn in turns for part in ("start", "1/0", "end")]
+        ids = [f"{turn}/{part}" for turn in turns for part in ("start", "1/0", "1/1", "end")]
         assert [json.loads(event.body)["id"] for event in events] == ids
         assert [event.seq for event in events] == sorted(event.seq for event in events)
         ends = [json.loads(event.body) for event in events if event.type == "agent_end"]
         assert all(end["duration"] >= 0 for end in ends)
         of_one = await store.reads.events_after(events[1].seq, newest, KEY, turns[0], 100)
-        assert of_one == [events[2]]
-        assert await store.reads.events_after(events[1].seq, events[4].seq, None, None, 2) == events[2:4]
+        assert of_one == events[2:4]
+        assert await store.reads.events_after(events[1].seq, events[5].seq, None, None, 2) == events[2:4]
         assert newest == events[-1].seq
-        assert await store.reads.end_of(turns[1]) == events[5].seq
+        assert await store.reads.end_of(turns[1]) == events[7].seq
 
 
 async def test_who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answered(tmp_path: Path) -> None:
@@ -209,4 +204,4 @@ async def test_a_position_is_given_once_also_when_all_events_are_forgotten(tmp_p
         await store.prune()
         assert await store.reads.last_event() == 0
         await _answered(store)
-        assert [one.seq for one in rung] == [1, 2, 3, 4, 5, 6]
+        assert [one.seq for one in rung] == list(range(1, 9))

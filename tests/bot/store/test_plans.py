@@ -43,7 +43,7 @@ class Statements:
 
 
 async def test_no_statement_of_a_service_reads_through_a_table(tmp_path: Path) -> None:
-    async with running(tmp_path, tools=lambda watch: [AskingTool(), SendingTool()]) as hark:
+    async with running(tmp_path, tools=lambda watch: [AskingTool(), SendingTool(lambda: hark.service)]) as hark:
         parts = hark.service.parts
         async with Statements(hark) as statements:
             hark.model.add(Call("read", {"path": "USER.md"}))

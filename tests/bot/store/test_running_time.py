@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.events import Outcome, ToolExecutionStart
-from agent.message import Message, Text, ToolCall, Usage
+from agent.events import ToolExecutionStart
+from agent.message import Text, ToolCall
 from bot.clock import Clock
 from bot.persistence.values import PlanIn, Turn
 from bot.store.store import Store
 from channels.outgoing import Planned
-from tests.bot.store.opened import accept, claim, opened
+from tests.bot.store.opened import accept, claim, opened, whole
 
 
 class Time:
@@ -25,16 +25,7 @@ class Time:
 
 async def answer(store: Store, turn: Turn, *calls: ToolCall) -> float | None:
     """Store an answer; returns the duration that the end of the turn tells, if it ended."""
-    kept, _ = await store.turns.step(
-        turn.run,
-        Message("assistant", (Text("yes"), *calls)),
-        where=PlanIn(turn.conv_id),
-        blocks=(),
-        usage=Usage(),
-        context_start=1,
-        events=(),
-        outcome=Outcome.COMPLETED,
-    )
+    kept, _ = await store.turns.step(turn.run, whole(turn.run, Text("yes"), *calls), PlanIn(turn.conv_id), ())
     return kept.end.duration if kept.end else None
 
 

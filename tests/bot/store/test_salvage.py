@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.events import Outcome
-from agent.message import Message, Text, ToolCall, Usage
+from agent.message import Message, Text, ToolCall
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import AcceptedMessage, PlanIn, Salvage
 from bot.store import codec
@@ -22,7 +21,7 @@ from bot.store.database import CLEAN, migrate
 from bot.store.salvage import check
 from channels.base import Mark
 from channels.outgoing import Planned
-from tests.bot.store.opened import KEY, accept, claim, message, opened
+from tests.bot.store.opened import KEY, accept, claim, message, opened, whole
 from tests.stored import Stored
 
 NOW = 1_700_000_000_000
@@ -228,13 +227,9 @@ async def test_every_table_comes_over(tmp_path: Path) -> None:
         turn = await claim(store)
         await store.turns.step(
             turn.run,
-            Message("assistant", (Text("I look."), ToolCall("call", "look", "{}"))),
-            where=PlanIn(turn.conv_id),
-            blocks=[Planned(source="block", body="I look.", nonce=1, said="I look.", step=1)],
-            usage=Usage(),
-            context_start=1,
-            events=(),
-            outcome=Outcome.COMPLETED,
+            whole(turn.run, Text("I look."), ToolCall("call", "look", "{}")),
+            PlanIn(turn.conv_id),
+            [Planned(source="block", body="I look.", nonce=1, said="I look.", step=1)],
         )
         await store.turns.start_calls(turn.run, ["call"], ())
     before = Stored(home).everything()

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from agent.events import Outcome
-from agent.message import Message, Text, Usage
+from agent.message import Text
 from bot.persistence.values import AcceptedMessage, PlanIn, Turn, TurnState
 from bot.store.store import Store
 from channels.message import InboundKind
-from tests.bot.store.opened import KEY, accept, claim, message, opened
+from tests.bot.store.opened import KEY, accept, claim, message, opened, whole
 from tests.stored import Stored
 
 
@@ -20,16 +20,7 @@ async def take(store: Store, most: int = 9) -> Turn:
 
 async def answer(store: Store, turn: Turn) -> None:
     """Say something and end the turn."""
-    await store.turns.step(
-        turn.run,
-        Message("assistant", (Text("answer"),)),
-        where=PlanIn(turn.conv_id),
-        blocks=(),
-        usage=Usage(),
-        context_start=1,
-        events=(),
-        outcome=Outcome.COMPLETED,
-    )
+    await store.turns.step(turn.run, whole(turn.run, Text("answer")), PlanIn(turn.conv_id), ())
 
 
 async def texts_of_turns(store: Store) -> list[list[str]]:
@@ -51,7 +42,7 @@ async def test_messages_are_taken_together_and_keep_their_lines(tmp_path: Path) 
         assert turn.more
         await answer(store, turn)
         newest = await store.reads.last_event()
-        assert (await store.reads.last_exchange(KEY, newest, 0)).question == "one\n\ntwo"  # type: ignore[union-attr]
+        assert (await store.reads.last_exchange(KEY, newest)).question == "one\n\ntwo"  # type: ignore[union-attr]
         assert await texts_of_turns(store) == [["three"]]
 
 

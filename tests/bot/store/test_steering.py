@@ -25,7 +25,7 @@ async def test_what_waits_is_read_before_the_next_answer(tmp_path: Path) -> None
         seqs = [await accept(store, text) for text in ("two", "three")]
         assert [await store.inbox.steer(turn.turn_id, seq) for seq in reversed(seqs)] == [True, True]
         assert not await store.inbox.steer(turn.turn_id, seqs[0])
-        lines = await store.turns.results(turn.run, (), batch_done=True, events=())
+        lines = (await store.turns.results(turn.run, (), batch_done=True, events=())).entries
         assert [line.message.text for line in lines] == ["two", "three"]
         assert not await store.inbox.steer(turn.turn_id, seqs[0])
         assert await store.inbox.count_waiting(KEY) == 0
@@ -72,7 +72,7 @@ async def test_what_steers_can_be_edited_and_follows_its_chat(tmp_path: Path) ->
         moved = ChatMoved(channel="telegram", account="bot", old_chat="1", new_chat="9")
         await store.inbox.accept([moved])
         await keep(store, replace(asked, kind=InboundKind.EDIT, event_key="e:1", text="two, I mean three"))
-        lines = await store.turns.results(turn.run, (), batch_done=True, events=())
+        lines = (await store.turns.results(turn.run, (), batch_done=True, events=())).entries
         assert [line.message.text for line in lines] == ["two, I mean three"]
 
 
@@ -85,7 +85,7 @@ async def test_what_is_not_ready_can_steer_and_be_edited(tmp_path: Path) -> None
         await keep(store, asked, 60_000)
         assert await store.inbox.steer(turn.turn_id, await keep(store, early, 60_000))
         await keep(store, replace(asked, kind=InboundKind.EDIT, event_key="e:1", text="two, I mean four"))
-        lines = await store.turns.results(turn.run, (), batch_done=True, events=())
+        lines = (await store.turns.results(turn.run, (), batch_done=True, events=())).entries
         assert [line.message.text for line in lines] == ["three"]
         await store.turns.release(turn.run)
         again = await claim(store)

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from agent.context import Context
-from agent.events import Outcome
 from agent.journal import CallResult
-from agent.message import Message, Text, ToolCall, ToolResult, Usage
+from agent.message import Message, Text, ToolCall, ToolResult
 from bot.persistence.values import AcceptedMessage, PlanIn, Turn, TurnState
 from bot.store.store import Store
 from channels.message import InboundKind
-from tests.bot.store.opened import KEY, accept, claim, message, opened
+from tests.bot.store.opened import KEY, accept, claim, message, opened, whole
 from tests.stored import Stored
 
 SPOILT = [b'{"role": "us', b"\xff\xfe{", b'{"role": "user", "parts": [{"type": "text", "text": 1}]}']
@@ -26,16 +25,7 @@ def spoil(home: Path, row: str, value: bytes) -> None:
 
 
 async def step(store: Store, claimed: Turn, message: Message) -> None:
-    await store.turns.step(
-        claimed.run,
-        message,
-        where=PlanIn(claimed.conv_id),
-        blocks=(),
-        usage=Usage(),
-        context_start=1,
-        events=(),
-        outcome=Outcome.COMPLETED,
-    )
+    await store.turns.step(claimed.run, whole(claimed.run, *message.parts), PlanIn(claimed.conv_id), ())
 
 
 @pytest.mark.parametrize("value", SPOILT)

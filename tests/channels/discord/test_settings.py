@@ -18,11 +18,12 @@ IDS = "allowed: an id of Discord, which is a whole number (switch on Developer M
     ("text", "line"),
     [
         ("{enabled: true}", "token: missing; Discord is enabled and needs the bot's token from the Developer Portal"),
-        ("{token: 'a b'}", "token: found a hidden value; allowed: a token as the Developer Portal shows it"),
+        ("{token: 'a b'}", "token: found a hidden value; allowed: the bot's token from the Developer Portal"),
         ("{token: x, dm: {allow_from: [bob]}}", f"dm.allow_from[0]: found `bob`; {IDS}"),
         ("{token: x, groups: {allow: {home: {}}}}", f"groups.allow.home: found `home`; {IDS}"),
         ("{token: x, groups: {allow: {1: {users: [bob]}}}}", f"groups.allow.1.users[0]: found `bob`; {IDS}"),
         ("{token: x, groups: {allow: {1: {roles: [2, '@x']}}}}", f"groups.allow.1.roles[1]: found `@x`; {IDS}"),
+        ("{token: x, actions: {fly: true}}", "actions.fly: `fly` is no action; allowed: send, reply, edit, delete"),
         ("{token: x, threads: {open: sometimes}}", "threads.open: found `sometimes`; allowed: off, on_mention, always"),
         (
             "{token: x, gateway_url: 'https://a'}",
@@ -73,6 +74,13 @@ def test_threads_are_opened_where_it_is_asked_for(opens: str, found: list[bool])
     ]
     assert [message.mentioned for message in said if account.opens_thread(message)] == found
     assert DiscordThreads().open == "off"
+
+
+def test_actions_of_the_model_can_be_taken_away() -> None:
+    offered = {one.name for one in DiscordAccount.model_validate({"token": "x"}).tool_actions()}
+    assert offered >= {"send", "react", "thread_create", "thread_reply", "read", "pin", "unpin", "member_info"}
+    left = DiscordAccount.model_validate({"token": "x", "actions": {"delete": False, "pin": True}})
+    assert {one.name for one in left.tool_actions()} == offered - {"delete"}
 
 
 def test_the_official_addresses_are_those_of_the_library() -> None:

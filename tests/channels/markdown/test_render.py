@@ -249,12 +249,6 @@ def test_a_long_text_is_cut_between_paragraphs_then_lines_then_words() -> None:
     assert texts("aaaaaaaaa👍🏽") == ["aaaaaaaaa", "👍🏽"]
 
 
-def test_a_text_of_many_lines_is_cut_between_them() -> None:
-    pieces = split(Formatted("a\nb\n\nc\nd\ne"), 4096, 100, lines=3)
-    assert [piece.text for piece in pieces] == ["a\nb", "c\nd\ne"]
-    assert [piece.text for piece in split(Formatted("a\nb\nc"), 4096, 100, lines=3)] == ["a\nb\nc"]
-
-
 def test_a_piece_that_cannot_be_sent_is_made_shorter() -> None:
     def fits(piece: Formatted) -> bool:
         return len(piece.text.replace("&", "&amp;")) <= 11

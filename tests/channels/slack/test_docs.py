@@ -1,6 +1,6 @@
 """The manifest of `docs/channels/slack.md` asks for what the adapter needs, and for nothing else."""
 
-from channels.slack.api import EVENT_SCOPES, METHODS
+from channels.slack.api import SCOPES
 from channels.slack.events import EVENTS
 from tests.channels.slack.manifest import manifest
 from tests.standins import slack_shapes as shapes
@@ -8,10 +8,10 @@ from tests.standins.slack_manifest import install
 from tests.standins.slack_server import SlackServer
 
 
-def test_scopes_are_those_of_the_methods_and_events() -> None:
+def test_scopes_are_those_that_are_checked() -> None:
     scopes = manifest()["oauth_config"]["scopes"]["bot"]
     assert scopes == sorted(scopes)
-    assert set(scopes) == {scope for needed in METHODS.values() for scope in needed} | set(EVENT_SCOPES)
+    assert set(scopes) == set(SCOPES)
 
 
 def test_events_are_those_that_are_read() -> None:

@@ -10,9 +10,9 @@ from channels.slack.events import Me, read, read_message, unread
 from channels.slack.known import Known, Room
 from channels.slack.text import markup_of, readable
 from tests.standins import slack_corpus as corpus
-from tests.standins.slack_shapes import ALICE, BOB, BOT, BOT_ID, TEAM
+from tests.standins.slack_shapes import ALICE, BOB, BOT, BOT_ID
 
-ME = Me(BOT, BOT_ID, "hark", TEAM)
+ME = Me(BOT, BOT_ID, "hark")
 # B: by another bot, M: names the bot, O: names somebody else
 READ = {
     "direct message": ("message", "direct", False, "U0ALICE001", "", "hello"),

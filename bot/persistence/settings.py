@@ -1,0 +1,15 @@
+"""What people have set for a session, for as long as there is one: it stays when a new transcript begins."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+# A setting, and what it becomes.
+Change = tuple[Literal["verbose", "reasoning"], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    """verbose: whether calls of tools are shown. reasoning: whether the model's reasoning is, whole or as it comes."""
+
+    verbose: Literal["on", "off"] = "off"
+    reasoning: Literal["on", "off", "stream"] = "off"

@@ -1,0 +1,294 @@
+"""The `message` tool: what the model does in conversations beside its answer, which is delivered by itself.
+
+What an action makes becomes deliveries of the ledger, in the run's name and under the name of the call, so that a crash
+repeats nothing and the model is told from the rows; the call waits a little for what becomes of them. The rest is asked
+of the channel. It speaks only where the bot may: in groups that are let in, and directly with people who are.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import Field, create_model
+
+from agent.errors import ToolError
+from agent.message import ToolOutput
+from agent.text import well_formed
+from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.workspace import Workspace
+from bot.accounts import Account, Accounts, is_of
+from bot.clock import Clock
+from bot.commands.registry import COMMAND_SIGNS
+from bot.config.values import MESSAGE
+from bot.directives import is_silent
+from bot.inbound.access import LOCAL, refusal
+from bot.inbound.people import People, chat_of
+from bot.outbox import Outbox
+from bot.persistence.protocols import Store
+from bot.persistence.values import Turn, tool_message
+from bot.runs.media import outgoing_file
+from channels.actions import REPLY, THREAD_CREATE, ActionFailed, Arguments, ToolAction, nearest
+from channels.base import Channel
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.outgoing import IDEMPOTENT, Action, Button, Planned
+from channels.session_key import parse
+from channels.settings import AccountSection
+
+# Seconds for which a call waits for what becomes of its messages.
+PATIENCE = 20.0
+_SENDS = (Action.SEND, Action.FILE)
+_CAPTION = 800
+_LABEL = 64
+_DESCRIPTION = (
+    "Send messages, and act on messages, in this conversation or another one. Your answer is delivered here by itself:"
+    " use this for anything else, and do not repeat in the answer what you sent."
+)
+
+
+# Plans what a call sends: where, what, and the session whose next turn is told of it, empty for none.
+Send = Callable[[Place, Sequence[Planned], str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Messaging:
+    """What the tools of all runs work with. session_of: the session of what is said in a place, may be empty.
+
+    reach: where else than in the conversation of its run a tool may act.
+    """
+
+    store: Store
+    clock: Clock
+    outbox: Outbox
+    accounts: Accounts
+    people: People
+    workspace: Workspace
+    reach: Literal["conversation", "channel", "all"]
+    session_of: Callable[[Origin], str]
+
+    def tools(self, turn: Turn, trusted: bool, send: Send) -> "Sequence[MessageTool]":
+        """The tool of a run, if there is something for it to do.
+
+        It has the actions of the session's own channel; of all, in a session that is of none.
+        """
+        try:
+            key = parse(turn.session_key)
+        except ValueError:
+            return ()
+        accounts: Sequence[Account] = self.accounts
+        if key.channel:
+            own = self.accounts.like(Place(channel=key.channel, account=key.account, chat="", kind=ChatKind.DIRECT))
+            accounts = (own,) if own else ()
+        actions = {action.name: action for one in accounts for action in one.section.tool_actions()}
+        reach = self.reach if trusted else "conversation"
+        return (MessageTool(replace(self, reach=reach), turn, tuple(actions.values()), send),) if actions else ()
+
+    def may_speak(self, origin: Origin) -> bool:
+        """Whether the bot may speak there: in direct messages, to their sender."""
+        account = self.accounts.of(origin.place)
+        if account is None or not isinstance(account.section, AccountSection):
+            return False
+        if origin.place.kind is not ChatKind.DIRECT:
+            chats = self.people.chats(*chat_of(origin.place))
+            return account.section.groups.of(*chats, origin.space) is not None
+        asks = InboundMessage(origin=origin, event_key="", kind=InboundKind.MESSAGE, text="", sent_at=0)
+        is_owner, is_paired = self.people.is_owner(asks), self.people.is_paired(origin)
+        return refusal(asks, account.section, None, is_owner=is_owner, is_paired=is_paired) is None
+
+
+class MessageTool(Tool[Parameters]):
+    """Of one run."""
+
+    name = MESSAGE
+    speaks = True
+
+    def __init__(self, given: Messaging, turn: Turn, actions: tuple[ToolAction, ...], send: Send) -> None:
+        self.description, self.parameters = _told(actions)
+        self._given = given
+        self._turn = turn
+        self._actions = {one.name: one for one in actions}
+        self._send = send
+
+    async def run(self, parameters: Parameters, context: CallContext) -> ToolOutput:
+        """What became of it. Raises ToolError."""
+        fields = dict(parameters)
+        action = self._actions[fields.pop("action")]
+        asked = _checked(action, fields)
+        try:
+            origin = await self._target(action, asked)
+            place = origin.place
+            channel = self._given.outbox.serving(place)
+            if channel is None:
+                raise ToolError("The channel is not connected at the moment; try it later.")
+            if "message_id" in (*action.needs, *action.takes):
+                asked = asked.model_copy(update={"message_id": asked.message_id or self._asking(place)})
+            if action.makes is None:
+                return ToolOutput(text=await channel.perform(action.name, place, asked))
+        except ActionFailed as error:
+            raise ToolError(str(error)) from None
+        name = tool_message(context.turn_id, context.call_id)
+        if action.makes in (Action.EDIT, Action.DELETE):
+            own = await self._given.store.reads.own_message(place, asked.message_id)
+            if own is None:
+                raise ToolError(f"{asked.message_id!r} is no message of yours there, or none that is still known.")
+            place = own
+        elif action.name == THREAD_CREATE.name:
+            if place.thread:
+                raise ToolError("That is a thread already; use thread_reply.")
+            place = replace(place, thread=asked.message_id)
+        blocks = await self._blocks(name, action, asked, channel)
+        session_key = self._given.session_of(replace(origin, place=place)) if action.makes in _SENDS else ""
+        with self._given.outbox.following(name) as changed:
+            await self._send(place, blocks, "" if session_key == self._turn.session_key else session_key)
+            return await self._outcome(name, action, changed)
+
+    async def _target(self, action: ToolAction, asked: Arguments) -> Origin:
+        """The conversation that is meant. Raises ToolError or ActionFailed."""
+        here = self._turn.place
+        origin = await self._found(asked.to) if asked.to else Origin(place=here)
+        place = origin.place
+        if place.kind in LOCAL:
+            raise ToolError("Nothing can be sent into this conversation; name another one with `to`.")
+        private = place.kind is ChatKind.DIRECT and chat_of(place) != chat_of(here)
+        if private and action.makes not in _SENDS and not all(map(self._given.people.is_owner, self._turn.messages)):
+            raise ToolError("In direct messages with others you can only send.")
+        account = self._given.accounts.like(place)
+        names = [one.name for one in account.section.tool_actions()] if account else []
+        if action.name not in names:
+            raise ToolError(f"{action.name} cannot be done there, only: {', '.join(names) or 'nothing'}.")
+        return replace(origin, place=replace(place, thread=asked.thread)) if asked.thread else origin
+
+    async def _found(self, to: str) -> Origin:
+        """Where people wrote, else what the channel finds. Raises ToolError, where that is not allowed as well."""
+        given, here = self._given, self._turn.place
+        labelled = [one for one in given.accounts if to.startswith(f"{one.label}:")]
+        account = max(labelled, key=lambda one: len(one.label)) if labelled else given.accounts.like(here)
+        wanted = to.removeprefix(f"{account.label}:") if account and labelled else to
+        if account is None or not isinstance(account.channel, Channel):
+            raise ToolError("Name the channel as well, as in `<channel>:#general`.")
+        channel, own = account.channel, is_of(account.channel, here)
+        if own and wanted == here.chat:
+            return Origin(place=replace(here, thread=""))
+        if given.reach == "conversation" or (given.reach == "channel" and not own):
+            places = "this conversation" if given.reach == "conversation" else f"conversations on {here.channel}"
+            raise ToolError(f"Only {places} can be written to; the configuration says so.")
+        heard = await given.store.reads.directory(channel.name, channel.account)
+        known = [one for one in heard if given.may_speak(one)]
+        found: Origin | Sequence[str] = nearest(wanted, _directory(known))
+        if not isinstance(found, Origin):
+            near = found
+            found = await channel.find(wanted)
+            if not isinstance(found, Origin):
+                names = ", ".join(dict.fromkeys((*near, *found))) or "none"
+                raise ToolError(f"There is no conversation {wanted!r} that is known. Near it: {names}.")
+            chat = found.place.chat
+            found = replace(next((one for one in known if one.place.chat == chat), found), place=found.place)
+        if not given.may_speak(found):
+            raise ToolError(f"{wanted!r} is not let in by the configuration, or not known to be.")
+        return found
+
+    def _asking(self, place: Place) -> str:
+        """The id of the message that asked, for what names none."""
+        newest = self._turn.messages[-1].origin
+        if chat_of(place) != chat_of(newest.place) or not newest.message_id:
+            raise ToolError("Say which message is meant, with message_id.")
+        return newest.message_id
+
+    async def _blocks(self, name: str, action: ToolAction, asked: Arguments, channel: Channel) -> Sequence[Planned]:
+        """The deliveries that an action is. Raises ToolError."""
+        assert action.makes is not None
+        bare = Planned(source=name, body="", nonce=self._given.clock.nonce(), action=action.makes)
+        if action.makes is Action.REACT:
+            return (replace(bare, body=asked.emoji, target=asked.message_id),)
+        if action.makes is Action.DELETE:
+            return (replace(bare, target=asked.message_id),)
+        shown = self._given.outbox.notice(name, asked.text, channel.name, _buttons(asked)) if asked.text else ()
+        if asked.text and not shown:
+            raise ToolError("That text shows nothing.")
+        first, *more = shown or (bare,)
+        if action.makes is Action.EDIT:
+            if more:
+                raise ToolError("That is too long for one message, which is what an edit changes.")
+            return (replace(first, action=Action.EDIT, target=asked.message_id),)
+        if action.makes is Action.FILE:
+            file = await asyncio.to_thread(
+                outgoing_file, self._given.workspace, asked.path, channel.capabilities.file_bytes
+            )
+            return (replace(first, action=Action.FILE, file=file), *more)
+        return (replace(first, reply_to=asked.message_id if action.name == REPLY.name else ""), *more)
+
+    async def _outcome(self, name: str, action: ToolAction, changed: asyncio.Event) -> ToolOutput:
+        """Wait for what becomes of the deliveries of a call, for a while. Raises ToolError when they were refused."""
+        timer = asyncio.ensure_future(self._given.clock.sleep(PATIENCE))
+        timer.add_done_callback(lambda _: changed.set())
+        try:
+            fate = await self._given.store.turns.delivered(name)
+            while fate.open and not timer.done():
+                await changed.wait()
+                changed.clear()
+                fate = await self._given.store.turns.delivered(name)
+        finally:
+            timer.cancel()
+        if fate.state == "not sent":
+            raise ToolError(f"Not done: {fate.reason or 'it was given up'}.")
+        if fate.state == "sent":
+            ids = f"Sent, id {', '.join(fate.ids)}." if fate.ids else "Sent."
+            return ToolOutput(text="Done." if action.makes in IDEMPOTENT else ids)
+        when = "will be done as soon as it can" if fate.state == "planned" else "may have been done, which nobody knows"
+        return ToolOutput(text=f"It {when}. Do not repeat it.")
+
+
+@cache
+def _told(actions: tuple[ToolAction, ...]) -> tuple[str, type[Parameters]]:
+    """Description and parameters for these actions."""
+    lines = (
+        f"- {one.name} {' '.join((*one.needs, *(f'[{name}]' for name in one.takes)))}: {one.does}" for one in actions
+    )
+    used = {name for one in actions for name in (*one.needs, *one.takes)}
+    fields: dict[str, Any] = {"action": (Literal[tuple(one.name for one in actions)], Field())}
+    fields |= {name: (info.annotation, info) for name, info in Arguments.model_fields.items() if name in used}
+    return "\n".join((_DESCRIPTION, *lines)), create_model("MessageParameters", __base__=Parameters, **fields)
+
+
+def _checked(action: ToolAction, fields: Mapping[str, Any]) -> Arguments:
+    """The arguments of an action; blank ones count as not given. Raises ToolError."""
+    takes = (*action.needs, *action.takes)
+    given = {
+        name: value.strip() and well_formed(value) if isinstance(value, str) else value
+        for name, value in fields.items()
+    }
+    given = {name: value for name, value in given.items() if value != Arguments.model_fields[name].default}
+    if wrong := [name for name in given if name not in takes]:
+        raise ToolError(f"{action.name} takes no {', '.join(wrong)}; it takes {', '.join(takes)}.")
+    if missing := [name for name in action.needs if name not in given]:
+        raise ToolError(f"{action.name} needs {', '.join(missing)}.")
+    asked = Arguments.model_validate(given)
+    if is_silent(asked.text):
+        raise ToolError("That is the sign for saying nothing, no message: then do not call this.")
+    if action.makes is Action.FILE and len(asked.text) > _CAPTION:
+        raise ToolError(f"A caption has at most {_CAPTION} characters; send the rest with send.")
+    return asked
+
+
+def _buttons(asked: Arguments) -> tuple[Button, ...]:
+    """What a click says is what the button shows: never a command in the name of who clicks. Raises ToolError."""
+    labels = [label.strip() for label in asked.buttons]
+    if len(set(labels)) < len(labels) or not all(0 < len(label.encode()) <= _LABEL for label in labels):
+        raise ToolError(f"Labels of buttons differ, and have 1 to {_LABEL} bytes.")
+    if any(label.startswith(COMMAND_SIGNS) for label in labels):
+        raise ToolError("The label of a button is no command.")
+    return tuple(Button(label, label) for label in labels)
+
+
+def _directory(known: Sequence[Origin]) -> dict[str, Origin]:
+    """Conversations by their names, and by their ids, which nobody can take as a name. One of several of a name is not
+    found by that."""
+    chats = {one.place.chat: replace(one, place=replace(one.place, thread="")) for one in reversed(known)}
+    named = [(one.sender_name if one.place.kind is ChatKind.DIRECT else one.chat_name, one) for one in chats.values()]
+    count = Counter(name.casefold() for name, _ in named)
+    shown = {
+        name if count[name.casefold()] == 1 else f"{name} (id {one.place.chat})": one for name, one in named if name
+    }
+    return shown | chats

@@ -1,0 +1,92 @@
+"""What is shown of an answer, and besides it."""
+
+from tests.mutants import Fault
+
+_ASIDES = "tests/bot/test_asides.py::test_"
+
+FAULTS = (
+    Fault(
+        "replies/aside-taken-for-words",
+        "bot/runs/asides.py",
+        'replace(one, said="", silent=True)',
+        "replace(one, silent=True)",
+        (f"{_ASIDES}calls_of_a_batch_are_one_message_without_a_sound_before_they_run",),
+    ),
+    Fault(
+        "replies/aside-with-a-sound",
+        "bot/runs/asides.py",
+        'replace(one, said="", silent=True)',
+        'replace(one, said="")',
+        (f"{_ASIDES}calls_of_a_batch_are_one_message_without_a_sound_before_they_run",),
+    ),
+    Fault(
+        "replies/aside-between-two-blocks-parts-them",
+        "bot/store/reads.py",
+        " WHERE turn_id=? AND said<>''",
+        " WHERE turn_id=?",
+        (f"{_ASIDES}reasoning_between_two_blocks_does_not_part_them",),
+    ),
+    Fault(
+        "replies/aside-shown-again",
+        "bot/runs/asides.py",
+        ':s{self._step}:{name}"',
+        ':s{self._step}:{name}{id(self._numbers)}"',
+        (f"{_ASIDES}what_was_shown_is_not_shown_again",),
+    ),
+    Fault(
+        "replies/reasoning-of-a-silent-answer",
+        "bot/runs/asides.py",
+        "before = self.before() if says else ()",
+        "before = self.before()",
+        (f"{_ASIDES}reasoning_stands_before_the_words_of_its_answer",),
+    ),
+    Fault(
+        "replies/reasoning-of-what-a-tool-has-said",
+        "bot/runs/asides.py",
+        "any(not block.unless for block in blocks)",
+        "bool(blocks)",
+        (f"{_ASIDES}what_a_tool_has_said_needs_no_reasoning",),
+    ),
+    Fault(
+        "replies/reasoning-behind-a-preview",
+        "bot/runs/journal.py",
+        "self._words, self._sent_as",
+        "self._plan, self._sent_as",
+        (f"{_ASIDES}reasoning_stands_before_a_preview",),
+    ),
+    Fault(
+        "replies/anybody-shows-reasoning-in-groups",
+        "bot/commands/builtin.py",
+        "others_read and not call.by_owner",
+        "False",
+        (f"{_ASIDES}in_groups_owners_decide_about_reasoning",),
+    ),
+    Fault(
+        "replies/arguments-of-calls-for-everybody",
+        "bot/runs/journal.py",
+        "in_full=self._to_owner",
+        "in_full=True",
+        (f"{_ASIDES}whoever_is_no_owner_sees_names_only",),
+    ),
+    Fault(
+        "replies/secrets-in-calls",
+        "bot/wording.py",
+        "mask_text(first.strip()[:1000])",
+        "first.strip()[:1000]",
+        (f"{_ASIDES}a_call_is_one_line_without_markup_and_secrets",),
+    ),
+    Fault(
+        "replies/a-setting-changes-the-others",
+        "bot/store/commands.py",
+        "json_set(settings, '$.' || ?, ?)",
+        "json_object(?, ?)",
+        ("tests/bot/persistence/test_commands.py::test_a_setting_is_its_sessions_from_the_next_claim_on_and_set_once",),
+    ),
+    Fault(
+        "replies/settings-unknown-to-the-run",
+        "bot/store/claims.py",
+        "codec.SETTINGS.load(settings, SessionSettings())",
+        "SessionSettings()",
+        (f"{_ASIDES}what_is_set_is_said_shown_and_kept",),
+    ),
+)

@@ -1,0 +1,107 @@
+"""What is shown of an answer while it is written, and what is left out of it."""
+
+from tests.mutants import Fault
+
+_TWICE = "tests/bot/test_shown_twice.py::test_"
+_SHOWING = "tests/bot/test_showing.py::test_"
+
+FAULTS = (
+    Fault(
+        "showing/all-previews-follow-a-cut",
+        "bot/store/repair.py",
+        " AND source GLOB ? || '*'",
+        " AND ? != ''",
+        (f"{_TWICE}previews_of_two_broken_answers_do_not_meet",),
+    ),
+    Fault(
+        "showing/frames-in-the-ledger",
+        "bot/store/rows.py",
+        " AND excluded.step IS NOT NULL",
+        "",
+        (f"{_TWICE}an_edit_under_way_does_not_take_the_place_of_the_last",),
+    ),
+    Fault(
+        "showing/waiting-preview-edited-again",
+        "bot/store/outbox.py",
+        "if lost or (state is DeliveryState.PLANNED and delivery.action is Action.SEND):",
+        "if lost:",
+        (f"{_TWICE}a_preview_that_waits_is_sent_as_the_whole_answer",),
+    ),
+    Fault(
+        "showing/refused-edit-is-the-end",
+        "bot/store/outbox.py",
+        "lost = state in (DeliveryState.FAILED, DeliveryState.UNCERTAIN)",
+        "lost = False",
+        (f"{_SHOWING}a_preview_that_somebody_has_deleted_is_a_message_again",),
+    ),
+    Fault(
+        "showing/preview-of-repetition-stays",
+        "bot/store/outbox.py",
+        "if not rows.take_away(",
+        "if 1 or not rows.take_away(",
+        (f"{_TWICE}a_preview_of_what_a_tool_has_said_goes_away",),
+    ),
+    Fault(
+        "showing/preview-stays-where-the-chat-was",
+        "bot/store/rows.py",
+        " conv_id=excluded.conv_id,",
+        "",
+        (f"{_TWICE}a_preview_follows_a_chat_that_moved",),
+    ),
+    Fault(
+        "showing/stop-leaves-half-a-preview",
+        "bot/store/commands.py",
+        " AND NOT ({begun})",
+        "",
+        (f"{_TWICE}a_stop_lets_what_was_said_end_its_preview",),
+    ),
+    Fault(
+        "showing/files-of-a-cut-answer-forgotten",
+        "bot/directives.py",
+        "self.reply_to, self._out = None, 0",
+        "self.reply_to, self._out, self.files = None, 0, []",
+        (f"{_TWICE}a_file_named_before_a_break_is_sent_once",),
+    ),
+    Fault(
+        "showing/a-file-twice",
+        "bot/replies.py",
+        "        if not same:\n            self.sent(",
+        "        if False:\n            self.sent(",
+        (f"{_TWICE}a_file_named_before_a_break_is_sent_once",),
+    ),
+    Fault(
+        "showing/rest-taken-for-a-repetition",
+        "bot/replies.py",
+        "self._shown = bool(after)",
+        "self._shown = False",
+        (f"{_TWICE}the_rest_of_a_cut_answer_is_no_repetition",),
+    ),
+    Fault(
+        "showing/left-out-of-the-transcript",
+        "bot/store/repair.py",
+        " OR error GLOB 'said already*'",
+        "",
+        (f"{_TWICE}what_is_left_out_of_a_cut_answer_is_part_of_it",),
+    ),
+    Fault(
+        "showing/programs-read-it-twice",
+        "bot/store/rows.py",
+        '"expired" if again else begin',
+        "begin",
+        (f"{_TWICE}programs_read_no_directives_and_nothing_twice",),
+    ),
+    Fault(
+        "showing/failed-message-counts",
+        "bot/store/outbox.py",
+        'tool_messages.fate(db, unless).state == "sent"',
+        'tool_messages.fate(db, unless).state != ""',
+        (f"{_SHOWING}what_a_tool_failed_to_say_is_said",),
+    ),
+    Fault(
+        "showing/preview-of-nothing-stays",
+        "bot/store/rows.py",
+        "    drop_previews(db, turn_id, now)\n    return persist_end",
+        "    return persist_end",
+        (f"{_SHOWING}a_preview_of_what_is_never_said_goes_away",),
+    ),
+)

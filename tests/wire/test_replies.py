@@ -1,0 +1,297 @@
+"""What people see of a model's answers, on every platform and in every mode: the corpus, any text, and restarts."""
+
+import asyncio
+import contextlib
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.standins.discord_ledger import Rule as DiscordRule
+from tests.standins.script import Call, Continuer, Gate, Hang, Say
+from tests.standins.slack_ledger import Rule as SlackRule
+from tests.standins.telegram_ledger import Rule as TelegramRule
+from tests.watch import PATIENCE
+from tests.wire.answers import MODES, PLATFORMS, Player, Post, Seen, Steps, answering
+from tests.wire.corpus import ANSWER, LONG, SECRET, SHORT, TALK, WORDS, Case, Long, tool
+
+pytestmark = pytest.mark.xdist_group("wire-replies")
+every_mode = pytest.mark.parametrize("mode", list(MODES))
+MOST_EDITS = 12
+_HIDDEN = re.compile(r"https?://[^\s)|>]*|(?m:^```.*$)")
+_RAW = {
+    "telegram": ("**", "```", "`", "| --", "](", "\n#", "\n> "),
+    "slack": ("**", "| --", "](", "\n#"),
+    "discord": ("| --",),
+}
+
+
+def words(text: str, blind: frozenset[str] = frozenset()) -> list[str]:
+    """What of Markdown, or of what a platform makes of it, people read."""
+    return [word for word in re.findall(r"[^\W_]+", _HIDDEN.sub(" ", text)) if word not in blind]
+
+
+def _calls_wrong(seen: Seen, mode: str) -> Iterator[str]:
+    """Each message is sent once and in order; only a preview is edited, and its last edit is what stands there."""
+    standing = [post.id for post in seen.posts]
+    sent = [ident for kind, ident, _ in seen.calls if kind == "send"]
+    if sent != standing:
+        yield f"sent {sent}, there stand {standing}: {seen.calls}"
+    if mode != "preview" and set(seen.kinds) - {"send"}:
+        yield f"not a preview, but: {seen.kinds}"
+    if seen.edits > MOST_EDITS * max(1, len(seen.posts)):
+        yield f"{seen.edits} edits"
+    if "delete" in seen.kinds:
+        yield f"deleted: {seen.calls}"
+
+
+def _wrong(case: Case, mode: str, platform: str, seen: Seen) -> Iterator[str]:
+    if any(SECRET in text for *_, text in seen.calls):
+        yield f"shows what is not for people: {seen.calls}"
+    if case.seen is not None and (seen.texts, seen.files) != (list(case.seen), list(case.files)):
+        yield f"{seen.texts} {seen.files}, expected {list(case.seen)} {list(case.files)}"
+    if case.at_least and not seen.texts:
+        yield "nothing is said"
+    if case.replies and platform != "slack" and [post.reply_to for post in seen.posts] != [seen.asked]:
+        yield f"a reply to {[post.reply_to for post in seen.posts]}, not to {seen.asked}"
+    yield from _calls_wrong(seen, mode)
+
+
+def _long_wrong(case: Long, mode: str, platform: str, seen: Seen) -> Iterator[str]:
+    if words("\n".join(seen.texts), case.blind) != words(case.text, case.blind):
+        yield f"other words: {_first_difference(case, seen)}"
+    if len(seen.posts) > case.most[platform]:
+        yield f"{[len(text) for text in seen.texts]}, at most {case.most[platform]} messages"
+    for raw in _RAW[platform]:
+        if any(raw in f"\n{text}" for text in seen.texts):
+            yield f"raw mark-up: {raw!r}"
+    if any(text.count("```") % 2 for text in seen.texts):
+        yield "code that is not closed"
+    yield from _calls_wrong(seen, mode)
+    if case.name == "code" and not any("x00 " in text and "return x77" in text for text in seen.texts):
+        yield "the code is cut"
+    if case.name == "report":
+        yield from _rows_wrong(seen.texts)
+    if case.name == "bold":
+        yield from _emphasis_wrong(platform, seen.posts)
+
+
+def _letters(seen: Seen) -> str:
+    """What stands there, wherever it was cut."""
+    return "".join("".join(seen.texts).split())
+
+
+def _first_difference(case: Long, seen: Seen) -> str:
+    got, expected = words("\n".join(seen.texts), case.blind), words(case.text, case.blind)
+    at = next((n for n, (a, b) in enumerate(zip(got, expected, strict=False)) if a != b), min(len(got), len(expected)))
+    return f"at {at}: {got[max(0, at - 2) : at + 4]}, expected {expected[max(0, at - 2) : at + 4]}"
+
+
+def _rows_wrong(texts: Sequence[str]) -> Iterator[str]:
+    for number in range(40):
+        (at,) = [text for text in texts if f"row{number:02}" in text] or [""]
+        if not re.search(rf"it failed at {number}\b", at):
+            yield f"row {number} of the table is cut in two"
+
+
+def _emphasis_wrong(platform: str, posts: Sequence[Post]) -> Iterator[str]:
+    if platform == "telegram":
+        for style, mark in (("bold", "bold"), ("italic", "thin")):
+            shown = " ".join(text for post in posts for kind, text in post.styles if kind == style)
+            if shown.count(mark) != "\n".join(post.text for post in posts).count(mark):
+                yield f"not all that is {style} is shown so"
+    for post in posts:
+        marks = ("**",) if platform == "discord" else ("*", "_") if platform == "slack" else ()
+        if any(post.text.count(mark) % 2 for mark in marks):
+            yield f"a style that is not closed: …{post.text[-40:]!r}"
+
+
+@every_mode
+async def test_streams_of_all_shapes_are_shown_as_they_should_be(mode: str, tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "notes.txt").write_text("notes")
+    cuts = [(PLATFORMS[number % 3], f"cut-at-{cut}", cut) for number, cut in enumerate((0, 3, 21, 40, 52, 60))]
+    short, long = {case.name: case for case in SHORT}, {case.name: case for case in LONG}
+    async with answering(tmp_path, mode) as play, play.stage.serving():
+        for number, (name, steps, everywhere) in enumerate(
+            [(case.name, case.steps, case.everywhere) for case in SHORT]
+            + [(case.name, [Say(case.text, 60)], ("block", "preview")) for case in LONG]
+        ):
+            own = (PLATFORMS[(number + list(MODES).index(mode)) % 3],)
+            for platform in PLATFORMS if mode in everywhere else own:
+                play.ask(platform, name, steps)
+        for platform, name, cut in cuts:
+            play.ask(platform, name, [Continuer(TALK, f"/{name}", [cut], 60)])
+        seen = await play.results()
+    found = list(play.wrong)
+    for (platform, name), one in seen.items():
+        if name in short:
+            wrong = list(_wrong(short[name], mode, platform, one))
+        elif name in long:
+            wrong = list(_long_wrong(long[name], mode, platform, one))
+        else:
+            wrong = [] if _letters(one) == "".join(TALK.split()) else ["not as without the cut"]
+        found += [f"{mode}, {name} on {platform}: {what}" for what in wrong]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("mode", ["block", "preview"])
+async def test_what_a_tool_says_elsewhere_or_in_vain_is_said_here(mode: str, tmp_path: Path) -> None:
+    async with answering(tmp_path, mode) as play, play.stage.serving():
+        await play.all([("neighbour", ["Hello."]), ("refused", ["Hello."])])
+        for platform in PLATFORMS:
+            to = play.chats[platform, "neighbour"].id
+            play.ask(platform, "elsewhere", [tool(ANSWER, to=to), ANSWER])
+        await play.rest()
+        faults = [play.refuse_send(platform, "refused") for platform in PLATFORMS]
+        for platform in PLATFORMS:
+            play.go_on(platform, "refused", [tool(ANSWER), ANSWER])
+        seen = await play.results()
+        assert all(fault.fired == 1 for fault in faults)
+    assert not play.wrong, play.wrong
+    for platform in PLATFORMS:
+        assert seen[platform, "elsewhere"].texts == [ANSWER], platform
+        assert seen[platform, "neighbour"].texts == ["Hello.", ANSWER], platform
+        assert seen[platform, "refused"].texts == ["Hello.", ANSWER], platform
+
+
+async def test_a_preview_grows_as_the_model_writes_and_ends_as_the_answer(tmp_path: Path) -> None:
+    cases: dict[str, tuple[Steps, list[str] | None]] = {
+        "talk": ([Say(TALK, 100)], None),
+        "words": ([Say(WORDS, 30)], [WORDS]),
+        "said-first": ([tool(ANSWER), Say(ANSWER, 8)], [ANSWER]),
+        "silent": ([Say("NO_REPLY", 4)], []),
+        "tool-between": ([[Say(WORDS, 12), Call("glob", {"pattern": "*"})], Say(ANSWER, 12)], [WORDS, ANSWER]),
+    }
+    async with answering(tmp_path, "preview") as play, play.stage.serving():
+        play.slow = 1
+        seen = await play.all((name, steps) for name, (steps, _) in cases.items())
+        wrong = list(play.wrong)
+        for (platform, name), found in seen.items():
+            wrong += [f"{name} on {platform}: {what}" for what in _calls_wrong(found, "preview")]
+            expected = cases[name][1]
+            if expected is not None and found.texts != expected:
+                wrong.append(f"{name} on {platform}: {found.texts}")
+            shown = [text for kind, _, text in found.calls if kind == "edit"]
+            if name in ("talk", "words") and not 3 <= len(shown) <= MOST_EDITS:
+                wrong.append(f"{name} on {platform}: {len(shown)} edits")
+            if name == "talk" and words("\n".join(found.texts)) != words(TALK):
+                wrong.append(f"{name} on {platform}: other words at the end")
+        assert not wrong, "\n".join(wrong)
+
+
+async def test_when_the_model_ends_the_last_edit_is_the_next_call(tmp_path: Path) -> None:
+    begun, whole, gate = WORDS[:60], WORDS, Gate()
+    cases = [(platform, name) for platform in PLATFORMS for name in ("calm", "refused", "throttled")]
+    async with answering(tmp_path, "preview") as play, play.stage.serving():
+        play.slow = 0.25
+        # what people wait for is tried at once, whatever became of a frame
+        play.sides["telegram"].server.tolerate(TelegramRule.EARLY)
+        play.sides["slack"].server.tolerate(SlackRule.EARLY)
+        play.sides["discord"].server.tolerate(DiscordRule.EARLY)
+        for case in cases:
+            # the preview is sent with the first piece, and the second is the one frame that there is
+            play.ask(*case, [[Say(begun, [begun[:32], begun[32:]]), Say(whole[60:], 1, gate=gate)]])
+        faults = [
+            play.fail_edit(*case, throttled=2 if case[1] == "throttled" else 0) for case in cases if case[1] != "calm"
+        ]
+        calm = [case for case in cases if case[1] == "calm"]
+        await play.stage.passing(
+            lambda: all(fault.fired for fault in faults) and all(play.seen(*case).edits for case in calm),
+            "frames, also those that are refused",
+        )
+        before = {case: len(play.seen(*case).calls) for case in cases}
+        gate.open()
+        await play.rest()
+        for case in cases:
+            seen = play.seen(*case)
+            assert seen.texts == [whole], case
+            *frames, last = [(kind, text) for kind, _, text in seen.calls[before[case] :]]
+            assert last == ("edit", whole), case
+            assert len(frames) <= 1, f"{case}: more than the frame that was under way"
+
+
+_WORD = st.one_of(
+    st.text(st.characters(categories=["Ll", "Lu", "Lo"]), min_size=1, max_size=12),
+    st.sampled_from(["漢字かな交じり文", "e\u0301a\u0308", "👩‍👩‍👧‍👦", "🇩🇪", "👍🏽", "x" * 90, "NO_REPLY", "no"]),
+)
+_GAP = st.sampled_from([" ", " ", " ", "\n", "\n\n", ". ", "。", "! ", ", "])
+
+
+@st.composite
+def _streams(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """A text without mark-up, and the deltas in which it comes."""
+    pieces = draw(st.lists(st.tuples(_WORD, _GAP), min_size=1, max_size=50))
+    text = "It says: " + "".join(itertools.chain.from_iterable(pieces)) + "end."
+    cuts = sorted(draw(st.sets(st.integers(1, len(text) - 1), max_size=40)))
+    return text, [text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)])]
+
+
+@every_mode
+def test_any_text_in_any_deltas_is_shown_once_and_in_order(mode: str, tmp_path: Path) -> None:
+    numbers = itertools.count()
+
+    async def said(play: Player, streams: list[tuple[str, list[str]]]) -> list[tuple[str, str, list[str]]]:
+        asked = [(PLATFORMS[number % 3], f"any-{next(numbers)}") for number in range(len(streams))]
+        for (platform, name), (text, deltas) in zip(asked, streams, strict=True):
+            play.ask(platform, name, [Say(text, deltas)])
+        await play.rest()
+        return [(key[0], text, play.seen(*key).texts) for key, (text, _) in zip(asked, streams, strict=True)]
+
+    with asyncio.Runner() as runner, contextlib.ExitStack() as stack:
+        around = contextlib.AsyncExitStack()
+        stack.callback(lambda: runner.run(around.aclose()))
+        play = runner.run(around.enter_async_context(answering(tmp_path, mode, min_chars=20, max_chars=80)))
+        runner.run(around.enter_async_context(play.stage.serving()))
+
+        @settings(max_examples=max(1, settings().max_examples // 16))
+        @given(st.lists(_streams(), min_size=6, max_size=6))
+        def shown_once(streams: list[tuple[str, list[str]]]) -> None:
+            for platform, text, texts in runner.run(said(play, streams)):
+                assert "".join("".join(texts).split()) == "".join(text.split()), (platform, texts)
+
+        shown_once()
+
+
+@every_mode
+async def test_an_answer_goes_on_after_a_crash_wherever_it_was(mode: str, tmp_path: Path) -> None:
+    whole = TALK[:4000]
+    cuts = [20, 60, *range(300, 3900, 300), 3990]
+    async with answering(tmp_path, mode) as play:
+        async with play.stage.serving():
+            hangs = [Hang() for _ in cuts]
+            keys = [(PLATFORMS[number % 3], f"killed-{cut}") for number, cut in enumerate(cuts)]
+            for (platform, name), cut, hang in zip(keys, cuts, hangs, strict=True):
+                play.ask(platform, name, [[Say(whole[:cut], 20), hang], Continuer(whole, f"/{name}")])
+            await asyncio.gather(*(hang.entered(PATIENCE) for hang in hangs))
+            await play.stage.until(lambda: _stand(play, keys, mode), "all that is written")
+            before = {key: play.seen(*key) for key in keys}
+            play.die()
+        async with play.stage.serving():
+            seen = await play.results()
+    wrong = list(play.wrong)
+    for key, cut in zip(keys, cuts, strict=True):
+        wrong += [f"{key}: {what}" for what in _calls_wrong(seen[key], mode)]
+        if _letters(seen[key]) != "".join(whole.split()):
+            wrong.append(f"{key}: {[(text[:20], text[-20:]) for text in seen[key].texts]}")
+        kept = [post.id for post in before[key].posts]
+        if kept != [post.id for post in seen[key].posts][: len(kept)]:
+            wrong.append(f"{key}: {kept} stood there, now {[post.id for post in seen[key].posts]}")
+        if mode == "preview" and cut > 30 and not kept:
+            wrong.append(f"{key}: no preview before the crash")
+    assert not wrong, "\n".join(wrong)
+
+
+def _stand(play: Player, keys: Sequence[tuple[str, str]], mode: str) -> bool:
+    """Whether everything that the model has written, and that can be shown, is shown."""
+    if play.stage.stored.open_deliveries():
+        return False
+    for key in keys:
+        cut = int(key[1].partition("-")[2])
+        if ((mode == "preview" and cut > 30) or (mode == "block" and cut > 1300)) and not play.seen(*key).posts:
+            return False
+    return True
