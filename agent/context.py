@@ -79,11 +79,11 @@ class Context:
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """Calls of the last answer that have no result yet: asked before a crash, and not begun."""
-        for index in range(len(self.entries) - 1, -1, -1):
-            entry = self.entries[index]
+        done: set[str] = set()
+        for entry in reversed(self.entries):
             if entry.kind == "assistant":
-                done: set[str] = set().union(*(_answered(later) for later in self.entries[index + 1 :]))
                 return tuple(call for call in entry.message.tool_calls if call.call_id not in done)
+            done |= _answered(entry)
         return ()
 
     def silenced(self, results: Sequence[ToolResult] = ()) -> bool:
@@ -95,7 +95,7 @@ class Context:
         for entry in reversed(self.entries):
             if entry.kind != "tool_result":
                 break
-            found += (part for part in entry.message.parts if isinstance(part, ToolResult))
+            found += entry.message.tool_results
         return any(one.name == STAY_SILENT and (not one.is_error or one.text == INTERRUPTED) for one in found)
 
     def unmended(self, turn_id: str, tools: Container[str], denied: Container[str]) -> ToolResult | None:
@@ -109,15 +109,15 @@ class Context:
             if entry.turn_id != turn_id:
                 continue
             aims |= {call.call_id: "".join(_PATH.findall(call.arguments)[:1]) for call in entry.message.tool_calls}
-            for part in entry.message.parts:
-                if not isinstance(part, ToolResult) or part.name not in tools or part.call_id in denied:
+            for result in entry.message.tool_results:
+                if result.name not in tools or result.call_id in denied:
                     continue
-                aim = part.name, aims.get(part.call_id, "")
+                aim = result.name, aims.get(result.call_id, "")
                 failed.pop(aim, None)
-                if part.is_error:
-                    failed[aim] = part
+                if result.is_error:
+                    failed[aim] = result
                 else:
-                    failed.pop((part.name, ""), None)
+                    failed.pop((result.name, ""), None)
         return next(reversed(failed.values()), None)
 
     def said(self, turn_id: str, speaking: Collection[str]) -> bool:
@@ -127,8 +127,7 @@ class Context:
                 return False
             if entry.message.role == "assistant" and entry.message.text.strip():
                 return True
-            results = [part for part in entry.message.parts if isinstance(part, ToolResult)]
-            if any(result.name in speaking and not result.is_error for result in results):
+            if any(result.name in speaking and not result.is_error for result in entry.message.tool_results):
                 return True
         return False
 
@@ -170,21 +169,18 @@ def pair(entries: Sequence[Entry]) -> tuple[Message, ...]:
     """
     results: dict[str, ToolResult] = {}
     for entry in entries:
-        if entry.kind == "tool_result":
-            for part in entry.message.parts:
-                if isinstance(part, ToolResult):
-                    results.setdefault(part.call_id, part)
+        for result in entry.message.tool_results:
+            results.setdefault(result.call_id, result)
     messages = []
     for entry in entries:
         if entry.kind == "tool_result":
             continue
         messages.append(entry.message)
-        calls = entry.message.tool_calls
-        if calls:
+        if calls := entry.message.tool_calls:
             missing = (ToolResult(call.call_id, call.name, INTERRUPTED, is_error=True) for call in calls)
             messages.append(Message("tool", tuple(results.get(part.call_id, part) for part in missing)))
     return tuple(messages)
 
 
 def _answered(entry: Entry) -> set[str]:
-    return {part.call_id for part in entry.message.parts if isinstance(part, ToolResult)}
+    return {result.call_id for result in entry.message.tool_results}

@@ -213,9 +213,9 @@ class Loop:
         if answer.stop_reason == "refusal":
             raise ModelError(ErrorKind.CONTENT_FILTER, "the model declined to answer")
         said = self.said or self._context.said(self._spec.ref.turn_id, self._speaking)
-        if not said and answer.stop_reason != "max_output":
+        if not (said or answer.stop_reason == "max_output" or self._spec.may_be_empty):
             raise ModelError(ErrorKind.UNKNOWN, "the model gave an empty answer")
-        # words of an earlier step stand already: an empty ending is fine, and leaves no line
+        # an empty ending behind words of an earlier step leaves no line
         return replace(message, parts=())
 
     def _limit_said(self) -> bool:

@@ -86,6 +86,11 @@ class Message:
         """The calls in it, in the model's order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The results in it, in the order of their calls."""
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
 
 EntryKind = Literal["user", "assistant", "assistant_cut", "tool_result", "summary", "note"]
 

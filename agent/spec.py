@@ -33,7 +33,8 @@ class RunSpec:
 
     step: answers of the model that the turn has already; usage: tokens it has cost already. now: milliseconds since the
     epoch; sleep: seconds. decisions: about calls that the turn was parked on, by their ids. shown: puts into messages
-    what the files they name hold.
+    what the files they name hold. background: no person asked for it, as of beats and jobs. may_be_empty: an empty
+    answer is no mistake.
     """
 
     ref: RunRef
@@ -49,3 +50,5 @@ class RunSpec:
     sleep: Callable[[float], Awaitable[None]]
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     shown: Callable[[tuple[Message, ...]], Awaitable[tuple[Message, ...]]] = as_they_are
+    background: bool = False
+    may_be_empty: bool = False

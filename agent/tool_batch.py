@@ -122,6 +122,7 @@ def _context(spec: RunSpec, call: ToolCall, journal: Journal, step: int) -> Call
         call_id=call.call_id,
         update=update,
         started=partial(journal.process_started, call.call_id),
+        background=spec.background,
     )
 
 

@@ -68,6 +68,16 @@ def load(root: Path, names: tuple[str, ...] = NAMES) -> tuple[WorkspaceFile, ...
     return tuple(loaded)
 
 
+def read(root: Path, name: str) -> str | None:
+    """One file, None where nobody has written one. Raises WorkspaceError with a sentence when it cannot be read."""
+    try:
+        text = _read(Workspace(root), name)
+    except NotThere:
+        return None
+    template = (resources.files("agent.prompt") / "workspace" / name).read_text("utf-8")
+    return None if text == template.strip() else text
+
+
 def is_empty(text: str) -> bool:
     """Whether there is nothing but headings, comments and blank lines."""
     lines = (line.strip() for line in _COMMENT.sub("", text).splitlines())

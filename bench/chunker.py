@@ -3,9 +3,8 @@
 Deltas are five characters long, as words are. No model and no channel takes part.
 """
 
-import time
-
 from bench.figures import Row, Scale
+from bench.load import fed
 from bench.model import Model
 from channels.stream.chunker import Chunker
 
@@ -42,8 +41,5 @@ def _first(text: str) -> float:
 
 
 def _cut(text: str) -> float:
-    chunker, start = Chunker(800, 1200, 4000, joined=True), time.process_time()
-    for at in range(0, len(text), _DELTA):
-        chunker.feed(text[at : at + _DELTA])
-    chunker.end()
-    return time.process_time() - start
+    chunker = Chunker(800, 1200, 4000, joined=True)
+    return fed(chunker.feed, chunker.end, text, _DELTA)

@@ -2,11 +2,22 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from bench.model import Ask, Asked, Taken
 
 SEED = 20_26
+
+
+def fed(feed: Callable[[str], object], end: Callable[[], object], text: str, size: int) -> float:
+    """CPU seconds of feeding a text in deltas of so many characters, its end included."""
+    deltas = [text[at : at + size] for at in range(0, len(text), size)]
+    begun = time.process_time()
+    for delta in deltas:
+        feed(delta)
+    end()
+    return time.process_time() - begun
 
 
 async def at_once(ask: Ask, sessions: int, turns: int) -> list[Asked]:

@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from statistics import median
 
 from bench.figures import Row, Scale
@@ -15,31 +16,46 @@ TITLE = "Start and memory (anthropic, no platform connected)"
 _SESSIONS = 50
 
 
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """Seconds of each start, by what was started. memory: MiB in the last one, by moment, then turns per second."""
+
+    bare: list[float] = field(default_factory=list)
+    help: list[float] = field(default_factory=list)
+    ready: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    raw: list[float] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
+    raw_memory: list[float] = field(default_factory=list)
+
+
 async def measure(model: Model, scale: Scale) -> list[Row]:
     """Several starts; memory in the last of them."""
-    bare, help_, ready, first, raw = [], [], [], [], []
-    raw_memory = 0.0
-    memory: list[float] = []
+    taken = _Samples()
     for number in range(scale.rounds):
-        bare.append((await _run("-c", "pass"))[0])
-        help_.append((await _run("-m", "bot", "--help"))[0])
-        taken, resident = await _run("-m", "bench.raw_start", model.url, KEY)
-        raw.append(taken)
-        raw_memory = float(resident)
+        taken.bare.append((await _run("-c", "pass"))[0])
+        taken.help.append((await _run("-m", "bot", "--help"))[0])
+        seconds, resident = await _run("-m", "bench.raw_start", model.url, KEY)
+        taken.raw.append(seconds)
+        taken.raw_memory.append(float(resident))
         with folder() as home:
             begun = time.monotonic()
             async with hark_over_http(home, model, "anthropic") as hark:
-                ready.append(hark.started)
+                taken.ready.append(hark.started)
                 at_ready = hark.memory()
                 await hark.ask(0)
-                first.append(time.monotonic() - begun)
+                taken.first.append(time.monotonic() - begun)
                 if number == scale.rounds - 1:
-                    memory = [at_ready, hark.memory(), *await _many(model, hark, scale.messages)]
+                    taken.memory.extend((at_ready, hark.memory(), *await _many(model, hark, scale.messages)))
+    return [*_times(taken), *_memory(taken, scale.messages)]
+
+
+def _times(taken: _Samples) -> list[Row]:
     return [
         Row(
             what="process start → /readyz says yes, a message is accepted",
             unit="s",
-            hark=median(ready),
+            hark=median(taken.ready),
             target="1.2",
             nanobot="1.53",
             openclaw="11.8",
@@ -47,8 +63,8 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
         Row(
             what="process start → first answer complete",
             unit="s",
-            hark=median(first),
-            raw=median(raw),
+            hark=median(taken.first),
+            raw=median(taken.raw),
             target="2.5",
             nanobot="2.6–3.1",
             openclaw="17–20",
@@ -56,34 +72,40 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
         Row(
             what="hark --help (beside: python -c pass)",
             unit="s",
-            hark=median(help_),
-            raw=median(bare),
+            hark=median(taken.help),
+            raw=median(taken.bare),
             target="0.12",
             nanobot="1.07",
             openclaw="0.14",
         ),
-        Row(what="memory when ready", unit="MiB", hark=memory[0], target="100", nanobot="95", openclaw="747–792"),
+    ]
+
+
+def _memory(taken: _Samples, messages: int) -> list[Row]:
+    ready, after_turn, after_many, turns = taken.memory
+    return [
+        Row(what="memory when ready", unit="MiB", hark=ready, target="100", nanobot="95", openclaw="747–792"),
         Row(
             what="memory after the first turn, SDK imported",
             unit="MiB",
-            hark=memory[1],
-            raw=raw_memory,
+            hark=after_turn,
+            raw=taken.raw_memory[-1],
             target="110",
             nanobot="158 (50 turns)",
             openclaw="1,166",
         ),
         Row(
-            what=f"memory after {scale.messages:,} messages in {_SESSIONS} sessions",
+            what=f"memory after {messages:,} messages in {_SESSIONS} sessions",
             unit="MiB",
-            hark=memory[2],
+            hark=after_many,
             target="+ 10",
             nanobot="172 (1,000)",
             openclaw="1,340 (1,080)",
         ),
         Row(
-            what=f"turns during these {scale.messages:,} messages",
+            what=f"turns during these {messages:,} messages",
             unit="/s",
-            hark=memory[3],
+            hark=turns,
             target="60",
             nanobot="5.4",
         ),

@@ -32,9 +32,10 @@ class Clock:
         """63 random bits: fits SQLite's integer and the shortest nonce that a platform takes, 25 characters."""
         return self.random.getrandbits(63)
 
-    def stamp(self, at: int) -> str:
-        """A moment as people read it: weekday, date, time and zone."""
-        moment = datetime.fromtimestamp(at / 1000, self.zone).astimezone(self.zone)
+    def stamp(self, at: int, zone: tzinfo | None = None) -> str:
+        """A moment as people read it: weekday, date, time and zone. zone: another one than the machine's."""
+        zone = zone or self.zone
+        moment = datetime.fromtimestamp(at / 1000, zone).astimezone(zone)
         return moment.strftime("%a %Y-%m-%d %H:%M %Z")
 
 

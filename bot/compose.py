@@ -10,6 +10,10 @@ A direct message of one person is the moment and the words. What else there is t
     <sent>
     what the `message` tool sent there
     </sent>
+    (an event of [Tue 2026-07-14 03:31 UTC]:)
+    <event>
+    what `hark heartbeat wake --text` said
+    </event>
     [Tue 2026-07-14 03:33 UTC] "Ada Lovelace" (id 42) in "Kitchen", thread 7:
     <replied-to from="Bob">
     the words replied to; `<replied-to yours>` when the bot wrote them
@@ -30,8 +34,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from agent.message import Message, Text
+from bot.persistence.schedules import TOLD
 from bot.persistence.values import Changes
-from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Quoted
+from channels.message import BACKGROUND, Attachment, ChatKind, InboundKind, InboundMessage, Origin, Quoted
 
 NAME_LIMIT = 64
 # Characters kept of what a message replies to, from its beginning and its end.
@@ -39,8 +44,8 @@ QUOTE_LIMIT = 1000
 # The same of what it passes on, which is what it is about.
 FORWARD_LIMIT = 8000
 EDIT_LIMIT = 4000
-# Edits and deletions that are mentioned, the newest.
-CHANGES_TOLD = 20
+# Edits and deletions that are mentioned, the newest; the same of events, and characters of each.
+CHANGES_TOLD, EVENTS_TOLD, EVENT_LIMIT = 20, 50, 2000
 # Attachments named in one message; the others are counted.
 FILES_NAMED = 20
 
@@ -51,8 +56,9 @@ _HIDDEN = re.compile(
 _BREAKS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 # Where a text looks like what the service writes.
 _OURS = re.compile(
-    r"<(?=\s*/?\s*(?:replied-to|forwarded|edited|sent|overheard|file)\b)"
-    r"|(?<![^\n])[^\S\n]*(?:\[(?=[A-Za-z]{3} \d{4}-\d\d-\d\d )|\((?=attached:|a message of \[|you wrote here at \[))",
+    r"<(?=\s*/?\s*(?:replied-to|forwarded|edited|sent|event|overheard|file)\b)"
+    r"|(?<![^\n])[^\S\n]*(?:\[(?=[A-Za-z]{3} \d{4}-\d\d-\d\d )"
+    r"|\((?=attached:|there were \d|(?:a message of|an event of|you wrote here at) \[))",
     re.IGNORECASE,
 )
 _IN_NAMES = str.maketrans('"<>[]', "'‹›()")
@@ -66,7 +72,14 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
     """
 
     def lines(message: InboundMessage, accepted_at: int, before: Changes) -> Iterator[str]:
-        for change, words, at in before[-CHANGES_TOLD:]:
+        events = [(change.text, at) for change, _, at in before if change.event_key.startswith(TOLD)]
+        if len(events) > EVENTS_TOLD:
+            yield f"(there were {len(events) - EVENTS_TOLD} more events before these)"
+        for text, at in events[-EVENTS_TOLD:]:
+            yield f"(an event of [{stamp(at)}]:)"
+            yield from fenced("event", shortened(text, EVENT_LIMIT))
+        changes = [change for change in before if not change[0].event_key.startswith(TOLD)]
+        for change, words, at in changes[-CHANGES_TOLD:]:
             if change.kind is InboundKind.EVENT:
                 yield f"(you wrote here at [{stamp(at)}], from another conversation:)"
                 yield from fenced("sent", shortened(change.text, EDIT_LIMIT))
@@ -77,6 +90,10 @@ def composer(stamp: Callable[[int], str], *, shared: bool = False) -> Callable[[
                 yield from fenced("edited", shortened(change.text, EDIT_LIMIT))
             else:
                 yield f"({which} was deleted)"
+        if message.kind in BACKGROUND:  # the service's own words
+            yield f"[{stamp(accepted_at)}]"
+            yield message.text
+            return
         who = _who(message.origin, shared)
         yield f"[{stamp(message.sent_at or accepted_at)}]" + (f" {who}:" if who else "")
         if (replied := message.replied) is not None:

@@ -1,8 +1,8 @@
 """What a model writes for the service and not for people, taken out of the words as they stream.
 
-Silence: an answer that is nothing but a token (in any case, marked up, or as JSON) says nothing; in capitals at an edge
-the token is taken away, in the middle it is text. `[[reply_to_current]]` and `[[reply_to:<id>]]` choose what the answer
-is shown to reply to. A line `MEDIA: <path>` sends a file. In code all of it is text.
+Silence (`heartbeat/quiet`): an answer that is nothing but a token says nothing; at an edge the token is taken away.
+`[[reply_to_current]]` and `[[reply_to:<id>]]` choose what the answer is shown to reply to. A line `MEDIA: <path>` sends
+a file. In code all of it is text.
 """
 
 import re
@@ -10,28 +10,13 @@ from collections import deque
 
 import regex  # type: ignore[import-untyped]
 
-NO_REPLY, HEARTBEAT_OK = "NO_REPLY", "HEARTBEAT_OK"
-_TOKEN = f"(?:{NO_REPLY}|{HEARTBEAT_OK})"
-_MARKS = r"[\s*_~`\"'().!\[\]]*"
-_SILENT = regex.compile(
-    rf"{_MARKS}{_TOKEN}{_MARKS}|\s*(?:```(?:json)?\s*)?\{{\s*\"action\"\s*:\s*\"{_TOKEN}\"\s*\}}\s*(?:```\s*)?",
-    regex.IGNORECASE,
-)
-_LEADING = re.compile(rf"[\s*_]*{_TOKEN}(?:[*_]*\s+)+")
-_TRAILING = re.compile(rf"(?:\A|[\s*_`]+){_TOKEN}[\s*_`.!]*\Z")
-_MAY_TRAIL = regex.compile(rf"[\s*_`]+{_TOKEN}[\s*_`.!]*")
-# Characters beyond which nothing is held back.
-_LONGEST_TAIL, _LONGEST_TOKEN = 64, 256
+from heartbeat.quiet import LONGEST_TAIL, is_silent, leading, may_be_silent, may_trail, trailing
+
 _TAG = re.compile(r"(?<!`)\[\[\s*(?:reply_to_current|reply_to:\s*([^\]\s]{1,80}))\s*\]\](?!`)[ \t]{0,9}", re.IGNORECASE)
 _MAY_BE_TAG = re.compile(r"\[(?:\[[^\]\n]{0,100}(?:\](?:\][ \t]{0,9})?)?)?\Z")
 _MEDIA = re.compile(r"[ \t]{0,8}MEDIA:[ \t]*[\"'`]?(?!\w+://)([^\s][^\n]*?)[\"'`]?[ \t\r]*")
 _FENCE = re.compile(r"[ \t>]{0,8}(?:`{3}|~{3})")
 _MAY_BE_LINE = regex.compile(r"[ \t]{0,8}MEDIA:[^\n]{0,2000}|[ \t>]{0,8}(?:`{3}|~{3})")
-
-
-def is_silent(text: str) -> bool:
-    """Whether a message says that there is nothing to say, in whatever form."""
-    return _SILENT.fullmatch(text) is not None
 
 
 def for_people(text: str) -> str:
@@ -53,7 +38,7 @@ class Directives:
         self._held = ""
         self._begun = bool(after)
         self._in_code = False
-        self._line = ""  # as much of the line under way as has been decided
+        self._in_line = False  # the beginning of the line under way is decided
         self._out = 0
         self._taken = 0
         self._hidden: deque[tuple[int, str]] = deque()
@@ -65,83 +50,86 @@ class Directives:
     def feed(self, delta: str) -> str:
         """A piece of the model's words; returns what of them is for people, as far as that is certain."""
         self._held += delta
-        if not self._begun:
-            if len(self._held) < _LONGEST_TOKEN and _SILENT.fullmatch(self._held, partial=True):
-                return ""
-            self._begun = True
-            self._hide(_LEADING.match(self._held))
+        if not self._begun and may_be_silent(self._held):
+            return ""
+        shown = self._begin()
         size = self._certain(self._held)
         certain, self._held = self._held[:size], self._held[size:]
-        return self._decide(certain)
+        return shown + self._decide(certain)
 
     def end(self) -> str:
         """No more words come: the rest of what is for people."""
-        rest, self._held = self._held, ""
-        if not self._begun and is_silent(rest):
-            self._hidden.append((self._out, rest))
+        if not self._begun and is_silent(self._held):
+            self._hide(self._held)
             return ""
-        trailing = _TRAILING.search(rest, max(0, len(rest) - _LONGEST_TAIL))
-        shown = self._decide(rest[: trailing.start()] if trailing and not self._in_code else rest)
-        if trailing and not self._in_code:
-            self._hidden.append((self._out, trailing[0]))
+        shown = self._begin()
+        rest, self._held = self._held, ""
+        start, end = trailing(rest)
+        shown += self._decide(rest[:start])
+        if self._in_code:
+            return shown + self._decide(rest[start:])
+        self._hide(rest[start:end])
+        return shown + self._decide(rest[end:])
+
+    def written(self, shown: str) -> str:
+        """What the model wrote where the next of its words for people are these."""
+        begin, at, pieces = self._taken, 0, []
+        self._taken += len(shown)
+        while self._hidden and self._hidden[0][0] < self._taken:
+            position, hidden = self._hidden.popleft()
+            pieces += [shown[at : position - begin], hidden]
+            at = position - begin
+        return "".join((*pieces, shown[at:]))
+
+    def _begin(self) -> str:
+        """Take a token from the beginning of an answer; returns what stands before it."""
+        if self._begun:
+            return ""
+        self._begun = True
+        start, end = leading(self._held)
+        shown = self._decide(self._held[:start])
+        self._hide(self._held[start:end])
+        self._held = self._held[end:]
         return shown
 
-    def written(self, shown: str, last: bool = False) -> str:
-        """What the model wrote where the next of its words for people are these; last: with all that follows."""
-        pieces, at = [], self._taken
-        self._taken += len(shown)
-        while self._hidden and (last or self._hidden[0][0] < self._taken):
-            position, hidden = self._hidden.popleft()
-            pieces += [shown[at - self._taken + len(shown) : position - self._taken + len(shown)], hidden]
-            at = position
-        return "".join((*pieces, shown[at - self._taken + len(shown) :]))
-
-    def _hide(self, found: "re.Match[str] | None") -> None:
-        if found:
-            self._hidden.append((self._out, found[0]))
-            self._held = self._held[found.end() :]
+    def _hide(self, words: str) -> None:
+        self._hidden.append((self._out, words))
 
     def _certain(self, text: str) -> int:
         """How much of a text can be decided without knowing what follows it."""
-        tail = max(0, len(text) - _LONGEST_TAIL)
-        found = _MAY_TRAIL.search(text, tail, partial=True)
-        size: int = found.start() if found and found.end() == len(text) else len(text)
-        if tag := _MAY_BE_TAG.search(text, max(0, len(text) - 2 * _LONGEST_TAIL)):
+        size = may_trail(text)
+        if tag := _MAY_BE_TAG.search(text, max(0, len(text) - 2 * LONGEST_TAIL)):
             size = min(size, tag.start())
         line = text.rfind("\n", 0, size) + 1
-        begins = line or not self._line
+        begins = line or not self._in_line
         return line if begins and _MAY_BE_LINE.fullmatch(text, line, size, partial=True) else size
 
     def _decide(self, text: str) -> str:
         """What is for people of words that are certain; the rest is carried out and noted."""
         shown = []
         for line in text.splitlines(keepends=True) if self._unusual(text) else (text,):
-            whole, words = self._line + line, line
-            if not self._line and _FENCE.match(line):
+            words = line
+            if not self._in_line and _FENCE.match(line):
                 self._in_code = not self._in_code
-            elif not self._in_code and not self._line and (media := _MEDIA.fullmatch(line.rstrip("\n"))):
+            elif not self._in_code and not self._in_line and (media := _MEDIA.fullmatch(line.rstrip("\n"))):
                 self.files.append(media[1])
+                self._hide(line)
                 words = ""
-                self._hidden.append((self._out, line))
             elif not self._in_code and "[[" in line:
                 words = self._without_tags(line)
-                shown.append(words)
-                self._line = "" if line.endswith("\n") else whole[-1:]
-                continue
             self._out += len(words)
             shown.append(words)
-            self._line = "" if line.endswith("\n") else whole[-1:]
+            if line:
+                self._in_line = not line.endswith("\n")
         return "".join(shown)
 
     def _unusual(self, text: str) -> bool:
         return any(mark in text for mark in ("[[", "MEDIA:", "```", "~~~"))
 
     def _without_tags(self, line: str) -> str:
-        shown, at = [], 0
+        shown, at = "", 0
         for tag in _TAG.finditer(line):
-            shown.append(line[at : tag.start()])
-            self._out += tag.start() - at
-            self._hidden.append((self._out, tag[0]))
+            shown += line[at : tag.start()]
+            self._hidden.append((self._out + len(shown), tag[0]))
             self.reply_to, at = tag[1] or "", tag.end()
-        self._out += len(line) - at
-        return "".join((*shown, line[at:]))
+        return shown + line[at:]

@@ -17,7 +17,7 @@ from bot.clock import Clock
 from bot.inbound.people import People, chat_of
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.protocols import Store
-from bot.persistence.values import REFUSED, OwnerNotice, PlanIn
+from bot.persistence.values import REFUSED, Fate, OwnerNotice, PlanIn
 from bot.replies import notice
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
@@ -65,6 +65,7 @@ class Outbox:
         # Conversations that wait until the account they belong to is known.
         self._early: dict[int, Place] = {}
         self._conversations: dict[int, _Conversation] = {}
+        # Messages that somebody waits for: set each time that something may have become of a piece of one.
         self._followed: dict[str, asyncio.Event] = {}
         self._draining = False
         self._closing = False
@@ -91,13 +92,18 @@ class Outbox:
             blocks += self.notice(f"{source}.{len(blocks)}", wording.CHOOSE, channel)
         return (*blocks[:-1], replace(blocks[-1], buttons=buttons))
 
-    @contextlib.contextmanager
-    def following(self, source: str) -> Iterator[asyncio.Event]:
-        """While somebody waits for a message: set each time that something may have become of a piece of it."""
+    async def outcome(self, source: str, seconds: float | None = None) -> Fate:
+        """What has become of a message, by its name: once that is known, or after so many seconds."""
         self._followed[source] = changed = asyncio.Event()
+        timer = asyncio.Future[None]() if seconds is None else asyncio.ensure_future(self._clock.sleep(seconds))
+        timer.add_done_callback(lambda _: changed.set())
         try:
-            yield changed
+            while (fate := await self._store.turns.delivered(source)).open and not timer.done():
+                await changed.wait()
+                changed.clear()
+            return fate
         finally:
+            timer.cancel()
             del self._followed[source]
 
     async def start(self) -> None:

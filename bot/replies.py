@@ -9,6 +9,7 @@ pauses, or the answer ends. Nothing of an answer goes out while it could still b
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from bot.directives import Directives
 from bot.persistence.values import TOOL, Said, Turn
@@ -24,7 +25,7 @@ _PREVIEW_FROM = 30
 
 def notice(source: str, text: str, channel: Channel | None, nonce: Callable[[], int]) -> tuple[Planned, ...]:
     """Deliveries of a sentence of the service itself (an error, a command's answer)."""
-    return _planned(source, text, text, channel, nonce, None)
+    return _planned(source, channel.render(text) if channel else (text,), text, nonce, None)
 
 
 class Replies:
@@ -42,6 +43,8 @@ class Replies:
         self._question = turn.messages[-1].origin.message_id
         self._spoken = any(said.step is not None for said in turn.said)
         self._channel = channel
+        # what is cut is measured before it is planned, mostly as it stands then
+        self._render = lru_cache(4)(channel.render if channel else lambda text: (text,))
         self._nonce = nonce
         self.streaming = cutting
         self._most = channel.capabilities.block_chars if channel else cutting.max_chars
@@ -65,7 +68,9 @@ class Replies:
         self._words: list[str] = []
         whole = self._waits or self.previews or after
         least, most = (self._most, self._most) if whole and self._joins else (self._min, self._max)
-        self._chunker = Chunker(least, most, self._most, after, joined=self._joins, messages=self._messages)
+        self._chunker = Chunker(
+            least, most, self._most, after, joined=self._joins, messages=lambda text: len(self._render(text))
+        )
         self._may_repeat = [] if after else [said for said in self._said if _counts(said)]
 
     def feed(self, delta: str) -> Sequence[Planned]:
@@ -152,16 +157,12 @@ class Replies:
     def _source(self) -> str:
         return f"{self._answer}:b{self._count}"
 
-    def _messages(self, text: str) -> int:
-        """How many messages of the channel a block would be."""
-        return len(self._channel.render(text)) if self._channel else 1
-
     def _named(self, blocks: Sequence[ReplyBlock], same: str = "") -> list[Planned]:
         """Blocks as deliveries. same: source of what says the same as all of them together."""
         planned: list[Planned] = []
         for block in blocks:
             said = self._unseen + self._directives.written(block.said)
-            made = _planned(self._source, block.text, said, self._channel, self._nonce, self.step)
+            made = _planned(self._source, self._render(block.text), said, self._nonce, self.step)
             unless = same or self._said_already(block.text, tools=True)
             # a block that shows nothing (a link definition alone): the next one carries its words
             self._unseen = "" if made else said
@@ -203,10 +204,9 @@ def _may_become(words: str, said: Said) -> bool:
 
 
 def _planned(
-    source: str, text: str, said: str, channel: Channel | None, nonce: Callable[[], int], step: int | None
+    source: str, bodies: Sequence[str], said: str, nonce: Callable[[], int], step: int | None
 ) -> tuple[Planned, ...]:
-    """One delivery per message the channel needs; the first carries the model's words."""
-    bodies = channel.render(text) if channel else (text,)
+    """One delivery per message that the channel has rendered; the first carries the model's words."""
     return tuple(
         Planned(
             source=f"{source}.{n}" if n else source,

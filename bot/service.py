@@ -19,6 +19,7 @@ from agent.tools.leftovers import end_leftover
 from bot import wording
 from bot.accounts import Account
 from bot.agent_api import AgentApi
+from bot.background.dispatcher import Dispatcher
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands.answers import CommandRunner
@@ -30,9 +31,11 @@ from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.protocols import Store
+from bot.persistence.values import CutTurn
 from bot.runs.lanes import Lanes
 from channels.base import Surface
 from channels.outgoing import Planned
+from heartbeat.scheduler import Scheduler
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
     from bot.gateway.server import Gateway
@@ -66,11 +69,12 @@ class Parts:
     pairing: Pairing
     channels: Sequence[Surface]
     listed: Sequence[Account]
-    model: ModelClient
+    models: Sequence[ModelClient]
     clock: Clock
     drain_seconds: float
     bus: EventBus
     api: AgentApi
+    dispatcher: Dispatcher
     create_workspace: Callable[[], Awaitable[None]]
     on_preloaded: Callable[[], None]
     on_wait: Callable[[StoreUnavailable], None]
@@ -86,6 +90,7 @@ class Service:
         self._background: list[asyncio.Task[None]] = []
         self._obstacle: str | None = None
         self._serving = False
+        self._scheduler = Scheduler(parts.dispatcher.tick)
 
     async def start(self) -> None:
         """Bring everything up. Returns once messages are accepted; platforms connect in the background.
@@ -104,6 +109,7 @@ class Service:
         await self._once_possible(self._recover)
         await self._once_possible(parts.outbox.start)
         await self._once_possible(self._tell_of_salvage)
+        await self._once_possible(parts.dispatcher.beats.set_up)
         await self._once_possible(parts.commands.recover)
         if self.gateway is not None:
             self.gateway.open()
@@ -135,6 +141,7 @@ class Service:
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
+        await self._scheduler.close()
         await parts.lanes.drain(parts.drain_seconds)
         await parts.commands.drain(OUTBOX_GRACE)
         await parts.outbox.close(OUTBOX_GRACE)
@@ -143,7 +150,8 @@ class Service:
             await self.gateway.close()
         for channel in parts.channels:
             await channel.close()
-        await parts.model.close()
+        for model in parts.models:
+            await model.close()
         await parts.store.close()
 
     async def _once_possible(self, step: Callable[[], Awaitable[None]]) -> None:
@@ -184,7 +192,7 @@ class Service:
         await store.recovery.forget(over)
         await store.recovery.ready()
         for turn in await store.recovery.cut_turns(self.parts.worker):
-            goes_on = await store.recovery.recover(turn.turn_id, self.parts.worker, self._give_up(turn.channel))
+            goes_on = await store.recovery.recover(turn.turn_id, self.parts.worker, await self._give_up(turn))
             log.info("turn recovered", turn=turn.turn_id, goes_on=goes_on)
 
     async def _tell_of_salvage(self) -> None:
@@ -192,9 +200,12 @@ class Service:
         if found is not None:
             await self.parts.outbox.tell_owner(f"salvage:{found.at}", wording.salvaged(found))
 
-    def _give_up(self, channel: str) -> Callable[[str], Sequence[Planned]]:
-        outbox = self.parts.outbox
-        return lambda turn_id: outbox.notice(f"turn:{turn_id}:error", wording.CRASHED_TWICE, channel)
+    async def _give_up(self, turn: CutTurn) -> Callable[[str], Sequence[Planned]]:
+        parts = self.parts
+        found = await parts.store.schedules.firing_of(turn.turn_id)
+        job = found[1] if found else None
+        said = wording.job_failed(job, wording.JOB_CRASHED_TWICE) if job else wording.CRASHED_TWICE
+        return lambda turn_id: parts.outbox.notice(f"turn:{turn_id}:error", said, turn.channel) if said else ()
 
     async def _begin_runs(self) -> None:
         """Start the lanes once the model's library is imported: seconds during which the other parts already work.
@@ -203,11 +214,14 @@ class Service:
         of every claimed turn.
         """
         try:
-            await self.parts.model.preload()
+            for model in self.parts.models:
+                await model.preload()
         except Exception as error:
             log.warning("the model client is not ready yet", reason=str(error))
         self.parts.on_preloaded()
         await self._once_possible(self.parts.lanes.start)
+        self.parts.dispatcher.hurry = self._scheduler.hurry
+        self._scheduler.start()
 
     async def _prune(self) -> None:
         while True:

@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.images import Images
 from agent.models import registry as models
@@ -19,16 +19,22 @@ from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import create as create_workspace
 from bot.accounts import Account, Accounts
 from bot.agent_api import AgentApi
+from bot.background.beats import Beats
+from bot.background.control import Control
+from bot.background.dispatcher import Dispatcher
+from bot.background.firing import Starter
+from bot.background.jobs import Jobs
+from bot.background.schedule_tool import schedule_tools
 from bot.bus import EventBus
 from bot.clock import Clock
-from bot.commands import builtin
+from bot.commands import background, builtin
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Command, Registry
 from bot.commands.status import Status
 from bot.compose import composer
-from bot.config.choose_model import Probe, choose_model, probe_ollama
+from bot.config.choose_model import Probe, beat_model, choose_model, probe_ollama
 from bot.config.model import Config
-from bot.config.values import MESSAGE
+from bot.config.values import MESSAGE, SCHEDULE
 from bot.gateway.unix_socket import SOCKET
 from bot.inbound.pairing import Pairing, new_code
 from bot.inbound.people import People
@@ -37,6 +43,7 @@ from bot.inbound.routing import Routing
 from bot.inbound.staleness import is_stale
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import Turn
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
@@ -50,6 +57,9 @@ from bot.store.writer import CommitProbe
 from channels.base import Channel, Times
 from channels.session_key import link_index
 from channels.settings import ChannelSection
+
+if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
+    from bot.gateway.server import Gateway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +95,8 @@ async def build(config: Config, given: Dependencies) -> Service:
     clock = given.clock
     chosen = await asyncio.to_thread(choose_model, config, given.environ, given.ollama)
     model = given.model or models.build(chosen)
+    beating = await asyncio.to_thread(beat_model, config, given.environ, chosen)
+    beats = models.build(beating) if beating and not given.model else model
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
         await _create_workspace(config.workspace)
     bus = EventBus()
@@ -92,7 +104,7 @@ async def build(config: Config, given: Dependencies) -> Service:
     compose = composer(clock.stamp, shared=config.sessions.dm_scope == "main")
     store = Store(config.state, clock, compose, bus.ring, given.commit_probe, stale)
     try:
-        return _assemble(config, given, chosen, model, store, bus)
+        return _assemble(config, given, (chosen, beating or chosen), (model, beats), store, bus)
     except BaseException:
         await store.close()
         raise
@@ -115,17 +127,18 @@ async def _create_workspace(root: Path) -> None:
 
 
 def _assemble(
-    config: Config, given: Dependencies, chosen: ModelSpec, model: ModelClient, store: Store, bus: EventBus
+    config: Config,
+    given: Dependencies,
+    chosen: tuple[ModelSpec, ModelSpec],
+    clients: tuple[ModelClient, ModelClient],
+    store: Store,
+    bus: EventBus,
 ) -> Service:
-    """Make the parts and tell them of each other."""
+    """Make the parts and tell them of each other. chosen, clients: the model that answers, the one that beats."""
     clock = given.clock
     people = People(store, config.owners)
-    outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), people)
     accounts = _accounts(config, given)
-    channels = [account.channel for account in accounts]
-    for channel in channels:
-        if isinstance(channel, Channel):  # terminals read the store
-            outbox.add_channel(channel)
+    outbox = _outbox(config, clock, store, people, accounts)
     worker = clock.new_id()
     workspace = Workspace(config.workspace)
     reach = config.tools.message.reach
@@ -134,58 +147,92 @@ def _assemble(
     )
     runner = TurnRunner(
         RunDependencies(store, outbox, bus, clock, workspace, worker, people.is_owner),
-        _specs(config, given, store, model, accounts, people, workspace, messaging),
+        _specs(config, given, clients, messaging, lambda turn: schedule_tools(jobs, turn)),
         Media(workspace, accounts.delivering),
     )
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
-    why = chosen.why if given.model is None else "given"
-    status = Status(store, lanes, model.name, why, clock.stamp, lambda: service.health())
+    why = chosen[0].why if given.model is None else "given"
+    status = Status(store, lanes, clients[0].name, why, clock.stamp, lambda: service.health())
     pairing = Pairing(store, people, outbox, lambda *accepted: pipeline.begin(*accepted))
-    registry = builtin.build(status.text, pairing.carry_out, store.reads.settings, config.agent.name, given.commands)
+    dispatcher = _dispatcher(config, clock, store, lanes, outbox, messaging, chosen[1])
+    jobs = Jobs(dispatcher)
+    besides = (*given.commands, *background.build(jobs, Control(dispatcher)))
+    registry = builtin.build(status.text, pairing.carry_out, store.reads.settings, config.agent.name, besides)
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner)
     routing = _routing(config, accounts, people, registry, clock, outbox)
     pipeline = Pipeline(store, routing, people, registry, lanes, commands, outbox, clock, config.catch_up)
-    api = AgentApi(store, pipeline, lanes, bus, clock)
-    service = Service(
-        Parts(
-            store=store,
-            worker=worker,
-            outbox=outbox,
-            lanes=lanes,
-            commands=commands,
-            pipeline=pipeline,
-            people=people,
-            pairing=pairing,
-            channels=channels,
-            listed=[one for one in accounts if one.section.enabled or not one.section.local],
-            model=model,
-            clock=clock,
-            drain_seconds=config.agent.drain_seconds,
-            bus=bus,
-            api=api,
-            create_workspace=partial(_create_workspace, config.workspace),
-            on_preloaded=given.on_preloaded,
-            on_wait=given.on_wait,
-        )
+    parts = Parts(
+        store=store,
+        worker=worker,
+        outbox=outbox,
+        lanes=lanes,
+        commands=commands,
+        pipeline=pipeline,
+        people=people,
+        pairing=pairing,
+        channels=[account.channel for account in accounts],
+        listed=[one for one in accounts if one.section.enabled or not one.section.local],
+        models=tuple(dict.fromkeys(clients)),
+        clock=clock,
+        drain_seconds=config.agent.drain_seconds,
+        bus=bus,
+        api=AgentApi(store, pipeline, lanes, bus, clock),
+        dispatcher=dispatcher,
+        create_workspace=partial(_create_workspace, config.workspace),
+        on_preloaded=given.on_preloaded,
+        on_wait=given.on_wait,
     )
+    service = Service(parts)
     if given.gateway:
-        from bot.gateway.server import Gateway
-
-        tcp = None if given.only_local else config.gateway
-        service.gateway = Gateway(service, status.view, config.state / SOCKET, tcp)
+        service.gateway = _gateway(config, given, service, status)
     return service
+
+
+def _gateway(config: Config, given: Dependencies, service: Service, status: Status) -> "Gateway":
+    from bot.gateway.server import Gateway
+
+    return Gateway(service, status.view, config.state / SOCKET, None if given.only_local else config.gateway)
+
+
+def _outbox(config: Config, clock: Clock, store: Store, people: People, accounts: Accounts) -> Outbox:
+    outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), people)
+    for account in accounts:
+        if isinstance(account.channel, Channel):  # terminals read the store
+            outbox.add_channel(account.channel)
+    return outbox
+
+
+def _dispatcher(
+    config: Config,
+    clock: Clock,
+    store: Store,
+    lanes: Lanes,
+    outbox: Outbox,
+    messaging: Messaging,
+    beating: ModelSpec,
+) -> Dispatcher:
+    starter = Starter(store, clock, lanes, config.schedules.max_concurrent)
+    beats = Beats(
+        store=store,
+        clock=clock,
+        starter=starter,
+        outbox=outbox,
+        messaging=messaging,
+        settings=config.heartbeat,
+        workspace=config.workspace,
+        cost=lambda usage: beating.price.cost(usage) if beating.price else None,
+    )
+    return Dispatcher(store, clock, starter, messaging, beats)
 
 
 def _specs(
     config: Config,
     given: Dependencies,
-    store: Store,
-    model: ModelClient,
-    accounts: Accounts,
-    people: People,
-    workspace: Workspace,
+    clients: tuple[ModelClient, ModelClient],
     messaging: Messaging,
+    scheduling: Callable[[Turn], Sequence[Tool[Any]]],
 ) -> Specs:
+    workspace = messaging.workspace
     tools = tools_for(
         workspace,
         allow=config.tools.allow,
@@ -194,20 +241,23 @@ def _specs(
         exec_timeout_seconds=config.tools.exec.timeout_seconds,
     )
     agent = config.agent
+    limits = Limits(timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps)
     return Specs(
-        store=store,
+        store=messaging.store,
         clock=given.clock,
-        model=model,
+        model=clients[0],
+        beat_model=clients[1],
         tools=(same_for_all((*tools, *given.tools)), *given.tool_factories),
         images=Images(workspace),
-        limits=Limits(
-            timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps
-        ),
+        limits=limits,
+        beat_limits=replace(limits, timeout=config.heartbeat.timeout_seconds, idle_timeout=0),
+        heartbeat=config.heartbeat,
         name=agent.name,
         workspace=config.workspace,
-        accounts=accounts,
-        people=people,
+        accounts=messaging.accounts,
+        people=messaging.people,
         messaging=messaging if is_allowed(MESSAGE, config.tools.allow, config.tools.deny) else None,
+        scheduling=scheduling if is_allowed(SCHEDULE, config.tools.allow, config.tools.deny) else lambda turn: (),
     )
 
 

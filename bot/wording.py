@@ -1,12 +1,15 @@
 """What people are told: every plain sentence of the service in one place, for tone and so that nothing leaks."""
 
 import json
+from collections.abc import Sequence
 
 from agent.errors import ErrorKind
+from bot.persistence.schedules import Job
 from bot.persistence.values import LostDelivery, Person, Salvage, Settled
 from bot.telemetry.redact import mask_text
 from channels.message import Place
 from channels.outgoing import Action, DeliveryState
+from heartbeat.checklist import Mistake
 
 _MODEL_ERRORS = {
     ErrorKind.RATE_LIMIT: "The model's provider is limiting requests right now. Please try again in a few minutes.",
@@ -46,6 +49,7 @@ CRASHED_TWICE = (
     "I was interrupted twice while working on your last message, so I have stopped trying. "
     "Send it again if you still need it."
 )
+JOB_CRASHED_TWICE = "I was interrupted twice while working on it."
 
 
 # Errors that say nothing of the service: whoever wrote may wait, shorten or ask differently.
@@ -75,6 +79,17 @@ def tool_failed(tool: str, cause: str) -> str:
     return f"(`{tool}` failed: {first.strip('[].')[:300]}.)"
 
 
+def job_failed(job: Job, failure: str) -> str:
+    """What people are told of a run of a job that fails: once until one does not, else nothing."""
+    again = "It is tried again; further failures are only in its history."
+    return "" if job.failures else f"The scheduled job {job.name!r} failed. {again}\n\n{failure}"
+
+
+def job_passed_over(name: str, reason: str) -> str:
+    """A job that was due once could not run."""
+    return f"The scheduled job {name!r} was due and did not run ({reason}). `/schedule` can run or delete it."
+
+
 def failed_elsewhere(place: Place, kind: str | None, cause: str | None) -> str:
     """What an owner is told of a run that failed where others read."""
     return f"An answer on {place.channel} (chat {place.chat}) failed. {failure(kind, cause)}"
@@ -87,10 +102,8 @@ def hello(name: str) -> str:
 
 def refused(place: Place, reason: str) -> str:
     """What an owner is told of a message that a platform refused for good."""
-    return (
-        f"{place.channel.capitalize()} refused a message to chat {place.chat}, so it was not delivered: {reason}. "
-        "/status lists such messages."
-    )
+    told = f"{place.channel.capitalize()} refused a message to chat {place.chat}, so it was not delivered"
+    return f"{told}: {reason}. /status lists such messages."
 
 
 def file_not_sent(reason: str) -> str:
@@ -194,3 +207,17 @@ def fresh_start(running: bool, dropped: int) -> str:
 
 def _dropped(count: int) -> list[str]:
     return [f"{count} waiting message{'' if count == 1 else 's'} dropped."] if count else []
+
+
+BEATS_ALREADY = "A beat is under way already."
+
+
+def mistakes_in(file: str, mistakes: Sequence[Mistake]) -> str:
+    """What is wrong in a file of the workspace; the rest of it counts all the same."""
+    lines = "\n".join(f"- line {one.line}: {one.cause}" for one in mistakes)
+    return f"In {file} I cannot follow this:\n{lines}\n\nThe rest of the file counts all the same."
+
+
+def kept_alert(stamp: str, text: str) -> str:
+    """Something that could not be delivered when it was said."""
+    return f"(From {stamp}, when I could not deliver it:)\n\n{text}"

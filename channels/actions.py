@@ -95,9 +95,8 @@ def line_of(said: InboundMessage, *more: str) -> str:
     who = "you" if origin.sender == origin.place.account else name
     at = datetime.fromtimestamp(said.sent_at / 1000, UTC)
     words = short(" ".join(f"{said.text} {forwarded}".split()))
-    return f"{origin.message_id} · {at:%Y-%m-%d %H:%MZ} · {who}: " + " ".join(
-        filter(None, (words, *(f"[file {file.name}]" for file in said.attachments), *more))
-    )
+    shown = filter(None, (words, *(f"[file {file.name}]" for file in said.attachments), *more))
+    return f"{origin.message_id} · {at:%Y-%m-%d %H:%MZ} · {who}: {' '.join(shown)}"
 
 
 def details(found: Mapping[str, Any], names: str) -> str:

@@ -1,10 +1,14 @@
-"""How adapters read payloads: a value of the right kind, or `Unreadable`, and then the payload is kept as it came."""
+"""How adapters read payloads: a value of the right kind, or `Unreadable`, and then the payload is kept as it came.
+
+And the values that all of them make alike.
+"""
 
 import hashlib
 import json
 from typing import Any
 
-from channels.message import UnreadEvent
+from channels.message import Attachment, InboundKind, InboundMessage, Origin, UnreadEvent
+from channels.utf16 import whole
 
 _RAW_LIMIT = 16_384
 _FAMILIES = ("image", "audio", "video")
@@ -37,16 +41,12 @@ def string(fields: dict[str, Any], name: str) -> str:
     return value
 
 
-def size_of(file: dict[str, Any], name: str) -> int:
-    """How many bytes a file has; 0 when that is not told."""
-    size = file.get(name)
-    return max(size, 0) if isinstance(size, int) else 0
-
-
-def kind_of(mime: str) -> str:
-    """What sort of attachment a file of that type is."""
+def file_of(ref: str, name: object, mime: str, size: object, kind: str = "") -> Attachment:
+    """A file that came with a message. name, size: where they are told. kind: else what its type says."""
     family = mime.partition("/")[0]
-    return family if family in _FAMILIES else "file"
+    kind = kind or (family if family in _FAMILIES else "file")
+    told = max(size, 0) if isinstance(size, int) else 0
+    return Attachment(kind=kind, ref=ref, name=whole(str(name or "")), mime=mime, size=told)
 
 
 def digest_of(text: str) -> str:
@@ -59,13 +59,25 @@ def edit_key(chat: str, message_id: str, stamp: object, text: str) -> str:
     return f"e:{chat}:{message_id}:{stamp}:{digest_of(text)}"
 
 
-def unread_event(channel: str, account: str, payload: object, error: Exception, number: object = None) -> UnreadEvent:
+def interaction(
+    kind: InboundKind, number: str, origin: Origin, text: str, sent_at: int, respond: str, reply_to: str = ""
+) -> InboundMessage:
+    """What people order: a command, or a click on a button of the message `reply_to`. number: the platform's own of it;
+    the others as of `InboundMessage`."""
+    key, text = f"{'c' if kind is InboundKind.COMMAND else 'b'}:{number}", whole(text)
+    return InboundMessage(
+        origin=origin, event_key=key, kind=kind, text=text, sent_at=sent_at, respond=respond, reply_to=reply_to
+    )
+
+
+def deletion(origin: Origin, sent_at: int) -> InboundMessage:
+    """The event that the message of this origin was deleted."""
+    key = f"d:{origin.place.chat}:{origin.message_id}"
+    return InboundMessage(origin=origin, event_key=key, kind=InboundKind.DELETE, text="", sent_at=sent_at)
+
+
+def unread_of(channel: str, account: str, payload: object, error: Exception, number: object = None) -> UnreadEvent:
     """The value for a payload that could not be read. number: the platform's own of it, if it has one."""
     raw = json.dumps(payload)
-    return UnreadEvent(
-        channel=channel,
-        account=account,
-        event_key=f"u:{digest_of(raw) if number is None else number}",
-        raw=raw[:_RAW_LIMIT],
-        error=f"{type(error).__name__}: {error}",
-    )
+    key, wrong = f"u:{digest_of(raw) if number is None else number}", f"{type(error).__name__}: {error}"
+    return UnreadEvent(channel=channel, account=account, event_key=key, raw=raw[:_RAW_LIMIT], error=wrong)

@@ -107,10 +107,7 @@ class Receiver:
             if isinstance(item, InboundMessage) and item.respond:
                 task = asyncio.create_task(self._acknowledge(item), name=f"{self._name}-acknowledge")
                 self.acknowledging[item.respond] = task
-                task.add_done_callback(partial(self._acknowledged, item.respond))
-
-    def _acknowledged(self, handle: str, _: asyncio.Task[None]) -> None:
-        self.acknowledging.pop(handle, None)
+                task.add_done_callback(partial(self.acknowledging.pop, item.respond))
 
     async def _acknowledge(self, message: InboundMessage) -> None:
         """Tell the platform that a command or a click was taken, where it waits for that."""

@@ -8,15 +8,7 @@ import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    SecretStr,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 
@@ -87,10 +79,6 @@ def _check_url(value: str) -> str:
     return value.rstrip("/")
 
 
-def _empty_is_none(value: object) -> object:
-    return None if value == "" else value
-
-
 # A whole number; `true` is not 1.
 Whole = Annotated[int, BeforeValidator(_not_a_bool)]
 
@@ -106,4 +94,4 @@ Id = Annotated[
 Url = Annotated[str, AfterValidator(_check_url)]
 
 # A secret, or none; an empty text (an unset variable with an empty default) is none.
-Secret = Annotated[SecretStr | None, BeforeValidator(_empty_is_none)]
+Secret = Annotated[SecretStr | None, BeforeValidator(lambda value: None if value == "" else value)]

@@ -33,6 +33,7 @@ DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-p
 
 LONGEST = 96
 _AGENT = "agent:main"
+_HEARTBEAT = ":heartbeat"
 _KINDS = ("direct", "group", "channel")
 _OURS = ("http", "console")
 _RESERVED = frozenset({"agent", "main", "thread", "job", "subagent", "heartbeat", *_OURS, *_KINDS})
@@ -65,16 +66,8 @@ class ParsedKey:
 
 
 def link_index(identity_links: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """`{person: ["telegram:1", …]}` as configured, turned round to `{"telegram:1": person}`.
-
-    Raises ValueError when one id is linked to two people.
-    """
-    index: dict[str, str] = {}
-    for person, ids in identity_links.items():
-        for linked in ids:
-            if index.setdefault(linked, person) != person:
-                raise ValueError(f"{linked} is linked to both {index[linked]} and {person}")
-    return index
+    """`{person: ["telegram:1", …]}` as configured, no id of two, turned round to `{"telegram:1": person}`."""
+    return {linked: person for person, ids in identity_links.items() for linked in ids}
 
 
 def session_key(
@@ -121,6 +114,26 @@ def http_key(name: str) -> SessionKey:
 def console_key() -> SessionKey:
     """The session of the terminal."""
     return SessionKey(f"{_AGENT}:console:direct:local")
+
+
+def job_key(job_id: str) -> SessionKey:
+    """The session of a job that has one of its own."""
+    return SessionKey(f"{_AGENT}:job:{_escape(job_id)}")
+
+
+def heartbeat_key(key: str) -> SessionKey:
+    """The session of isolated beats of another one."""
+    return SessionKey(f"{key.removesuffix(_HEARTBEAT)}{_HEARTBEAT}")
+
+
+def beats_of(key: str) -> str:
+    """The session whose isolated beats have this key; empty where it is no such key."""
+    return key.removesuffix(_HEARTBEAT) if key.endswith(_HEARTBEAT) else ""
+
+
+def begins_anew(key: str) -> bool:
+    """Whether nothing is left of an earlier turn in a session when the next one begins: isolated beats, jobs."""
+    return key.endswith(_HEARTBEAT) or key.startswith(f"{_AGENT}:job:")
 
 
 def parse(key: str) -> ParsedKey:

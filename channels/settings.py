@@ -157,6 +157,14 @@ class Streaming(Section):
         return self
 
 
+class Beats(Section):
+    """What of the heartbeat is shown there; what it does not say is as the section `heartbeat` says."""
+
+    show_ok: bool | None = Field(default=None, description="Whether quiet answers are shown, as HEARTBEAT_OK.")
+    show_alerts: bool | None = Field(default=None, description="Whether all other answers are shown.")
+    direct: Literal["allow", "block"] = Field(default="allow", description="Whether direct messages may get them.")
+
+
 class ChannelSection(Section):
     """The section of a channel, or of one account of it.
 
@@ -221,6 +229,7 @@ class AccountSection(ChannelSection, Patience):
     actions: Mapping[str, bool] = Field(
         default={}, description="What the model may do with the `message` tool; false takes an action away."
     )
+    heartbeat: Beats = Field(default=Beats(), description="What of the heartbeat is shown there.")
     prompt: str | None = Field(default=None, description="Added to the system prompt in conversations there.")
 
     def bots(self) -> Mapping[str, ChannelSection]:

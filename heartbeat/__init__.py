@@ -1,1 +1,1 @@
-"""When the assistant speaks up by itself: schedules, HEARTBEAT.md, quiet-reply rules. A place kept for them."""
+"""When the assistant speaks up by itself: schedules, HEARTBEAT.md, what speaks against a beat, quiet answers."""

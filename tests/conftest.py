@@ -6,14 +6,17 @@ import logging
 import os
 import shutil
 import socket
+import sqlite3
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from bot.store import database, salvage
 from tests.standins.inspection import inspected
 
 # Derandomised: the same examples on every machine and in every worker, so a failure is the change's own.
@@ -27,6 +30,11 @@ _COMMON = {
 settings.register_profile("suite", derandomize=True, max_examples=100, **_COMMON)
 settings.register_profile("soak", max_examples=5_000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+# Files of tests are in memory where the system has such a place: what is synced there and cleaned up costs nothing.
+_MEMORY = Path("/dev/shm")
+if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 1_000_000_000:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
 
 _FOREIGN_PREFIXES = ("ANTHROPIC_", "OPENAI_", "OLLAMA_", "HARK_", "SLACK_", "TELEGRAM_")
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
@@ -47,10 +55,33 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _loggers_are_made_anew() -> Iterator[None]:
-    """A logger that a test has used is not kept as it was configured then."""
+    """A logger that a test has used is not kept as it was configured then; tracebacks are plain, which are cheap."""
     configure = structlog.configure
+    *before, _ = structlog.get_config()["processors"]
+    configure([*before, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(structlog, "configure", lambda **given: configure(**given | {"cache_logger_on_first_use": False}))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _schemas_are_made_once() -> Iterator[None]:
+    """A service compares its store with the tables of each version, which it makes: the same ones serve all tests."""
+    made: dict[tuple[object, int], bytes] = {}
+    make = database.migrate
+
+    def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
+        on_disk = os.path.isabs(connection.execute("PRAGMA database_list").fetchone()[2])
+        if on_disk or not to:
+            make(connection, to)
+        elif known := made.get((database.MIGRATIONS, to)):
+            connection.deserialize(known)
+        else:
+            make(connection, to)
+            made[database.MIGRATIONS, to] = connection.serialize()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(salvage, "migrate", migrate)
         yield
 
 

@@ -1,8 +1,9 @@
-"""A delivery as the store hands it out to a channel, for tests that call one directly."""
+"""For tests that call a channel directly: a delivery as the store hands it out, and where a name has led."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from channels.message import Place
+from channels.message import Origin, Place
 from channels.outgoing import Delivery, DeliveryState
 
 
@@ -21,3 +22,8 @@ def delivery(body: str, place: Place, **fields: Any) -> Delivery:
         "planned_at": 0,
     }
     return Delivery(body=body, place=place, **given | fields)
+
+
+def led_to(found: Origin | Sequence[str]) -> Place | Sequence[str]:
+    """The conversation that `Channel.find` gave; else the names."""
+    return found.place if isinstance(found, Origin) else found

@@ -273,6 +273,7 @@ def settings(home: Path, changes: Mapping[str, Any] | None = None) -> Config:
         "agent": {"drain_seconds": 0},
         "owners": ["telegram:1"],
         "queue": {"debounce_ms": 0},
+        "heartbeat": {"every": "0"},
         "channels": {"console": {"enabled": False}, "telegram": {"dm": {"policy": "open"}}},
         "workspace": home / "workspace",
         "state": home / "state",

@@ -2,12 +2,15 @@
 
 import asyncio
 import contextlib
+import tempfile
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from agent.models.base import ThinkingLevel
+from agent.models.spec import ThinkingLevel
 from bot.config.model import Config
 from bot.service import Service
+from bot.store.database import FILE, Database
 from bot.wiring import Dependencies, build
 from channels.actions import ActionFailed, Arguments
 from channels.base import Capabilities, Health, HealthState, NotDownloaded, Sink
@@ -18,11 +21,35 @@ from tests.watch import PATIENCE
 MOST_SENDS = 3
 """How often a platform without a memory is asked for the same message."""
 
+_empty_store = b""
+
 
 async def assemble(config: Config, **around: Any) -> Service:
-    """A service that is not started. around: fields of Dependencies; nothing of this machine is looked at without."""
+    """A service that is not started. around: fields of Dependencies; nothing of this machine is looked at without.
+
+    Where there is no store yet it finds an empty one, for making the tables takes longer than most tests. That a
+    service makes its own is for the tests of the store, and for those that start a process.
+    """
+    store = config.state / FILE
+    if not store.exists():
+        config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        store.touch(0o600)
+        store.write_bytes(await _empty())
     outside: dict[str, Any] = {"environ": {}, "ollama": lambda _: None, "gateway": False}
     return await build(config, Dependencies(**outside | around))
+
+
+async def _empty() -> bytes:
+    """A store without anything in it, made once in each process."""
+    global _empty_store
+    if not _empty_store:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            database = Database(folder)
+            await database.open()
+            await database.close()
+            _empty_store = (folder / FILE).read_bytes()
+    return _empty_store
 
 
 @contextlib.asynccontextmanager

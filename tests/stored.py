@@ -24,6 +24,8 @@ _ORDER = {
     "session": "used_at, session_key",
     "approval": "asked_at, approval_id",
     "conversation": "conv_id",
+    "job": "rowid",
+    "firing": "due_at",
 }
 
 _OPEN_DELIVERIES = (
@@ -74,6 +76,14 @@ class Stored:
     def turns(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         return self._read("turn", columns, where)
 
+    def jobs(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
+        """What runs by itself."""
+        return self._read("job", columns, where)
+
+    def firings(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
+        """Due times, and what became of them."""
+        return self._read("firing", columns, where)
+
     def calls(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
         """Calls of tools."""
         return self._read("tool_call", columns, where)
@@ -85,6 +95,15 @@ class Stored:
     def open_deliveries(self) -> int:
         """How many are still to be made; not those that wait for a terminal, unless another owner can be told."""
         return self._count(_OPEN_DELIVERIES)
+
+    def due(self, now: int) -> int:
+        """How many jobs have something to do: now, or once."""
+        soon = "next_at IS NOT NULL AND paused=0 AND (next_at <= ? OR json_extract(schedule, '$.type')='at')"
+        return sum(count for (count,) in self._ask(f"SELECT count(*) FROM job WHERE {soon}", now))
+
+    def values(self, scope: str) -> dict[str, str]:
+        """Small values by their keys."""
+        return dict(self._ask("SELECT key, value FROM kv WHERE scope=?", scope))
 
     def unfinished(self) -> int:
         """How many messages, turns and deliveries the service has still to do something about, at one moment."""

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 """Real seconds after which a condition that does not come is a failure."""
 
 _LANE = re.compile("lane-(?!later-)|lanes-refill")

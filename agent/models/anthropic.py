@@ -12,26 +12,16 @@ from typing import Any
 from agent.errors import ErrorKind, ModelError
 from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from agent.models import failures
-from agent.models.base import (
-    Alive,
-    Answer,
-    ArgumentsDelta,
-    ModelRequest,
-    StopReason,
-    StreamPart,
-    TextDelta,
-    ThinkingDelta,
-    ThinkingLevel,
-)
-from agent.models.fields import number, parsed, record, text
-from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
-from agent.models.sdk import CONNECT_SECONDS, Sdk, SdkClient
+from agent.models.base import Alive, Answer, ArgumentsDelta, ModelRequest, StreamPart, TextDelta, ThinkingDelta
+from agent.models.fields import number, parsed, record, stop_reason, text
+from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, described, without_images
+from agent.models.sdk import Sdk, SdkClient
 from agent.models.spec import ModelSpec
 
 _BASE_URL = "https://api.anthropic.com"
 
 _CACHE: dict[str, object] = {"type": "ephemeral"}
-_BUDGETS: dict[ThinkingLevel, int] = {"low": 2048, "medium": 8192, "high": 16384, "x-high": 32768}
+_BUDGETS = {"low": 2048, "medium": 8192, "high": 16384, "x-high": 32768}
 _LEAST_BUDGET = 1024
 # Models up to 4.5 take a budget of thinking tokens, later ones decide themselves and take an effort.
 _BUDGET_MODELS = re.compile(r"claude-(3|opus-4-([0145]\b|2025)|sonnet-4-([05]\b|2025)|haiku-4-5)")
@@ -39,14 +29,6 @@ _REASONING = ("thinking", "redacted_thinking")
 _NOT_WITH_THINKING = ("temperature", "top_k", "top_p")
 # Kinds of pieces, and of the block that they belong to.
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "tool_use"}
-_STOPS: dict[str, StopReason] = {
-    "end_turn": "end",
-    "stop_sequence": "end",
-    "tool_use": "tool_use",
-    "max_tokens": "max_output",
-    "model_context_window_exceeded": "max_output",
-    "refusal": "refusal",
-}
 
 
 class Client(SdkClient):
@@ -55,19 +37,12 @@ class Client(SdkClient):
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         return self._post("/v1/messages", body_of(request, self._spec), EventReader(self.name))
 
-    def _open_sdk(self) -> Sdk:
+    def _make_sdk(self, **options: Any) -> Sdk:
         """The key goes into the documented header too, for compatible servers."""
-        import httpx2
         from anthropic import AsyncAnthropic
 
-        return AsyncAnthropic(
-            api_key=self._key,
-            base_url=self._spec.base_url or _BASE_URL,
-            max_retries=0,
-            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-            default_headers={"X-Api-Key": self._key},
-            open_telemetry=False,
-        )
+        url, headers = self._spec.base_url or _BASE_URL, {"X-Api-Key": self._key}
+        return AsyncAnthropic(api_key=self._key, base_url=url, default_headers=headers, open_telemetry=False, **options)
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
@@ -77,10 +52,7 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     body: dict[str, object] = {"model": spec.model, "max_tokens": request.max_output, "stream": True, **thinking}
     body |= {name: value for name, value in spec.params if not (thinking and name in _NOT_WITH_THINKING)}
     if request.tools:
-        tools: list[Block] = [
-            {"name": tool.name, "description": tool.description, "input_schema": tool_schema(tool.schema_json)}
-            for tool in request.tools
-        ]
+        tools = [described(tool, "input_schema") for tool in request.tools]
         tools[-1]["cache_control"] = _CACHE
         body["tools"] = tools
     if request.system.strip():
@@ -122,9 +94,8 @@ def _loop_began_with_thinking(messages: list[Block]) -> bool:
 
 def _mark(messages: list[Block]) -> None:
     """Set cache marks at the end and where the request before this one ended, so that it is found again."""
-    ends = [index for index, message in enumerate(messages) if message["role"] == "user"][-2:]
-    for index in ends:
-        messages[index]["content"][-1]["cache_control"] = _CACHE
+    for end in [message for message in messages if message["role"] == "user"][-2:]:
+        end["content"][-1]["cache_control"] = _CACHE
 
 
 def _messages(messages: Sequence[Message], spec: ModelSpec) -> list[Block]:
@@ -212,7 +183,7 @@ class EventReader:
         self._name = name
         self._blocks: list[_OpenBlock] = []
         self._at: dict[int, _OpenBlock] = {}
-        self._stop: StopReason = "other"
+        self._stop = ""
         self._usage: dict[str, int] = {}
 
     def feed(self, name: str, data: str) -> Iterable[StreamPart]:
@@ -233,7 +204,7 @@ class EventReader:
                 raise ModelError(ErrorKind.NETWORK, "the answer began anew in the middle of the stream")
             self._count(record(record(event.get("message")).get("usage")))
         elif kind == "message_delta":
-            self._stop = _STOPS.get(text(record(event.get("delta")).get("stop_reason")), "other")
+            self._stop = text(record(event.get("delta")).get("stop_reason"))
             self._count(record(event.get("usage")))
         elif kind == "message_stop":
             self.ended = True
@@ -247,7 +218,7 @@ class EventReader:
             return None
         found = [block.part() for block in self._blocks]
         message = Message("assistant", tuple(part for part in found if part is not None), self._name)
-        return Answer(message, self._stop, self._used())
+        return Answer(message, stop_reason(self._stop), self._used())
 
     def _count(self, usage: dict[str, Any]) -> None:
         """The numbers are totals: the last one given counts."""

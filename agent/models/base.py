@@ -6,11 +6,11 @@ runner's, which alone knows what has been said already.
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from agent.message import Message, Usage
+from agent.models.spec import ModelSpec, ThinkingLevel
 
-ThinkingLevel = Literal["off", "low", "medium", "high", "x-high"]
 StopReason = Literal["end", "tool_use", "max_output", "refusal", "other"]
 
 
@@ -78,16 +78,18 @@ class Answer:
 StreamPart = TextDelta | ThinkingDelta | ArgumentsDelta | Alive | Answer
 
 
-class ModelClient(Protocol):
-    """One model of one provider. name is "provider/model"."""
+class ModelClient:
+    """One model of one provider; what calls it adds `stream`. name is "provider/model"."""
 
-    name: str
-    context_window: int
-    max_output: int
-    thinking: ThinkingLevel
+    def __init__(self, spec: ModelSpec) -> None:
+        self.name = spec.name
+        self.context_window = spec.context_window
+        self.max_output = spec.max_output
+        self.thinking = spec.thinking
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         """Call the model once. Raises ModelError; closing the iterator closes the connection."""
+        raise NotImplementedError
 
     async def preload(self) -> None:
         """Import what is heavy and make ready, without a call. Runs after the channels are up."""

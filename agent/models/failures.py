@@ -47,16 +47,9 @@ _FILTER_CODES = {"content_filter", "content_policy_violation", "responsibleaipol
 _FILTER = re.compile(r"content (filter|management|moderation)|content[_ ]policy|flagged by .{0,30}moderation")
 _THINKING = re.compile(r"thinking|reasoning[._ ]?effort|output_config\.effort|budget_tokens")
 _RATE_CODES = {"rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "too_many_requests"}
-_OVERLOADED_CODES = {
-    "overloaded_error",
-    "overloaded",
-    "server_is_overloaded",
-    "engine_overloaded",
-    "service_unavailable_error",
-    "unavailable",
-}
+_OVERLOADED_CODES = {"overloaded_error", "overloaded", "server_is_overloaded", "engine_overloaded", "unavailable"}
 _OVERLOADED = re.compile(r"overloaded|at capacity|high demand|temporarily unavailable|server is busy")
-_SERVER_CODES = {"api_error", "server_error", "internal_server_error", "internal_error"}
+_SERVER_CODES = {"api_error", "server_error", "internal_server_error", "internal_error", "service_unavailable_error"}
 _WAIT = re.compile(r"(?:try again|retry) in (\d+(?:\.\d+)?) ?(ms|s|seconds?|m|minutes?)\b")
 _KEYS = re.compile(r"\b(?:sk|xai|gsk|key|pk|or)-[A-Za-z0-9*_-]{8,}|\bAIza[A-Za-z0-9_-]{20,}|(?<=Bearer )\S+")
 

@@ -4,8 +4,16 @@ import json
 from typing import Any
 
 from agent.errors import ErrorKind, ModelError
+from agent.models.base import StopReason
 
 _LARGEST = 1 << 53
+# In the words of both protocols: servers mix them.
+_STOPS: dict[StopReason, tuple[str, ...]] = {
+    "end": ("end_turn", "stop_sequence", "stop"),
+    "tool_use": ("tool_use", "tool_calls", "function_call"),
+    "max_output": ("max_tokens", "model_context_window_exceeded", "length", "model_length"),
+    "refusal": ("refusal", "content_filter"),
+}
 
 
 def parsed(data: str) -> dict[str, Any]:
@@ -37,3 +45,8 @@ def items(value: Any) -> list[Any]:
 def number(value: Any) -> int:
     """A number of tokens, or a position."""
     return value if isinstance(value, int) and 0 <= value < _LARGEST else 0
+
+
+def stop_reason(given: str) -> StopReason:
+    """Why an answer ended."""
+    return next((reason for reason, words in _STOPS.items() if given in words), "other")

@@ -14,14 +14,7 @@ from pathlib import Path
 from agent.cut import CUT_NOTE
 from agent.images import FILES
 from agent.message import Image, Message, Part, Text, ToolCall, ToolResult, Usage
-from agent.models.base import (
-    Answer,
-    ArgumentsDelta,
-    ModelRequest,
-    StreamPart,
-    TextDelta,
-    ThinkingLevel,
-)
+from agent.models.base import Answer, ArgumentsDelta, ModelClient, ModelRequest, StreamPart, TextDelta
 from agent.models.offline_request import HELP, Asked, Call, spoken, understand
 from agent.models.spec import ModelSpec
 from agent.tokens import estimate, estimate_text
@@ -30,6 +23,7 @@ INTRODUCTION = (
     "I am Hark's built-in offline model: a small deterministic program, not a language model. To talk to a real one,"
     " set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama, and start Hark again. Say `help` to see what I can do."
 )
+Sleep = Callable[[float], Awaitable[None]]
 SLOW_SECONDS = 0.2
 _SHOWN_RESULT = 500
 _LINES, *_SPECIALS = Path(__file__).with_name("offline.md").read_text(encoding="utf-8").rstrip("\n").split("\n%%\n")
@@ -41,27 +35,13 @@ def _new_id() -> str:
     return "offline_" + secrets.token_hex(8)
 
 
-class OfflineClient:
-    """A ModelClient; see `base`. sleep is awaited before each word when it was asked to be slow."""
+class OfflineClient(ModelClient):
+    """See `base`. sleep is awaited before each word when it was asked to be slow."""
 
-    def __init__(
-        self,
-        spec: ModelSpec,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        new_id: Callable[[], str] = _new_id,
-    ) -> None:
-        self.name = spec.name
-        self.context_window = spec.context_window
-        self.max_output = spec.max_output
-        self.thinking: ThinkingLevel = spec.thinking
+    def __init__(self, spec: ModelSpec, sleep: Sleep = asyncio.sleep, new_id: Callable[[], str] = _new_id) -> None:
+        super().__init__(spec)
         self._sleep = sleep
         self._new_id = new_id
-
-    async def preload(self) -> None:
-        """Nothing to import."""
-
-    async def close(self) -> None:
-        """Nothing to release."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         """Answer the last message of a person; see `ModelClient.stream`."""
@@ -105,9 +85,8 @@ def _answer(request: ModelRequest, start: int, asked: Asked) -> tuple[str, Seque
     since = request.messages[start + 1 :]
     done = sum(bool(message.tool_calls) for message in since)
     there = {tool.name for tool in request.tools} if request.allow_calls else set()
-    calls: Sequence[Call] = ()
-    if done < len(asked.steps) and there:
-        calls = [call for call in asked.steps[done] if call.named or call.tool in there]
+    step = asked.steps[done] if there and done < len(asked.steps) else ()
+    calls = [call for call in step if call.named or call.tool in there]
     text = "\n\n".join(_paragraphs(request, start, asked, done, not calls))
     return text.removeprefix(_said(since)), calls
 
@@ -116,7 +95,7 @@ def _paragraphs(request: ModelRequest, start: int, asked: Asked, done: int, last
     """Before any call what was asked to be said; last: the results, what could not be called, else the own words."""
     question, since = request.messages[start], request.messages[start + 1 :]
     if not done:
-        if not any(message.role == "assistant" for message in request.messages[:start]):
+        if not (asked.unasked or any(message.role == "assistant" for message in request.messages[:start])):
             yield INTRODUCTION
         if asked.help:
             yield HELP
@@ -125,7 +104,7 @@ def _paragraphs(request: ModelRequest, start: int, asked: Asked, done: int, last
             yield markdown(asked.long)
     if not last:
         return
-    yield from (_report(part) for message in since for part in message.parts if isinstance(part, ToolResult))
+    yield from (_report(result) for message in since for result in message.tool_results)
     there = {tool.name for tool in request.tools}
     for call in (call for step in asked.steps[done:] for call in step):
         if not (there and request.allow_calls):
@@ -157,12 +136,9 @@ def _endless_story() -> Iterator[str]:
 def _report(result: ToolResult) -> str:
     text = result.text.strip() or "(nothing)"
     text = text if len(text) <= _SHOWN_RESULT else text[:_SHOWN_RESULT] + "…"
-    if "\n" in text:
-        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-        text = f"\n\n{fence}\n{text}\n{fence}"
-    else:
-        text = f" {text}"
-    return f"`{result.name}` {'failed' if result.is_error else 'said'}:{text}"
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    quoted = f"\n\n{fence}\n{text}\n{fence}" if "\n" in text else f" {text}"
+    return f"`{result.name}` {'failed' if result.is_error else 'said'}:{quoted}"
 
 
 def _said(since: Sequence[Message]) -> str:

@@ -13,11 +13,14 @@ HELP = """I understand, one after the other or joined by "and" (same step) or "t
 - `read FILE` · `write TEXT to FILE` · `run COMMAND` · `call TOOL with {"json": "arguments"}`
 - `write 3000 words of Markdown` · `long markdown` · `be slow`
 
-Everything else I repeat."""
+Everything else I repeat. Of a heartbeat I do the first line of HEARTBEAT.md that I understand."""
 
 # The line that the service puts above a person's words; in groups it ends with the sender's name.
 STAMP = re.compile(r"\A\s*(?:\[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\]\n]*\](?: [^\n]+:)?[ \t]*(?:\n|\Z))+")
 
+# Where nobody has written: in every beat, and at the beginning of a job (heartbeat/prompt.md).
+_BEAT, _JOB = "HEARTBEAT_OK", "This is the scheduled job "
+_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
 _SLOW = re.compile(r"\bbe slow\b", re.I)
 _LONG = re.compile(r"\b(?:write )?(?:(\d{1,5}) words of|(?:a )?long) markdown\b", re.I)
 _HELP = re.compile(r"\A(?:help|what can you do)\W*\Z", re.I)
@@ -42,7 +45,7 @@ class Call:
 
 @dataclass(slots=True)
 class Asked:
-    """What a person asked for. steps: the calls of each step. long: words of Markdown, 0 for none."""
+    """What was asked for. steps: the calls of each step. long: words of Markdown, 0 for none. unasked: nobody wrote."""
 
     words: str
     say: list[str] = field(default_factory=list)
@@ -50,6 +53,7 @@ class Asked:
     long: int = 0
     slow: bool = False
     help: bool = False
+    unasked: bool = False
 
 
 def spoken(text: str) -> str:
@@ -58,8 +62,14 @@ def spoken(text: str) -> str:
 
 
 def understand(words: str) -> Asked:
-    """Read a message (without its time-stamp)."""
-    asked, rest = Asked(words), words
+    """Read a message (without its time-stamp): of a beat the first line that is understood, of a job what it is for."""
+    unasked = _JOB in words or _BEAT in words
+    if _JOB in words:
+        words = words.rpartition("\n\n")[2]
+    elif _BEAT in words:
+        lines = (_BULLET.sub("", line) for line in words.splitlines())
+        words = next(filter(_ACTION.match, lines), f"say {_BEAT}")
+    asked, rest = Asked(words, unasked=unasked), words
     if found := _SLOW.search(rest):
         asked.slow, rest = True, _without(rest, found)
     if found := _LONG.search(rest):

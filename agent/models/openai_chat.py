@@ -12,35 +12,16 @@ from typing import Any
 
 from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from agent.models import failures
-from agent.models.base import (
-    Alive,
-    Answer,
-    ArgumentsDelta,
-    ModelRequest,
-    StopReason,
-    StreamPart,
-    TextDelta,
-    ThinkingDelta,
-    ToolSpec,
-)
-from agent.models.fields import items, number, parsed, record, text
-from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, tool_schema, without_images
-from agent.models.sdk import CONNECT_SECONDS, Sdk, SdkClient
+from agent.models.base import Alive, Answer, ArgumentsDelta, ModelRequest, StreamPart, TextDelta, ThinkingDelta
+from agent.models.fields import items, number, parsed, record, stop_reason, text
+from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, described, without_images
+from agent.models.sdk import Sdk, SdkClient
 from agent.models.spec import ModelSpec
 
 _BASE_URL = "https://api.openai.com/v1"
 
 _NEW_LIMIT_MODELS = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")  # these refuse max_tokens wherever they run
 _BEARER: dict[str, object] = {"security": {"bearer_auth": True}}
-_STOPS: dict[str, StopReason] = {
-    "stop": "end",
-    "tool_calls": "tool_use",
-    "function_call": "tool_use",
-    "length": "max_output",
-    "model_length": "max_output",
-    "max_tokens": "max_output",
-    "content_filter": "refusal",
-}
 # Reasons to finish that are errors.
 _BROKEN = ("error", "insufficient_system_resource")
 
@@ -57,17 +38,11 @@ class Client(SdkClient):
         reader = ChunkReader(self.name, used, _new_id)
         return self._post("/chat/completions", body_of(request, self._spec), reader, _BEARER)
 
-    def _open_sdk(self) -> Sdk:
+    def _make_sdk(self, **options: Any) -> Sdk:
         """Local servers take any key."""
-        import httpx2
         from openai import AsyncOpenAI
 
-        return AsyncOpenAI(
-            api_key=self._key or "none",
-            base_url=self._spec.base_url or _BASE_URL,
-            max_retries=0,
-            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-        )
+        return AsyncOpenAI(api_key=self._key or "none", base_url=self._spec.base_url or _BASE_URL, **options)
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
@@ -83,15 +58,11 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
         body["reasoning_effort"] = EFFORTS[request.thinking]
     body |= dict(spec.params)
     if request.tools:
-        body["tools"] = [{"type": "function", "function": _function(tool)} for tool in request.tools]
+        body["tools"] = [{"type": "function", "function": described(tool, "parameters")} for tool in request.tools]
     body["messages"] = list(_messages(request, spec))
     if request.tools and not request.allow_calls:
         body["tool_choice"] = "none"
     return body
-
-
-def _function(tool: ToolSpec) -> Block:
-    return {"name": tool.name, "description": tool.description, "parameters": tool_schema(tool.schema_json)}
 
 
 def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
@@ -225,11 +196,10 @@ class ChunkReader:
             if call.extra is not None:
                 parts.append(_extra_part(call.call_id, call.extra))
             parts.append(ToolCall(call.call_id, call.name, "".join(call.pieces) or "{}"))
-        return Answer(Message("assistant", tuple(parts), self._name), self._stop(), self._usage)
-
-    def _stop(self) -> StopReason:
-        stop = "refusal" if self._refused else _STOPS.get(self._finish or "stop", "other")
-        return "tool_use" if self._calls and stop in ("end", "other") else stop
+        stop = stop_reason("refusal" if self._refused else self._finish or "stop")
+        if self._calls and stop in ("end", "other"):
+            stop = "tool_use"
+        return Answer(Message("assistant", tuple(parts), self._name), stop, self._usage)
 
     def _delta(self, delta: dict[str, Any]) -> Iterator[StreamPart]:
         yield from self._thought(delta.get("reasoning_content") or delta.get("reasoning"))
@@ -311,9 +281,5 @@ class _OpenCall:
 
 def _usage(usage: dict[str, Any]) -> Usage:
     details = record(usage.get("prompt_tokens_details"))
-    return Usage(
-        number(usage.get("prompt_tokens")),
-        number(usage.get("completion_tokens")),
-        number(details.get("cached_tokens")),
-        number(details.get("cache_write_tokens")),
-    )
+    read, written = number(details.get("cached_tokens")), number(details.get("cache_write_tokens"))
+    return Usage(number(usage.get("prompt_tokens")), number(usage.get("completion_tokens")), read, written)

@@ -9,7 +9,8 @@ from json import loads
 from typing import Any
 
 from agent.message import Image, Part, Text, ToolResult
-from agent.models.base import ThinkingLevel
+from agent.models.base import ToolSpec
+from agent.models.spec import ThinkingLevel
 
 Block = dict[str, Any]  # a piece of a request, as JSON values
 
@@ -20,9 +21,14 @@ _ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 
 
 @lru_cache(maxsize=512)
-def tool_schema(schema_json: str) -> Any:
+def _schema(schema_json: str) -> Any:
     """The parsed schema; shared, so nobody may change it."""
     return loads(schema_json)
+
+
+def described(tool: ToolSpec, parameters: str) -> Block:
+    """A tool as providers take it. parameters: how they name the schema of those."""
+    return {"name": tool.name, "description": tool.description, parameters: _schema(tool.schema_json)}
 
 
 def call_id(given: str) -> str:

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from agent.errors import ErrorKind, ModelError
 from agent.models import failures, sse
-from agent.models.base import Alive, Answer, StreamPart, ThinkingLevel
+from agent.models.base import Alive, Answer, ModelClient, StreamPart
 from agent.models.spec import ModelSpec
 
-CONNECT_SECONDS = 10.0
+_CONNECT_SECONDS = 10.0
 _DRAIN_SECONDS = 0.25
 
 
@@ -42,22 +42,24 @@ class AnswerReader(Protocol):
         """The whole answer; None if the provider has not finished it."""
 
 
-class SdkClient:
-    """What the model clients of all providers have in common; each of them adds `stream` and `_open_sdk`."""
+class SdkClient(ModelClient):
+    """What the model clients of all providers have in common; each of them adds `stream` and `_make_sdk`."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        self.name = spec.name
-        self.context_window = spec.context_window
-        self.max_output = spec.max_output
-        self.thinking: ThinkingLevel = spec.thinking
+        super().__init__(spec)
         self._spec = spec
         self._key = spec.api_keys[0] if spec.api_keys else ""
         self._opening = asyncio.Lock()
         self._sdk: Sdk | None = None
 
-    def _open_sdk(self) -> Sdk:
-        """Import the SDK and make its client; runs in a thread (2 s for some)."""
+    def _make_sdk(self, **options: Any) -> Sdk:
+        """Import the SDK and make its client with options that all of them take; runs in a thread (2 s for some)."""
         raise NotImplementedError
+
+    def _open_sdk(self) -> Sdk:
+        import httpx2
+
+        return self._make_sdk(max_retries=0, timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS))
 
     async def preload(self) -> None:
         """Import the SDK and make its client, once."""

@@ -1,10 +1,13 @@
 """Which model to call and how, as the configuration says it; what `registry.build` makes a client from."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from agent.models.base import ThinkingLevel
+if TYPE_CHECKING:  # clients are built without pydantic
+    from agent.models.price import Price
 
+
+ThinkingLevel = Literal["off", "low", "medium", "high", "x-high"]
 ModelApi = Literal["anthropic", "openai-chat", "offline"]
 
 
@@ -13,8 +16,8 @@ class ModelSpec:
     """One model of one provider.
 
     base_url: API root as the provider's own library takes it; empty: the provider's public one. context_window and
-    max_output in tokens. params: further fields of the request as (name, JSON value), sent as they stand. why: this
-    model, in a few words, for `hark status`.
+    max_output in tokens. params: further fields of the request as (name, JSON value), sent as they stand. price: None
+    where it is not known. why: this model, in a few words, for `hark status`.
     """
 
     provider: str
@@ -27,6 +30,7 @@ class ModelSpec:
     thinking: ThinkingLevel = "off"
     vision: bool = True
     params: tuple[tuple[str, object], ...] = ()
+    price: "Price | None" = None
     why: str = ""
 
     @property

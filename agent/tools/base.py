@@ -1,4 +1,4 @@
-"""What a tool is: what it takes (a pydantic model, or a JSON schema), whether a person must be asked, and a call."""
+"""What a tool is: what it takes (a pydantic model), whether a person must be asked, and a call."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -16,21 +16,7 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonSchema:
-    """Parameters of a tool that somebody else describes. text: a JSON schema of an object; see `schema.checked`."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class JsonArguments:
-    """Arguments that a JSON schema has let pass. text: one JSON object."""
-
-    text: str
-
-
-P = TypeVar("P", bound=Parameters | JsonArguments)
+P = TypeVar("P", bound=Parameters)
 Verdict = Literal["once", "always", "denied", "expired"]
 
 
@@ -70,7 +56,7 @@ class CallContext:
 
     update: reports progress; events only, nothing is stored. started: to be awaited by a tool that starts a process,
     with its pid and the kernel's start time of it, BEFORE the process may do anything: it is stored, so that a
-    leftover can be ended after a crash.
+    leftover can be ended after a crash. background: of a run that no person asked for.
     """
 
     turn_id: str
@@ -78,6 +64,7 @@ class CallContext:
     call_id: str
     update: Callable[[str], None]
     started: Callable[[int, str], Awaitable[None]]
+    background: bool = False
 
 
 class Tool(Generic[P]):
@@ -93,7 +80,7 @@ class Tool(Generic[P]):
 
     name: str
     description: str
-    parameters: type[P] | JsonSchema
+    parameters: type[P]
     parallel_safe: bool = False
     changes: bool = False
     speaks: bool = False

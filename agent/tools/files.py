@@ -15,6 +15,7 @@ from pydantic import Field
 from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.marks import is_memory, marked
 from agent.tools.workspace import IsFolder, Workspace
 
 MAX_LINES = 2000
@@ -123,7 +124,8 @@ class WriteTool(Tool[WriteParameters]):
     async def run(self, parameters: WriteParameters, context: CallContext) -> ToolOutput:
         """What was done: created, replaced or appended, and the sizes."""
         content = parameters.content.encode()
-        written = await self._workspace.write(parameters.path, content, parameters.mode)
+        unasked = context.background and is_memory(self._workspace.relative(parameters.path))
+        written = await self._workspace.write(parameters.path, content, parameters.mode, marked if unasked else None)
         if written.created:
             return ToolOutput(text=f"Created {written.path} ({written.size:,} bytes).")
         if parameters.mode == "append":

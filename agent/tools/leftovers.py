@@ -26,18 +26,10 @@ def start_time(pid: int) -> str | None:
     if (_PROC / "self/stat").exists():
         fields = _status(pid)
         return f"{fields[_START_TIME]}@{_boot()}" if fields else None
-    try:
-        shown = subprocess.run(
-            ["ps", "-o", "lstart=", "-p", str(pid)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=5,
-            env={"LC_ALL": "C", "PATH": "/bin:/usr/bin"},
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return shown.stdout.strip() or None
+    ask, environment = ["ps", "-o", "lstart=", "-p", str(pid)], {"LC_ALL": "C", "PATH": "/bin:/usr/bin"}
+    with suppress(OSError, subprocess.SubprocessError):
+        return subprocess.check_output(ask, text=True, timeout=5, env=environment).strip() or None
+    return None
 
 
 def signal_below(leader: int, number: signal.Signals) -> None:

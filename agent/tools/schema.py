@@ -6,8 +6,8 @@ a text that names the parameter, what was found and what is allowed.
 
 import difflib
 import json
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import cast
 
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -15,8 +15,9 @@ from pydantic_core import ErrorDetails
 from pydantic_core.core_schema import ModelSchema, NullableSchema, WithDefaultSchema
 
 from agent.models.base import ToolSpec
-from agent.tools import json_schema
-from agent.tools.base import JsonArguments, JsonSchema, P, Parameters, Tool
+from agent.tools.base import P, Parameters, Tool
+
+_SHOWN = 80  # characters of a wrong value that an error repeats
 
 
 class ArgumentsError(ValueError):
@@ -25,17 +26,13 @@ class ArgumentsError(ValueError):
 
 def spec(tool: Tool[P]) -> ToolSpec:
     """The tool as the model sees it. Parameters keep their order of declaration, all other keys are sorted."""
-    return ToolSpec(tool.name, tool.description, _told(tool.parameters))  # type: ignore[arg-type]  # classes are hashable
+    return ToolSpec(tool.name, tool.description, _told(tool.parameters))
 
 
 @lru_cache(maxsize=1024)
-def _told(parameters: type[Parameters | JsonArguments] | JsonSchema) -> str:
-    if isinstance(parameters, JsonSchema):
-        schema = _Generator().sort(json.loads(parameters.text))
-    else:
-        assert issubclass(parameters, Parameters), "JsonArguments are described by a JsonSchema"
-        schema = parameters.model_json_schema(schema_generator=_Generator)
-        schema.pop("description", None)  # of the class, for readers of the code
+def _told(parameters: type[Parameters]) -> str:
+    schema = parameters.model_json_schema(schema_generator=_Generator)
+    schema.pop("description", None)  # of the class, for readers of the code
     return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -63,38 +60,33 @@ def parse_arguments(tool: Tool[P], json_text: str) -> P:
 
     Raises ArgumentsError.
     """
-    text, parameters = json_text.strip() or "{}", tool.parameters
-    if isinstance(parameters, JsonSchema):
-        found = json_schema.parse(parameters, text)
-        if isinstance(found, JsonArguments):
-            return cast(P, found)
-        names, required = json_schema.names(parameters)
-    else:
-        assert issubclass(parameters, Parameters), "JsonArguments are described by a JsonSchema"
-        try:
-            return parameters.model_validate_json(text)
-        except ValidationError as error:
-            names = tuple(parameters.model_fields)
-            found = [_mistake(details, names) for details in error.errors(include_url=False)]
-        required = {name for name, field in parameters.model_fields.items() if field.is_required()}
-    lines = (f"- {mistake}" for mistake in found)
-    takes = ", ".join(f"{name} (required)" if name in required else name for name in names) or "no parameters"
-    raise ArgumentsError(
-        "\n".join((f"Wrong arguments for {tool.name}; it was not called.", *lines, f"It takes: {takes}."))
-    )
+    fields = tool.parameters.model_fields
+    try:
+        return tool.parameters.model_validate_json(json_text.strip() or "{}")
+    except ValidationError as error:
+        mistakes = [f"- {_mistake(details, fields)}" for details in error.errors(include_url=False)]
+    takes = ", ".join(f"{name} (required)" if field.is_required() else name for name, field in fields.items())
+    first, last = f"Wrong arguments for {tool.name}; it was not called.", f"It takes: {takes or 'no parameters'}."
+    raise ArgumentsError("\n".join((first, *mistakes, last)))
 
 
-def _mistake(details: ErrorDetails, names: tuple[str, ...]) -> str:
+def _mistake(details: ErrorDetails, names: Iterable[str]) -> str:
     where = ".".join(str(part) for part in details["loc"])
     match details["type"]:
         case "json_invalid":
             return f"The arguments are not valid JSON ({details['msg'].removeprefix('Invalid JSON: ')})."
         case "model_type":
-            return f"The arguments must be one JSON object, found {json_schema.shown(details['input'])}."
+            return f"The arguments must be one JSON object, found {_shown(details['input'])}."
         case "missing":
             return f"{where}: missing."
         case "extra_forbidden":
             near = difflib.get_close_matches(where, names, 1)
             return f"{where}: no such parameter." + (f" Did you mean {near[0]}?" if near else "")
     message = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    return f"{where}: {message}; found {json_schema.shown(details['input'])}."
+    return f"{where}: {message}; found {_shown(details['input'])}."
+
+
+def _shown(value: object) -> str:
+    """A value as an error repeats it."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

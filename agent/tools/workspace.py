@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
@@ -21,6 +21,8 @@ from typing import Literal
 from agent.errors import ToolError
 
 WriteMode = Literal["create", "overwrite", "append"]
+# Of what a file held and what it is to hold, what is written.
+Change = Callable[[bytes, bytes], bytes]
 
 # Larger files are neither read nor written.
 MAX_FILE_BYTES = 32 * 1024 * 1024
@@ -107,22 +109,28 @@ class Workspace:
         with self._folder(parts):
             return self.root.joinpath(*parts)
 
-    async def write(self, path: str, content: bytes, mode: WriteMode) -> Written:
+    async def write(self, path: str, content: bytes, mode: WriteMode, change: Change | None = None) -> Written:
         """Write a whole file, in a thread. create: it must not be there; append: it is made when missing.
 
-        Makes missing folders (0700); a new file is 0600, an existing one keeps its mode. Once this has been
-        cancelled, the file is either written or never will be.
+        change: makes of the old file, empty where there is none, and of the new one what is written. Makes missing
+        folders (0700); a new file is 0600, an existing one keeps its mode. Once this has been cancelled, the file is
+        either written or never will be.
         """
         withdrawn = threading.Event()
         try:
-            return await asyncio.to_thread(self.write_now, path, content, mode, withdrawn)
+            return await asyncio.to_thread(self.write_now, path, content, mode, change, withdrawn)
         except asyncio.CancelledError:
             with _last_step:
                 withdrawn.set()
             raise
 
     def write_now(
-        self, path: str, content: bytes, mode: WriteMode, withdrawn: threading.Event | None = None
+        self,
+        path: str,
+        content: bytes,
+        mode: WriteMode,
+        change: Change | None = None,
+        withdrawn: threading.Event | None = None,
     ) -> Written:
         """As `write`, blocking. withdrawn: it is not wanted any more."""
         parts = self.relative(path)
@@ -133,9 +141,14 @@ class Workspace:
             old = _mode_of(folder, parts[-1], shown)
             if old is not None and mode == "create":
                 raise WorkspaceError(f"{shown}: exists already. Use mode overwrite or append to change it.")
-            if old is not None and mode == "append":
+            before = b""
+            if old is not None and (mode == "append" or change is not None):
                 with os.fdopen(_open_file(folder, parts[-1], shown), "rb") as file:
-                    content = file.read(MAX_FILE_BYTES) + content
+                    before = file.read(MAX_FILE_BYTES)
+            if mode == "append":
+                content = before + content
+            if change is not None:
+                content = change(before, content)
             if len(content) > MAX_FILE_BYTES:
                 raise WorkspaceError(f"{shown}: would be {len(content):,} bytes; {MAX_FILE_BYTES:,} are allowed.")
             _replace(folder, parts[-1], content, 0o600 if old is None else old, withdrawn)

@@ -58,14 +58,13 @@ def main(
 
 def _text(message: str | None) -> str:
     """What is to be said. Raises ConfigError."""
-    piped: bytes | None = b""
-    if message not in (None, "-"):
-        if sys.stdin is not None and not sys.stdin.isatty():
-            piped = whole(patience=_PATIENCE)
-    elif message is None and (sys.stdin is None or sys.stdin.isatty()):
+    is_piped = sys.stdin is not None and not sys.stdin.isatty()
+    if message is None and not is_piped:
         raise _usage("There is nothing to say: give -m TEXT, or something on standard input.")
-    else:
+    if message in (None, "-"):
         piped, message = whole(), ""
+    else:
+        piped = whole(patience=_PATIENCE) if is_piped else b""
     if piped is None:
         complain(f"Nothing came on standard input for {_PATIENCE:g} s; going on without it. `-m -` waits for it.")
     elif len(piped) > LARGEST:
@@ -150,8 +149,6 @@ class _Words:
                     self._paper.write(event.text[len(self._open) :])
                 self._begin()
                 self._said.append(event.text.strip())
-            case _:
-                pass
 
     def _begin(self) -> None:
         """What comes next is another answer of the model."""

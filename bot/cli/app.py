@@ -29,15 +29,32 @@ config_app = typer.Typer(help="Look at the configuration.", no_args_is_help=True
 app.add_typer(config_app, name="config")
 pairing_app = typer.Typer(help="Let people in who ask to write.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(pairing_app, name="pairing")
+heartbeat_app = typer.Typer(help="What it looks after by itself.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(heartbeat_app, name="heartbeat")
 
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="Configuration file; otherwise HARK_CONFIG, ./config.yaml, the last `hark run`.",
-    ),
-]
+
+def _given(context: typer.Context, config: Path | None) -> Path | None:
+    """Behind a command, else in front of it."""
+    return config or context.obj
+
+
+_CONFIG_HELP = "Configuration file; otherwise HARK_CONFIG, ./config.yaml, the last `hark run`."
+ConfigOption = Annotated[Path | None, typer.Option("--config", metavar="FILE", help=_CONFIG_HELP, callback=_given)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+AsOwner = Annotated[bool, typer.Option("--owner", help="Make them an owner of the bot as well.")]
+KeyArgument = Annotated[str | None, typer.Argument(metavar="[KEY]", help="Such as agent.model; all without it.")]
+
+_MESSAGE_HELP = "What to say; what is piped in follows it. Without it, or with -, all comes from standard input."
+_SESSION_HELP = "The session it belongs to; otherwise one of its own."
+_MODEL_HELP = "Which model answers, unless a service runs."
+Message = Annotated[str | None, typer.Option("-m", "--message", metavar="TEXT", help=_MESSAGE_HELP)]
+Session = Annotated[str | None, typer.Option(metavar="KEY", help=_SESSION_HELP)]
+Model = Annotated[str | None, typer.Option(metavar="PROVIDER/MODEL", help=_MODEL_HELP)]
+Dry = Annotated[bool, typer.Option("--dry", help="Only print what would be asked, and whether.")]
+Event = Annotated[str, typer.Option("--text", metavar="TEXT", help="What has happened.")]
+Now = Annotated[bool, typer.Option("--now", help="Beat at once, instead of waiting for the next turn.")]
+Told = Annotated[str | None, typer.Option(metavar="KEY", help="Who is told; otherwise the session of the heartbeat.")]
+Timeout = Annotated[float | None, typer.Option(min=0, metavar="S", help="Wait no longer than this many seconds.")]
 
 
 def main() -> None:
@@ -49,11 +66,11 @@ def main() -> None:
         raise SystemExit(USAGE) from None
 
 
-def _carry_out(context: typer.Context, config: Path | None, work: Callable[..., Awaitable[int]]) -> NoReturn:
+def _carry_out(config: Path | None, work: Callable[..., Awaitable[int]]) -> NoReturn:
     """See bot.cli.local."""
     from bot.cli.local import carry_out
 
-    raise typer.Exit(carry_out(config or context.obj, work))
+    raise typer.Exit(carry_out(config, work))
 
 
 def _show_version(wanted: bool) -> None:
@@ -64,118 +81,115 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+
+
 @app.callback()
-def _options(
-    context: typer.Context,
-    config: ConfigOption = None,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
+def _options(context: typer.Context, config: ConfigOption = None, version: Annotated[bool, _VERSION] = False) -> None:
     context.obj = config
 
 
 @app.command()
-def run(context: typer.Context, config: ConfigOption = None) -> None:
+def run(config: ConfigOption = None) -> None:
     """Run the service in the foreground; SIGTERM lets it finish what it is doing."""
     from bot.cli.run import main as run_service
 
-    raise typer.Exit(run_service(config or context.obj))
+    raise typer.Exit(run_service(config))
 
 
 @app.command()
-def chat(context: typer.Context, config: ConfigOption = None) -> None:
+def chat(config: ConfigOption = None) -> None:
     """Talk in this terminal."""
     from bot.cli.local import chat as talk
 
-    _carry_out(context, config, talk)
+    _carry_out(config, talk)
 
 
 @app.command()
 def agent(
-    context: typer.Context,
-    message: Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--message",
-            metavar="TEXT",
-            help="What to say; what is piped in follows it. Without it, or with -, all comes from standard input.",
-        ),
-    ] = None,
-    session: Annotated[
-        str | None, typer.Option(metavar="KEY", help="The session it belongs to; otherwise one of its own.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="PROVIDER/MODEL", help="Which model answers, unless a service runs.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    timeout: Annotated[
-        float | None, typer.Option(min=0, metavar="S", help="Wait no longer than this many seconds.")
-    ] = None,
+    message: Message = None,
+    session: Session = None,
+    model: Model = None,
+    as_json: AsJson = False,
+    timeout: Timeout = None,
     config: ConfigOption = None,
 ) -> None:
     """Let the agent do one turn. Exit code: 0 answered, 1 failed, 2 usage, 3 timed out."""
     from bot.cli.agent import main as one_turn
 
-    raise typer.Exit(one_turn(config or context.obj, message, session, model, as_json, timeout))
+    raise typer.Exit(one_turn(config, message, session, model, as_json, timeout))
 
 
 @app.command()
-def status(context: typer.Context, config: ConfigOption = None) -> None:
+def status(config: ConfigOption = None) -> None:
     """Show whether the service runs and what it is doing."""
     from bot.cli.status import status as show_status
 
-    _carry_out(context, config, show_status)
+    _carry_out(config, show_status)
 
 
 @app.command()
-def doctor(
-    context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
-    config: ConfigOption = None,
-) -> None:
+def doctor(as_json: AsJson = False, config: ConfigOption = None) -> None:
     """Look for what is missing or wrong, and say what to do. Exit code: 0 nothing is wrong, 1 something is."""
     from bot.cli.doctor import examine
 
-    _carry_out(context, config, partial(examine, as_json))
+    _carry_out(config, partial(examine, as_json))
 
 
 @pairing_app.command("list")
-def pairing_list(context: typer.Context, config: ConfigOption = None) -> None:
+def pairing_list(config: ConfigOption = None) -> None:
     """Show who waits to be let in: channel, id and name."""
     from bot.cli.pairing import show
 
-    _carry_out(context, config, show)
+    _carry_out(config, show)
 
 
 @pairing_app.command()
-def approve(
-    context: typer.Context,
-    code: str,
-    owner: Annotated[bool, typer.Option("--owner", help="Make them an owner of the bot as well.")] = False,
-    config: ConfigOption = None,
-) -> None:
+def approve(code: str, owner: AsOwner = False, config: ConfigOption = None) -> None:
     """Let in whoever was given CODE. Exit code: 0 done, 1 wrong or used."""
     from bot.cli.pairing import settle
 
-    _carry_out(context, config, partial(settle, code, "owner" if owner else "allowed"))
+    _carry_out(config, partial(settle, code, "owner" if owner else "allowed"))
 
 
 @pairing_app.command()
-def deny(context: typer.Context, code: str, config: ConfigOption = None) -> None:
+def deny(code: str, config: ConfigOption = None) -> None:
     """Shut out whoever was given CODE, for good. Exit code: 0 done, 1 wrong or used."""
     from bot.cli.pairing import settle
 
-    _carry_out(context, config, partial(settle, code, "blocked"))
+    _carry_out(config, partial(settle, code, "blocked"))
+
+
+@heartbeat_app.command("status")
+def heartbeat_status(config: ConfigOption = None) -> None:
+    """Show whether it beats, when next, what today has cost, and the last beats."""
+    from bot.cli.heartbeat import status as show_heartbeat
+
+    _carry_out(config, show_heartbeat)
+
+
+@heartbeat_app.command("run")
+def heartbeat_run(dry: Dry = False, config: ConfigOption = None) -> None:
+    """Beat now. Exit code: 0 it does, 1 something keeps it."""
+    from bot.cli.heartbeat import run as beat
+
+    _carry_out(config, partial(beat, dry))
+
+
+@heartbeat_app.command("wake")
+def heartbeat_wake(text: Event, now: Now = False, session: Told = None, config: ConfigOption = None) -> None:
+    """Tell the bot of an event: its next turn sees it."""
+    from bot.cli.heartbeat import wake
+
+    _carry_out(config, partial(wake, text, now, session))
 
 
 @config_app.command()
-def check(context: typer.Context, config: ConfigOption = None) -> None:
+def check(config: ConfigOption = None) -> None:
     """Read the configuration and show every mistake in it. Exit code: 0 none, 2 mistakes."""
     from bot.cli.config import check as check_configuration
 
-    raise typer.Exit(check_configuration(config or context.obj))
+    raise typer.Exit(check_configuration(config))
 
 
 @config_app.command()
@@ -187,12 +201,8 @@ def schema() -> None:
 
 
 @config_app.command()
-def get(
-    context: typer.Context,
-    key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="Such as agent.model; all without it.")] = None,
-    config: ConfigOption = None,
-) -> None:
+def get(key: KeyArgument = None, config: ConfigOption = None) -> None:
     """Show the value in effect, defaults included. Secrets are not shown."""
     from bot.cli.config import get as get_value
 
-    raise typer.Exit(get_value(config or context.obj, key))
+    raise typer.Exit(get_value(config, key))

@@ -24,10 +24,8 @@ def check(path: Path | None) -> int:
     cwd = Path.cwd()
     config = load(path, os.environ, cwd, service=True)
     file = find_file(path, os.environ, cwd)
-    if file is None:
-        typer.echo("no configuration file: the defaults apply")
-    else:
-        typer.echo(f"{label_of(file, path, cwd)}: no mistakes")
+    found = f"{label_of(file, path, cwd)}: no mistakes" if file else "no configuration file: the defaults apply"
+    typer.echo(found)
     for warning in warnings(config):
         typer.echo(f"warning: {warning}")
     return 0

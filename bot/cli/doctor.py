@@ -46,10 +46,8 @@ def _configured(config: Config) -> Iterator[Finding]:
     sections = config.channels.sections().items()
     platforms = [name for name, section in sections if section.enabled and not section.local]
     if not platforms:
-        text = (
-            "none is enabled: the bot can be reached in the terminal and over HTTP; docs/channels says how to add one"
-        )
-        yield Finding("note", "platforms", text)
+        reached = "the bot can be reached in the terminal and over HTTP"
+        yield Finding("note", "platforms", f"none is enabled: {reached}; docs/channels says how to add one")
 
 
 def _running(readiness: ReadinessView) -> Iterator[Finding]:

@@ -104,10 +104,8 @@ async def _run(config: Config, config_path: Path | None, interactive: bool, envi
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     # What the imports left stays for good: a full collection walks through it for up to 100 ms, all sessions waiting.
-    around = Dependencies(
-        environ=environ, on_preloaded=gc.freeze, on_wait=_waits if interactive else lambda error: None
-    )
-    service = await build(config, around)
+    on_wait = _waits if interactive else lambda error: None
+    service = await build(config, Dependencies(environ=environ, on_preloaded=gc.freeze, on_wait=on_wait))
     starting = asyncio.create_task(service.start(), name="start")  # may take as long as the disk is full
     stopped = asyncio.create_task(stop.wait(), name="stopped")
     terminal = None

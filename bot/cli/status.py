@@ -44,7 +44,7 @@ def describe(readiness: ReadinessView, status: StatusView | None) -> str:
     ]
     if status is not None:
         lines.insert(1, f"model       {status.model} ({status.model_reason})")
-        lines += [f"{name:<12}{text}" for name, text in status.rows(_at)]
+        lines += [f"{name:<12}{text}" for name, text in status.rows(at)]
     return "\n".join(lines)
 
 
@@ -54,17 +54,13 @@ def _stored(file: Path) -> str:
         held = look(file)
     except sqlite3.Error as error:
         return f"The store {file} cannot be read: {error}."
-    used = "" if held.used_at is None else f", last used {_at(held.used_at)}"
-    return "\n".join(
-        (
-            f"sessions    {held.sessions}{used}",
-            f"runs        {held.begun} to go on, {held.waiting} waiting",
-            f"deliveries  {held.undelivered} open, {held.failed_deliveries} refused",
-        )
-    )
+    used = "" if held.used_at is None else f", last used {at(held.used_at)}"
+    runs = f"{held.begun} to go on, {held.waiting} waiting"
+    deliveries = f"{held.undelivered} open, {held.failed_deliveries} refused"
+    return f"sessions    {held.sessions}{used}\nruns        {runs}\ndeliveries  {deliveries}"
 
 
-def _at(moment: int) -> str:
+def at(moment: int) -> str:
     """Milliseconds since the epoch on this machine's clock."""
     return _local(datetime.fromtimestamp(moment / 1000, UTC))
 

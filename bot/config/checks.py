@@ -6,7 +6,7 @@ Rules between keys are validators of their sections.
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bot.config.choose_model import choose_model
+from bot.config.choose_model import beat_model, choose_model
 from bot.config.errors import ConfigError, KeyPath
 from bot.config.model import Config
 from channels.settings import AccountSection
@@ -30,14 +30,18 @@ def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[tu
         text = "`full` needs gateway.token: without it every user of this machine could call the port"
         yield ("tools", "exec", "security"), text
     try:
-        choose_model(config, environ, lambda _: None)
+        beat_model(config, environ, choose_model(config, environ, lambda _: None))
     except ConfigError as error:
         yield from ((problem.key, problem.text) for problem in error.problems)
 
 
 def warnings(config: Config) -> Iterator[str]:
     """Yield what is allowed and can hardly be meant, one sentence each."""
-    for name, section in config.channels.sections().items():
+    sections = config.channels.sections()
+    reached = config.heartbeat.target.partition(":")[0]
+    if reached in sections and not sections[reached].enabled:
+        yield f"heartbeat.target is on {reached.capitalize()}, which is not enabled, so no alert is shown to anybody"
+    for name, section in sections.items():
         known = any(owner.startswith(f"{name}:") for owner in config.owners)
         for account, bot in section.bots().items() if section.enabled else ():
             if known or not isinstance(bot, AccountSection) or not bot.enabled:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from agent.models.spec import ModelApi, ModelSpec
-from bot.config.errors import ConfigError, Problem
+from bot.config.errors import ConfigError, KeyPath, Problem, dotted
 from bot.config.model import Config, ModelSettings, Provider
 
 # Takes the base URL of an Ollama server; gives the id of one of its models, None when none answers.
@@ -75,11 +75,7 @@ def choose_model(config: Config, environ: Mapping[str, str], probe: Probe) -> Mo
     Raises ConfigError when the configuration names a model that cannot be asked because its key is missing.
     """
     if config.agent.model is not None:
-        name, _, model = config.agent.model.partition("/")
-        chosen = _choose(config, environ, name, model or "offline", "agent.model names it")
-        if not _has_key(chosen):
-            raise ConfigError((_no_key(config.agent.model, name),))
-        return chosen
+        return _named(config, environ, config.agent.model, ("agent", "model"))
     for name in dict.fromkeys((*config.providers, "anthropic", "openai")):
         first = _first_model(config, name)
         if first is None:
@@ -94,6 +90,22 @@ def choose_model(config: Config, environ: Mapping[str, str], probe: Probe) -> Mo
     if found is not None:
         return _choose(config, environ, "ollama", found, ollama.why)
     return _choose(config, environ, "offline", "offline", "no other model is configured or found")
+
+
+def beat_model(config: Config, environ: Mapping[str, str], agent: ModelSpec) -> ModelSpec | None:
+    """The model of beats where it, or how long it thinks, is not as `agent` says, the model that answers; else None.
+
+    Raises ConfigError as `choose_model` does, and where a budget in money cannot be kept because no price is known.
+    """
+    beat = config.heartbeat
+    told = config.agent.model_copy(update={"thinking": beat.thinking or config.agent.thinking})
+    beating = config.model_copy(update={"agent": told})
+    chosen = _named(beating, environ, beat.model or agent.name, ("heartbeat", "model"))
+    if beat.daily_budget.unit == "USD" and chosen.price is None:
+        where = f"providers.{chosen.provider}.models.{chosen.model}.price"
+        text = f"money needs the price of `{chosen.name}`, which beats: write it at {where}, or give a number of tokens"
+        raise ConfigError((Problem("configuration", None, ("heartbeat", "daily_budget"), text),))
+    return None if replace(chosen, why=agent.why) == agent else chosen
 
 
 def probe_ollama(base_url: str) -> str | None:
@@ -124,6 +136,15 @@ def _first_model(config: Config, name: str) -> str | None:
     return next(iter(listed), _known(config, name).default_model)
 
 
+def _named(config: Config, environ: Mapping[str, str], written: str, key: KeyPath) -> ModelSpec:
+    """The model of that name. key: where it is written. Raises ConfigError when it cannot be asked."""
+    name, _, model = written.partition("/")
+    chosen = _choose(config, environ, name, model or "offline", f"{dotted(key)} names it")
+    if not _has_key(chosen):
+        raise ConfigError((_no_key(written, name, key),))
+    return chosen
+
+
 def _choose(config: Config, environ: Mapping[str, str], name: str, model: str, why: str) -> ModelSpec:
     known = _known(config, name)
     written = config.providers.get(name, Provider())
@@ -145,6 +166,7 @@ def _choose(config: Config, environ: Mapping[str, str], name: str, model: str, w
         max_output=settings.max_output or known.max_output or min(8192, window // 4),
         vision=known.vision if settings.vision is None else settings.vision,
         thinking=level if thinks and level != "auto" else "off",
+        price=settings.price,
         why=why,
         params=tuple(settings.params.items()),
     )
@@ -161,8 +183,8 @@ def _has_key(chosen: ModelSpec) -> bool:
     return bool(chosen.api_keys) or chosen.base_url not in (_ANTHROPIC.base_url, _OPENAI.base_url)
 
 
-def _no_key(model: str, provider: str) -> Problem:
+def _no_key(model: str, provider: str, key: KeyPath) -> Problem:
     variable = _BY_NAME[provider].key_variable if provider in _BY_NAME else None
     written = f"write one at providers.{provider}.api_keys"
     ways = f"{written} or set {variable}" if variable else written
-    return Problem("configuration", None, ("agent", "model"), f"`{model}` needs a key: {ways}")
+    return Problem("configuration", None, key, f"`{model}` needs a key: {ways}")

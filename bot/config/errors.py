@@ -10,13 +10,7 @@ KeyPath = tuple[str | int, ...]
 
 def dotted(path: KeyPath) -> str:
     """Write a key path as people do: `tools.allow[0]`."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += f".{part}" if text else part
-    return text
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from bot.config.document import Position
 from bot.config.errors import KeyPath
 from bot.config.later import later
+from bot.config.values import nearest
 from bot.telemetry.redact import mask_text, mask_url
 from channels.section import Section
 
@@ -31,7 +33,8 @@ _ALLOWED = {  # where pydantic's own words are not for people
     "dict_type": "a mapping of keys to values",
     "model_type": "a mapping of keys to values",
     "path_type": "a path",
-    "float_type": "a number of seconds, or a duration such as 45s, 30m or 1h30m",
+    "float_type": "a number",
+    "missing": "a value; it is needed here",
 }
 
 
@@ -51,8 +54,7 @@ def explain(error: ErrorDetails, place: Position | None, root: type[Section]) ->
         allowed += " (put it in quotes)"
     text = f"found {shown(path, place)}; allowed: {allowed}" if place else f"missing; allowed: {allowed}"
     if error["type"] == "literal_error" and place is not None:
-        nearest = difflib.get_close_matches(place.written, re.findall(r"'([^']*)'", error["ctx"]["expected"]), 1)
-        text += f"; nearest is `{nearest[0]}`" if nearest else ""
+        text += nearest(place.written, re.findall(r"'([^']*)'", error["ctx"]["expected"]))
     return path, text
 
 
@@ -64,9 +66,8 @@ def path_of(error: ErrorDetails) -> KeyPath:
 def unknown_key(key: str, known: Iterable[str]) -> str:
     """The sentence for a key that does not exist, with the nearest one that does."""
     names = sorted(known)
-    nearest = difflib.get_close_matches(key, names, 1, cutoff=0.6)
-    if nearest:
-        return f"unknown key; nearest known name is `{nearest[0]}`"
+    if near := difflib.get_close_matches(key, names, 1):
+        return f"unknown key; nearest known name is `{near[0]}`"
     return f"unknown key; known here: {', '.join(names)}" if names else "unknown key; there are none below this one"
 
 
@@ -76,7 +77,7 @@ def known_keys(kind: Any, path: Sequence[str | int]) -> tuple[str, ...]:
         return next(filter(None, (known_keys(part, path) for part in get_args(kind))), ())
     if get_origin(kind) is dict:
         return known_keys(get_args(kind)[1], path[1:]) if path else ()
-    if not (isinstance(kind, type) and issubclass(kind, Section)):
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
         return ()
     fields = {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
     return known_keys(fields.get(str(path[0])), path[1:]) if path else tuple(fields)

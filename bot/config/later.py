@@ -7,11 +7,9 @@ its part arrives. Called by `explain`.
 from bot.config.errors import KeyPath
 
 _KEYS = {
-    "": "heartbeat approvals compaction budget send_policy memory skills mcp hooks extensions "
-    "web transcription telemetry",
+    "": "approvals compaction budget send_policy memory skills mcp hooks extensions web transcription telemetry",
     "agent": "fallbacks",
     "providers.*": "command",
-    "providers.*.models.*": "price",
     "queue": "mode cap drop",
     "tools": "profile",
     "tools.exec": "ask ask_fallback allowlist sandbox",

@@ -4,7 +4,6 @@ The sections are frozen values that `load` makes and everything else only reads.
 project's plan but not here are refused with a sentence of their own (`later`).
 """
 
-import difflib
 import ipaddress
 from collections.abc import Iterable
 from datetime import timedelta
@@ -13,6 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr, StringConstraints, field_validator, model_validator
 
+from agent.models.price import Price
+from bot.config.background import Heartbeat, Schedules
 from bot.config.channels import Channels
 from bot.config.values import (
     ChatSort,
@@ -21,16 +22,17 @@ from bot.config.values import (
     Platform,
     Seconds,
     Span,
+    Thinking,
     TimeOfDay,
     Token,
     ToolPattern,
     check_tools,
+    nearest,
 )
 from channels.section import Section, Url, Whole, conflict
 from channels.session_key import DmScope
 from channels.settings import AccountSection
 
-Thinking = Literal["auto", "off", "low", "medium", "high", "x-high"]
 BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
 
 
@@ -72,6 +74,7 @@ class ModelSettings(Section):
     max_output: Whole | None = Field(default=None, ge=1, description="Most tokens of one answer.")
     vision: bool | None = Field(default=None, description="Whether it takes images.")
     thinking: bool | None = Field(default=None, description="Whether it takes a thinking level.")
+    price: Price | None = Field(default=None, description="What it costs, in US dollars per million tokens.")
     params: dict[str, JsonValue] = Field(default={}, description="Sent with each request, such as temperature.")
 
 
@@ -83,8 +86,7 @@ class Provider(Section):
     )
     base_url: Url | None = Field(default=None, description="Root of the API, as the provider's own library takes it.")
     api_keys: Annotated[tuple[SecretStr, ...], BeforeValidator(_drop_empty)] = Field(
-        default=(),
-        description="Keys; anthropic and openai take theirs from the environment when none is written.",
+        default=(), description="Keys; anthropic and openai take theirs from the environment when none is written."
     )
     models: dict[str, ModelSettings] = Field(default={}, description="What single models can do, by their id.")
 
@@ -151,8 +153,7 @@ class DeliverySettings(Section):
     """How answers are delivered."""
 
     max_age: Span = Field(
-        default=timedelta(hours=24),
-        description="An answer that could not be delivered for so long is given up.",
+        default=timedelta(hours=24), description="An answer that could not be delivered for so long is given up."
     )
 
 
@@ -160,8 +161,7 @@ class Exec(Section):
     """The tool that runs commands on this machine."""
 
     security: Literal["deny", "full"] = Field(
-        default="deny",
-        description="deny refuses every command; full runs all of them, as the user of the service.",
+        default="deny", description="deny refuses every command; full runs all of them, as the user of the service."
     )
     timeout_seconds: Seconds = Field(default=120, gt=0, description="A command that runs longer is ended.")
 
@@ -215,6 +215,8 @@ class Config(Section):
     catch_up: CatchUpSettings = Field(default=CatchUpSettings(), description="What was said while it was away.")
     queue: Queue = Field(default=Queue(), description="Messages that come one after the other.")
     delivery: DeliverySettings = Field(default=DeliverySettings(), description="How answers are delivered.")
+    heartbeat: Heartbeat = Field(default=Heartbeat(), description="What it looks at by itself.")
+    schedules: Schedules = Field(default=Schedules(), description="Reminders and jobs.")
     tools: Tools = Field(default=Tools(), description="What the model may use.")
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
     workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in.")
@@ -244,9 +246,10 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _model_has_its_provider(self) -> "Config":
-        problem = model_problem(self.agent.model, self.providers)
-        if problem is not None:
-            raise conflict(problem, ("agent", "model"))
+        for section, model in (("agent", self.agent.model), ("heartbeat", self.heartbeat.model)):
+            problem = model_problem(model, self.providers)
+            if problem is not None:
+                raise conflict(problem, (section, "model"))
         return self
 
 
@@ -255,7 +258,5 @@ def model_problem(written: str | None, providers: Iterable[str]) -> str | None:
     name, _, model = (written or "offline").partition("/")
     known = sorted({*providers, *BUILT_IN_PROVIDERS})
     if name not in known:
-        nearest = difflib.get_close_matches(name, known, 1)
-        hint = f"; nearest is `{nearest[0]}`" if nearest else ""
-        return f"`{name}` is no provider; allowed: {', '.join(known)}{hint}"
+        return f"`{name}` is no provider; allowed: {', '.join(known)}{nearest(name, known)}"
     return None if model or name == "offline" else f"`{name}` names no model; allowed: provider/model, or offline"

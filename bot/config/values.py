@@ -6,49 +6,40 @@ Each is an annotated type for the sections of `model`; what channels need as wel
 import contextlib
 import difflib
 import re
-from collections.abc import Sequence
-from datetime import time, timedelta
-from typing import Annotated
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, SecretStr, WithJsonSchema
 
 from channels.registry import FOLDERS
 from channels.section import conflict, refused
+from heartbeat.durations import parse_duration, show_duration
+from heartbeat.local_time import zone_named
 
 PLATFORMS = (*FOLDERS, "http")
-# The name of the tool that the service itself adds, see `bot/runs/messaging.py`.
+# How long a model may think; auto leaves it to the model.
+Thinking = Literal["auto", "off", "low", "medium", "high", "x-high"]
+# The tools that the service itself adds, see `bot/runs/messaging.py` and `bot/background/schedule_tool.py`.
 MESSAGE = "message"
+SCHEDULE = "schedule"
 
 _SHORTEST_TOKEN = 16
-_DURATION = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?")
-_TIME = re.compile(r"(\d{1,2}):(\d\d)")
+_TIME = re.compile(r"(\d{1,2}):([0-5]\d)", re.ASCII)
+_DAY = 24 * 60
 _DURATION_PATTERN = r"^(\d+d)?(\d+h)?(\d+m)?(\d+(\.\d+)?s)?$"
 
 
-def parse_duration(text: str) -> timedelta:
-    """Read `30m`, `1h30m`, `2d`, `45s` or `1.5s`; ValueError for anything else, a bare number included."""
-    match = _DURATION.fullmatch(text.strip())
-    if match is None or not any(match.groups()):
-        raise ValueError(text)
-    days, hours, minutes, seconds = (float(group or 0) for group in match.groups())
-    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-
-
-def show_duration(span: timedelta) -> str:
-    """Write a duration in seconds, so that `parse_duration` reads it: `5400s`."""
-    return f"{span.total_seconds():.15g}s"
-
-
 def _to_seconds(value: object) -> object:
-    allowed = "a number of seconds, or a duration such as 45s, 30m or 1h30m"
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             return float(value)
-        try:
+        with contextlib.suppress(ValueError):
             return parse_duration(value).total_seconds()
-        except ValueError:
-            raise refused(allowed) from None
-    return value
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    raise refused("a number of seconds, or a duration such as 45s, 30m or 1h30m")
 
 
 def _to_span(value: object) -> object:
@@ -60,13 +51,20 @@ def _to_span(value: object) -> object:
         raise refused("a duration with its unit, such as 45s, 30m, 1h30m or 24h") from None
 
 
-def _to_time(value: object) -> object:
-    if isinstance(value, time):
-        return value
+def _to_minute(value: object, last: int = _DAY - 1) -> int:
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
-    if found is None or int(found[1]) > 23 or int(found[2]) > 59:
-        raise refused("a time of the day, such as 04:00 or 23:30")
-    return time(int(found[1]), int(found[2]))
+    minute = int(found[1]) * 60 + int(found[2]) if found else _DAY + 1
+    if minute > last:
+        raise refused("a time of the day, such as 04:00 or 23:30" + (", or 24:00" if last == _DAY else ""))
+    return minute
+
+
+def _check_zone(value: str) -> str:
+    try:
+        zone_named(value)
+    except ValueError as error:
+        raise conflict(str(error)) from None
+    return value
 
 
 def _check_key(value: str, allowed: Sequence[str]) -> str:
@@ -89,6 +87,12 @@ def _check_person(value: object) -> object:
     return value
 
 
+def nearest(written: str, known: Iterable[str]) -> str:
+    """What ends a sentence about a name that is not known: the one that is most like it, if any is."""
+    found = difflib.get_close_matches(written, list(known), 1)
+    return f"; nearest is `{found[0]}`" if found else ""
+
+
 def check_tools(patterns: Sequence[str], at: tuple[str | int, ...]) -> None:
     """Refuse what fits no tool; at: the key of the list, below what is being validated."""
     for number, pattern in enumerate(patterns):
@@ -98,11 +102,10 @@ def check_tools(patterns: Sequence[str], at: tuple[str | int, ...]) -> None:
 def _check_tool(pattern: str, at: tuple[str | int, ...] = ()) -> str:
     from agent.tools.registry import NAMES, matches  # most configurations name none
 
-    names = sorted((*NAMES, MESSAGE))
+    names = sorted((*NAMES, MESSAGE, SCHEDULE))
     if not any(matches(name, (pattern,)) for name in names):
-        nearest = difflib.get_close_matches(pattern.lower(), names, 1)
-        hint = f"; nearest is `{nearest[0]}`" if nearest else ""
-        raise conflict(f"`{pattern}` is no tool; allowed: {', '.join(names)}, and * for anything{hint}", at)
+        allowed = f"{', '.join(names)}, and * for anything{nearest(pattern.lower(), names)}"
+        raise conflict(f"`{pattern}` is no tool; allowed: {allowed}", at)
     return pattern
 
 
@@ -130,13 +133,16 @@ Span = Annotated[
     WithJsonSchema({"type": "string", "pattern": _DURATION_PATTERN}),
 ]
 
-# A time of the day on the wall.
-TimeOfDay = Annotated[
-    time,
-    BeforeValidator(_to_time),
-    PlainSerializer(lambda value: value.strftime("%H:%M"), return_type=str),
+# A time of the day on the wall, in minutes since midnight; and one that may also be the end of the day, 24:00.
+_CLOCK = (
+    PlainSerializer(lambda value: f"{value // 60:02}:{value % 60:02}", return_type=str),
     WithJsonSchema({"type": "string", "pattern": r"^\d{1,2}:\d\d$"}),
-]
+)
+TimeOfDay = Annotated[int, BeforeValidator(_to_minute), *_CLOCK]
+EndOfHours = Annotated[int, BeforeValidator(partial(_to_minute, last=_DAY)), *_CLOCK]
+
+# The name of a time zone.
+Zone = Annotated[str, AfterValidator(_check_zone)]
 
 # The name of a channel, also of one that comes later, and `http`.
 Platform = Annotated[str, AfterValidator(lambda value: _check_key(value, PLATFORMS))]

@@ -19,6 +19,7 @@ log = structlog.get_logger()
 
 _LOOPBACK_HOST = re.compile(rb"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
 _OWN_SITES = (b"none", b"same-origin")
+_TOKEN_HINT = "Send the header `Authorization: Bearer …` with the value of gateway.token."
 _LOCAL_HINT = "Without gateway.token only programs of this machine are answered; set a token for anything else."
 
 
@@ -48,9 +49,8 @@ def caller(request: Request) -> Caller:
 
 def not_open(message: str) -> HttpProblem:
     """Something is there, and not for callers without a token."""
-    return HttpProblem(
-        403, "owners_only", message, "Set gateway.token and send it, or use the Unix socket in the state directory."
-    )
+    hint = "Set gateway.token and send it, or use the Unix socket in the state directory."
+    return HttpProblem(403, "owners_only", message, hint)
 
 
 class Guard:
@@ -84,13 +84,8 @@ class Guard:
         scheme, _, sent = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() == b"bearer" and hmac.compare_digest(sent.strip(), self._token):
             return None
-        return HttpProblem(
-            401,
-            "unauthorized",
-            "The token is missing or wrong.",
-            "Send the header `Authorization: Bearer …` with the value of gateway.token.",
-            {"WWW-Authenticate": "Bearer"},
-        )
+        told = {"WWW-Authenticate": "Bearer"}
+        return HttpProblem(401, "unauthorized", "The token is missing or wrong.", _TOKEN_HINT, told)
 
 
 def _local_refusal(headers: dict[bytes, bytes]) -> HttpProblem | None:

@@ -38,8 +38,6 @@ _STATUS = {
     TurnState.STOPPED: "aborted",
 }
 
-Words = Annotated[str, StringConstraints(pattern=r"\S")]
-
 
 class Body(BaseModel):
     """Base of the bodies of requests."""
@@ -47,17 +45,16 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class SubmitBody(Body):
-    """Body of POST /v1/agent. session: a session key, or a name of the caller's choice."""
-
-    message: Words
-    session: Annotated[str, Field(min_length=1, max_length=500)] | None = None
-
-
 class SteerBody(Body):
     """Body of POST /v1/agent/{run_id}/steer."""
 
-    message: Words
+    message: Annotated[str, StringConstraints(pattern=r"\S")]
+
+
+class SubmitBody(SteerBody):
+    """Body of POST /v1/agent. session: a session key, or a name of the caller's choice."""
+
+    session: Annotated[str, Field(min_length=1, max_length=500)] | None = None
 
 
 B = TypeVar("B", bound=Body)
@@ -77,18 +74,13 @@ class AgentRoutes:
         body = parse_body(SubmitBody, await read_body(request))
         session_key = resolve_session(body.session or DEFAULT_NAME)
         caller(request).check_session(session_key)
+        place = Place(channel="http", account="", chat=body.session or DEFAULT_NAME, kind=ChatKind.API)
         if caller(request) is Caller.SOCKET and session_key == console_key():
             place = CONSOLE
-        else:
-            place = Place(channel="http", account="", chat=body.session or DEFAULT_NAME, kind=ChatKind.API)
         view = await self._api.submit(body.message, session_key, place, _sender(request), idempotency_key)
         if view is None:
-            raise HttpProblem(
-                409,
-                "idempotency_conflict",
-                "This Idempotency-Key came with another request before.",
-                "Use a new key for a new message.",
-            )
+            found = "This Idempotency-Key came with another request before."
+            raise HttpProblem(409, "idempotency_conflict", found, "Use a new key for a new message.")
         accepted = {"run_id": view.turn_id, "status": "accepted", "accepted_at": moment(view.accepted_at)}
         return answer(accepted, 202)
 
@@ -103,17 +95,14 @@ class AgentRoutes:
 
     async def abort(self, request: Request) -> Response:
         """DELETE /v1/agent/{run_id}."""
-        run_id = request.path_params["run_id"]
-        await self._seen(request)
-        if not await self._api.abort(run_id):
+        if not await self._api.abort((await self._seen(request)).turn_id):
             raise _ended()
         return answer(_run_view(await self._seen(request), request))
 
     async def steer(self, request: Request) -> Response:
         """POST /v1/agent/{run_id}/steer."""
-        run_id = request.path_params["run_id"]
         body = parse_body(SteerBody, await read_body(request))
-        await self._seen(request)
+        run_id = (await self._seen(request)).turn_id
         if not await self._api.steer(run_id, body.message, _sender(request)):
             raise _ended()
         return answer({"run_id": run_id, "status": "accepted"}, 202)
@@ -130,10 +119,8 @@ def resolve_session(session: str) -> str:
     try:
         parse(session)
     except ValueError:
-        raise _invalid(
-            f"`session`: {session[:200]!r} is not a session key.",
-            "Use a plain name, or a key that Hark has shown you.",
-        ) from None
+        hint = "Use a plain name, or a key that Hark has shown you."
+        raise _invalid(f"`session`: {session[:200]!r} is not a session key.", hint) from None
     return session
 
 

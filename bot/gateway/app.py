@@ -10,10 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bot import wording
+from bot.background.control import Control
 from bot.gateway.access import Caller, caller, not_open
 from bot.gateway.agent_routes import AgentRoutes, Body, parse_body, read_body, resolve_session, seen_by
 from bot.gateway.answers import HttpProblem, answer, unavailable
 from bot.gateway.event_stream import EventStream
+from bot.gateway.heartbeat_routes import HeartbeatRoutes
 from bot.gateway.sse import read_position, stream_response
 from bot.gateway.views import ConsoleView, StatusView
 from bot.persistence.errors import StoreUnavailable
@@ -102,6 +104,7 @@ def build(service: Service, status: Callable[[], Awaitable[StatusView]]) -> Star
     """The application that both listeners serve."""
     routes = Routes(service, status)
     agent = AgentRoutes(service.parts.api)
+    heartbeat = HeartbeatRoutes(Control(service.parts.dispatcher))
     stream = Route("/v1/events", routes.events)
     stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
     app = Starlette(
@@ -114,17 +117,16 @@ def build(service: Service, status: Callable[[], Awaitable[StatusView]]) -> Star
             Route("/v1/console", routes.console, methods=["GET"]),
             Route("/v1/pairing", routes.pending, methods=["GET"]),
             Route("/v1/pairing", routes.settle, methods=["POST"]),
+            Route("/v1/heartbeat", heartbeat.show, methods=["GET"]),
+            Route("/v1/heartbeat/run", heartbeat.run, methods=["POST"]),
+            Route("/v1/heartbeat/wake", heartbeat.wake, methods=["POST"]),
             Route("/v1/status", routes.status, methods=["GET"]),
             Route("/healthz", routes.healthz, methods=["GET"]),
             Route("/readyz", routes.readyz, methods=["GET"]),
             Route("/metrics", routes.later, methods=["GET"]),
             Route("/v1/chat/completions", routes.later, methods=["POST"]),
         ],
-        exception_handlers={
-            HTTPException: _problem,
-            StoreUnavailable: _store_unavailable,
-            Exception: _internal,
-        },
+        exception_handlers={HTTPException: _problem, StoreUnavailable: _store_unavailable, Exception: _internal},
     )
     app.router.redirect_slashes = False
     return app

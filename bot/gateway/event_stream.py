@@ -86,12 +86,11 @@ class EventStream:
 
     async def _stored(self, stretch: range) -> AsyncIterator[bytes]:
         """Frames of what is kept at these positions and was not sent."""
-        self._position = max(self._position, stretch.start - 1)
-        while self._position < stretch.stop - 1:
-            page = await self.reads.events_after(
-                self._position, stretch.stop - 1, self.session_key, self.run_id, _PAGE, self.sessions
-            )
-            self._position = page[-1].seq if len(page) == _PAGE else stretch.stop - 1
+        self._position, last = max(self._position, stretch.start - 1), stretch.stop - 1
+        wanted = self.session_key, self.run_id, _PAGE, self.sessions
+        while self._position < last:
+            page = await self.reads.events_after(self._position, last, *wanted)
+            self._position = page[-1].seq if len(page) == _PAGE else last
             yield self._kept(page)
 
     def _kept(self, events: Sequence[StoredEvent]) -> bytes:

@@ -35,7 +35,8 @@ class Listener:
 
     def __init__(self, app: ASGIApp, request_seconds: float = REQUEST_SECONDS) -> None:
         descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self._most = max(8, min(MOST_CONNECTIONS, descriptors // 8))
+        most = max(8, min(MOST_CONNECTIONS, descriptors // 8))
+        self._backlog = min(100, most)  # as many are accepted at once, before one of them can be refused
         self._config = Config(
             app,
             interface="asgi3",
@@ -47,20 +48,19 @@ class Listener:
             server_header=False,
             timeout_keep_alive=KEEP_ALIVE,
         )
+        self._config.load()
         self._state = ServerState()
-        self._protocol = partial(_BoundedProtocol, self._config, self._state, self._most, request_seconds)
+        self._protocol = partial(_BoundedProtocol, self._config, self._state, most, request_seconds)
         self._server: asyncio.Server | None = None
 
     async def start_tcp(self, host: str, port: int) -> int:
         """Listen on every address of host; returns the port. Raises OSError."""
-        self._config.load()
-        server = await asyncio.get_running_loop().create_server(self._protocol, host, port, backlog=self._backlog)
-        self._server = server
-        return int(server.sockets[0].getsockname()[1])
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._protocol, host, port, backlog=self._backlog)
+        return int(self._server.sockets[0].getsockname()[1])
 
     async def start_unix(self, listening: socket.socket) -> None:
         """Listen on a Unix socket."""
-        self._config.load()
         loop = asyncio.get_running_loop()
         self._server = await loop.create_unix_server(self._protocol, sock=listening, backlog=self._backlog)
 
@@ -83,11 +83,6 @@ class Listener:
     async def _answers_end(self) -> None:
         if self._state.tasks:
             await asyncio.wait(list(self._state.tasks), timeout=GRACE)
-
-    @property
-    def _backlog(self) -> int:
-        """As many are accepted at once, before one of them can be refused."""
-        return min(100, self._most)
 
 
 class _BoundedProtocol(H11Protocol):

@@ -24,7 +24,7 @@ from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
 from bot.persistence.values import BOTS, Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.runs.lanes import Lanes
-from channels.base import CommandInfo, Mark, NotAccepted, Reached
+from channels.base import Mark, NotAccepted
 from channels.message import (
     BACKGROUND,
     CARRIED_OUT,
@@ -64,6 +64,9 @@ class Pipeline:
         self._named: set[tuple[str, ...]] = set()
         decide, keep = self._decide, self._store_and_tell
         self._catch_up = CatchUp(self.store, self.outbox, self.lanes, self.clock, self.settings, decide, keep)
+        # The rest of a sink is answered by others.
+        self.mark, self.missed = self.store.inbox.mark, self._catch_up.missed
+        self.commands, self.can_send = self.registry.infos, self.outbox.can_send
 
     async def close(self) -> None:
         """Accept nothing more: what comes now is refused, so that its sender offers it again."""
@@ -91,18 +94,6 @@ class Pipeline:
             item = replace(item, message=replace(item.message, kind=InboundKind.COMMAND))
         (answer,) = await self._store_and_tell([item], None)
         return answer
-
-    async def mark(self, scope: str) -> str | None:
-        return await self.store.inbox.mark(scope)
-
-    def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
-        self._catch_up.missed(channel, account, reached)
-
-    def commands(self) -> Sequence[CommandInfo]:
-        return self.registry.infos()
-
-    def can_send(self, channel: str, account: str) -> None:
-        self.outbox.can_send(channel, account)
 
     async def _store_and_tell(self, items: Sequence[Accepted], mark: Mark | None) -> Sequence[Fresh | Duplicate]:
         """Store a batch, then begin what it asks for. Raises StoreUnavailable."""

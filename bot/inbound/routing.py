@@ -62,13 +62,9 @@ class Routing:
             message = replace(message, origin=replace(message.origin, place=lifted))
         follows = None if passes is True else passes
         delay = _patience(message, self.debounce)
+        key, say = self._session_key(message.origin, account), self._said(message, account)
         accepted = AcceptedMessage(
-            message=message,
-            session_key=self._session_key(message.origin, account),
-            follows=follows,
-            delay=delay,
-            gathers=delay > 0,
-            say=self._said(message, account),
+            message=message, session_key=key, follows=follows, delay=delay, gathers=delay > 0, say=say
         )
         return self._held(accepted) if reason == PAIRING else accepted
 

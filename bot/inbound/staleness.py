@@ -1,6 +1,6 @@
 """When a session begins anew by itself: `sessions.reset`. A pure decision about moments, daylight saving included."""
 
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, time, timedelta, tzinfo
 
 from bot.config.model import Expiry, Reset
 from bot.inbound.access import LOCAL
@@ -30,6 +30,7 @@ def _last_end(rules: Expiry, zone: tzinfo | None, at: int) -> int:
     """The last moment not behind `at` at which the clock on the wall showed `daily_at`; where it skipped that, when it
     would have."""
     assert rules.daily_at is not None
+    end = time(*divmod(rules.daily_at, 60))
     today = datetime.fromtimestamp(at / 1000, zone).date()
-    ends = (datetime.combine(day, rules.daily_at, zone).timestamp() * 1000 for day in (today, today - _DAY))
-    return max(int(end) for end in ends if end <= at)
+    ends = (datetime.combine(day, end, zone).timestamp() * 1000 for day in (today, today - _DAY))
+    return max(int(moment) for moment in ends if moment <= at)

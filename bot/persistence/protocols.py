@@ -11,6 +11,7 @@ from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept, Step
 from agent.message import Entry, EntryKind, Message
 from agent.tools.base import Ask, Verdict
+from bot.persistence.schedules import Schedules
 from bot.persistence.settings import Change, SessionSettings
 from bot.persistence.values import (
     Accepted,
@@ -116,15 +117,23 @@ class Turns(Protocol):
     """
 
     async def claim(
-        self, session_key: str, worker: str, model: str, *, background: bool = False, most: int = 1, until: int = 0
+        self,
+        session_key: str,
+        worker: str,
+        model: str,
+        *,
+        background: bool = False,
+        beats: str = "",
+        most: int = 1,
+        until: int = 0,
     ) -> Turn | None:
         """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
 
         worker: who takes it, and has it until it is settled or its lease is gone. model: which one will answer, for the
-        event. background: take beats, jobs and children's results instead of what
-        people wrote. most: messages that one new turn answers, if they came one after the other into one conversation;
-        those that waited for each other (`AcceptedMessage.gathers`) are taken together anyway.
-        until: messages that are ready by then count as ready, also when the clock says less (milliseconds).
+        event. background: take beats, jobs and children's results instead of what people wrote. beats: which model
+        answers a beat, if that is another one. most: messages that one new turn answers, if they came one after the
+        other into one conversation; those that waited for each other (`AcceptedMessage.gathers`) are taken together
+        anyway. until: messages that are ready by then count as ready, also when the clock says less (milliseconds).
         None when nothing is ready, or one runs or waits for a person.
         """
 
@@ -365,6 +374,7 @@ class Store(Protocol):
     deliveries: Deliveries
     commands: Commands
     recovery: Recovery
+    schedules: Schedules
     reads: Reads
     salvage: Salvage | None
 

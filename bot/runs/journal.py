@@ -7,9 +7,10 @@ otherwise a block could stand in the ledger with nobody sending it.
 import asyncio
 import functools
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, TypeVar
 
+from agent.context import Context
 from agent.errors import RunLost
 from agent.events import (
     AgentEnd,
@@ -32,15 +33,17 @@ from bot.inbound.access import LOCAL
 from bot.outbox import Outbox
 from bot.persistence.errors import StaleRun
 from bot.persistence.protocols import Store
-from bot.persistence.values import Said, Turn
+from bot.persistence.values import Said, Turn, TurnKind
 from bot.replies import Replies
 from bot.runs.asides import Asides
+from bot.runs.beat_words import BeatWords
 from bot.runs.media import outgoing_file
 from bot.runs.showing import Showing
 from bot.runs.typing import Typing
 from bot.to_the_end import to_the_end
 from channels.message import ChatKind, InboundMessage, Place
 from channels.outgoing import Action, Planned
+from heartbeat.quiet import HEARTBEAT_OK
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -82,21 +85,30 @@ def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P,
 class RunJournal:
     """Of one claimed turn; implements `agent.journal.Journal`.
 
-    typing: the sign of the run. answering: a model call is under way.
+    typing: the sign of the run. beat: what judges the words of a beat. answering: a model call is under way.
     """
 
-    def __init__(self, dependencies: RunDependencies, turn: Turn, replies: Replies, typing: Typing) -> None:
+    def __init__(
+        self, dependencies: RunDependencies, turn: Turn, replies: Replies, typing: Typing, beat: BeatWords | None
+    ) -> None:
         self.turn = turn
         self.answering = False
         self._given = dependencies
         self._outbox = dependencies.outbox
         self._turns = dependencies.store.turns
         self._replies = replies
+        self._beat = beat
         self._channel = dependencies.outbox.serving(turn.place)
         self._showing = Showing(replies, self._channel, turn.place, dependencies.clock, self._words, self._sent_as)
         self._to_owner = turn.place.kind in _PRIVATE and all(map(dependencies.is_owner, turn.messages))
-        self._asides = Asides(turn, self._sentence, shown=self._channel is not None, in_full=self._to_owner)
+        shown = self._channel is not None and beat is None
+        self._asides = Asides(turn, self._sentence, shown=shown, in_full=self._to_owner)
         self.typing = typing
+
+    def resume(self, context: Context) -> None:
+        """Go on with what is in the context, which may be of an earlier attempt."""
+        if self._beat is not None:
+            self._beat.resume(self.turn.turn_id, context.entries)
 
     def tell(self, event: ToolExecutionUpdate) -> None:
         self._given.bus.publish(event)
@@ -104,10 +116,12 @@ class RunJournal:
     def begin(self, step: int, after: str) -> None:
         self._showing.stop()
         self.answering = True
-        self._replies.begin(step, after)
+        self._replies.begin(step, "" if self._beat else after)  # of a beat nothing has been shown
         self._asides.begin(step)
 
     async def update(self, event: MessageUpdate) -> None:
+        if self._beat is not None:
+            return
         if event.part == "text":
             self._showing.changed()
             if blocks := self._replies.feed(event.delta):
@@ -118,22 +132,19 @@ class RunJournal:
 
     @_followed_through
     async def step(self, step: Step) -> Kept:
-        ended, failed = step.ended, step.failed
         self.answering = False
         await self._showing.finish()
         silent = any(call.name == STAY_SILENT for call in step.message.tool_calls)
-        blocks = self._replies.end(silent=silent)
-        for number, path in enumerate(
-            () if silent or step.note else self._replies.files
-        ):  # of a cut one: with its rest
-            blocks = (*blocks, *await self._file(number, path))
-        if step.note is None and ended.stop_reason in wording.ENDED_EARLY:
-            blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
-        if failed is not None:
-            said = wording.tool_failed(failed.name, failed.text)
-            blocks = (*blocks, *self._notice(f"failed:{failed.call_id}", said))
-        if not silent:
-            blocks = self._asides.around(blocks, step.message.tool_calls)
+        if self._beat is None:
+            blocks = await self._last_blocks(step, silent=silent)
+        else:
+            words = await self._beat.shown(step, silent=silent)
+            if words == HEARTBEAT_OK:
+                words, blocks = "", self._notice("ok", HEARTBEAT_OK)
+            else:
+                self._replies.feed(words)
+                blocks = await self._last_blocks(step, silent=not words)
+            step = replace(step, ended=replace(step.ended, text=words))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             kept, deliveries = await self._turns.step(self.turn.run, step, where, blocks)
             if kept.end is not None:
@@ -142,6 +153,21 @@ class RunJournal:
         if kept.end is not None and not deliveries:
             self._outbox.serve(self.turn.conv_id, self.turn.place)  # what says that it is at work is to go
         return kept
+
+    async def _last_blocks(self, step: Step, *, silent: bool) -> Sequence[Planned]:
+        """The rest of an answer, its files, and what is said behind it."""
+        ended, failed = step.ended, step.failed
+        blocks = self._replies.end(silent=silent)
+        if silent:
+            return ()
+        for number, path in enumerate(() if step.note else self._replies.files):  # of a cut one: with its rest
+            blocks = (*blocks, *await self._file(number, path))
+        if step.note is None and ended.stop_reason in wording.ENDED_EARLY:
+            blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
+        if failed is not None:
+            said = wording.tool_failed(failed.name, failed.text)
+            blocks = (*blocks, *self._notice(f"failed:{failed.call_id}", said))
+        return self._asides.around(blocks, step.message.tool_calls)
 
     @_followed_through
     async def note(self, message: Message, kind: EntryKind = "note") -> Entry:
@@ -200,9 +226,10 @@ class RunJournal:
         cause = error_message if outcome is Outcome.FAILED else None
         local = self.turn.place.kind in LOCAL
         said = wording.failure(error_kind, cause if self._to_owner else None, to_owner=self._to_owner or local)
-        blocks = self._notice("error", said)
+        sentence = await self._failure(said)
+        blocks = self._notice("error", sentence) if sentence else ()
         notice = None
-        if said == wording.OUT_OF_ORDER:  # once an hour for each kind: it fails again with every message
+        if sentence and said == wording.OUT_OF_ORDER:  # once an hour for each kind: it fails again with every message
             source = f"failed:{error_kind}:{self._given.clock.now() // _HOUR}"
             notice = self._outbox.to_owner(source, wording.failed_elsewhere(self.turn.place, error_kind, cause))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
@@ -221,6 +248,16 @@ class RunJournal:
             await self._outbox.serve_open()
         return end
 
+    async def _failure(self, said: str) -> str:
+        """What people are told of it: nothing of a beat, which has its receipt; of a job once until it runs well."""
+        if self._beat is not None:
+            return ""
+        found = (
+            await self._given.store.schedules.firing_of(self.turn.turn_id) if self.turn.kind is TurnKind.JOB else None
+        )
+        job = found[1] if found else None
+        return wording.job_failed(job, said) if job else said
+
     async def _words(self, blocks: Sequence[Planned]) -> None:
         """Plan words of an answer, and before the first its reasoning."""
         await self._plan((*self._asides.before(), *blocks))
@@ -232,10 +269,7 @@ class RunJournal:
             self._outbox.send(deliveries)
 
     async def _sent_as(self, preview: Planned) -> str:
-        with self._outbox.following(preview.source) as changed:
-            while (fate := await self._turns.delivered(preview.source)).open:
-                await changed.wait()
-                changed.clear()
+        fate = await self._outbox.outcome(preview.source)
         return fate.ids[0] if fate.ids else ""
 
     async def _file(self, number: int, path: str) -> Sequence[Planned]:

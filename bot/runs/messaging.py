@@ -23,7 +23,6 @@ from bot.accounts import Account, Accounts, is_of
 from bot.clock import Clock
 from bot.commands.registry import COMMAND_SIGNS
 from bot.config.values import MESSAGE
-from bot.directives import is_silent
 from bot.inbound.access import LOCAL, refusal
 from bot.inbound.people import People, chat_of
 from bot.outbox import Outbox
@@ -36,6 +35,7 @@ from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Plac
 from channels.outgoing import IDEMPOTENT, Action, Button, Planned
 from channels.session_key import parse
 from channels.settings import AccountSection
+from heartbeat.quiet import is_silent
 
 # Seconds for which a call waits for what becomes of its messages.
 PATIENCE = 20.0
@@ -46,6 +46,9 @@ _DESCRIPTION = (
     "Send messages, and act on messages, in this conversation or another one. Your answer is delivered here by itself:"
     " use this for anything else, and do not repeat in the answer what you sent."
 )
+
+
+_NAME_CHANNEL = "Name the channel as well, as in `<channel>:#general`."
 
 
 # Plans what a call sends: where, what, and the session whose next turn is told of it, empty for none.
@@ -85,11 +88,42 @@ class Messaging:
         reach = self.reach if trusted else "conversation"
         return (MessageTool(replace(self, reach=reach), turn, tuple(actions.values()), send),) if actions else ()
 
+    def labelled(self, to: str) -> tuple[Account | None, str]:
+        """The account that a name of a conversation begins with, and the rest; None: it begins with none."""
+        found = [one for one in self.accounts if to.startswith(f"{one.label}:")]
+        account = max(found, key=lambda one: len(one.label), default=None)
+        return account, to.removeprefix(f"{account.label}:") if account else to
+
+    async def find(self, channel: Channel, wanted: str) -> Origin:
+        """A conversation by id or name: where people wrote, else what the channel finds. Raises ToolError, also where
+        the bot may not speak, or ActionFailed."""
+        heard = await self.store.reads.directory(channel.name, channel.account)
+        known = [one for one in heard if self.may_speak(one)]
+        found: Origin | Sequence[str] = nearest(wanted, _directory(known))
+        if not isinstance(found, Origin):
+            near = found
+            found = await channel.find(wanted)
+            if not isinstance(found, Origin):
+                names = ", ".join(dict.fromkeys((*near, *found))) or "none"
+                raise ToolError(f"There is no conversation {wanted!r} that is known. Near it: {names}.")
+            chat = found.place.chat
+            found = replace(next((one for one in known if one.place.chat == chat), found), place=found.place)
+        if not self.may_speak(found):
+            raise ToolError(f"{wanted!r} is not let in by the configuration, or not known to be.")
+        return found
+
+    async def named(self, to: str) -> Origin:
+        """The same by a name that begins with its account. Raises ToolError or ActionFailed."""
+        account, wanted = self.labelled(to)
+        if account is None or not isinstance(account.channel, Channel):
+            raise ToolError(_NAME_CHANNEL)
+        return await self.find(account.channel, wanted)
+
     def may_speak(self, origin: Origin) -> bool:
         """Whether the bot may speak there: in direct messages, to their sender."""
         account = self.accounts.of(origin.place)
         if account is None or not isinstance(account.section, AccountSection):
-            return False
+            return account is not None or origin.place.kind in LOCAL
         if origin.place.kind is not ChatKind.DIRECT:
             chats = self.people.chats(*chat_of(origin.place))
             return account.section.groups.of(*chats, origin.space) is not None
@@ -140,9 +174,8 @@ class MessageTool(Tool[Parameters]):
             place = replace(place, thread=asked.message_id)
         blocks = await self._blocks(name, action, asked, channel)
         session_key = self._given.session_of(replace(origin, place=place)) if action.makes in _SENDS else ""
-        with self._given.outbox.following(name) as changed:
-            await self._send(place, blocks, "" if session_key == self._turn.session_key else session_key)
-            return await self._outcome(name, action, changed)
+        await self._send(place, blocks, "" if session_key == self._turn.session_key else session_key)
+        return await self._outcome(name, action)
 
     async def _target(self, action: ToolAction, asked: Arguments) -> Origin:
         """The conversation that is meant. Raises ToolError or ActionFailed."""
@@ -163,31 +196,17 @@ class MessageTool(Tool[Parameters]):
     async def _found(self, to: str) -> Origin:
         """Where people wrote, else what the channel finds. Raises ToolError, where that is not allowed as well."""
         given, here = self._given, self._turn.place
-        labelled = [one for one in given.accounts if to.startswith(f"{one.label}:")]
-        account = max(labelled, key=lambda one: len(one.label)) if labelled else given.accounts.like(here)
-        wanted = to.removeprefix(f"{account.label}:") if account and labelled else to
+        account, wanted = given.labelled(to)
+        account = account or given.accounts.like(here)
         if account is None or not isinstance(account.channel, Channel):
-            raise ToolError("Name the channel as well, as in `<channel>:#general`.")
-        channel, own = account.channel, is_of(account.channel, here)
+            raise ToolError(_NAME_CHANNEL)
+        own = is_of(account.channel, here)
         if own and wanted == here.chat:
             return Origin(place=replace(here, thread=""))
         if given.reach == "conversation" or (given.reach == "channel" and not own):
             places = "this conversation" if given.reach == "conversation" else f"conversations on {here.channel}"
             raise ToolError(f"Only {places} can be written to; the configuration says so.")
-        heard = await given.store.reads.directory(channel.name, channel.account)
-        known = [one for one in heard if given.may_speak(one)]
-        found: Origin | Sequence[str] = nearest(wanted, _directory(known))
-        if not isinstance(found, Origin):
-            near = found
-            found = await channel.find(wanted)
-            if not isinstance(found, Origin):
-                names = ", ".join(dict.fromkeys((*near, *found))) or "none"
-                raise ToolError(f"There is no conversation {wanted!r} that is known. Near it: {names}.")
-            chat = found.place.chat
-            found = replace(next((one for one in known if one.place.chat == chat), found), place=found.place)
-        if not given.may_speak(found):
-            raise ToolError(f"{wanted!r} is not let in by the configuration, or not known to be.")
-        return found
+        return await given.find(account.channel, wanted)
 
     def _asking(self, place: Place) -> str:
         """The id of the message that asked, for what names none."""
@@ -219,18 +238,9 @@ class MessageTool(Tool[Parameters]):
             return (replace(first, action=Action.FILE, file=file), *more)
         return (replace(first, reply_to=asked.message_id if action.name == REPLY.name else ""), *more)
 
-    async def _outcome(self, name: str, action: ToolAction, changed: asyncio.Event) -> ToolOutput:
+    async def _outcome(self, name: str, action: ToolAction) -> ToolOutput:
         """Wait for what becomes of the deliveries of a call, for a while. Raises ToolError when they were refused."""
-        timer = asyncio.ensure_future(self._given.clock.sleep(PATIENCE))
-        timer.add_done_callback(lambda _: changed.set())
-        try:
-            fate = await self._given.store.turns.delivered(name)
-            while fate.open and not timer.done():
-                await changed.wait()
-                changed.clear()
-                fate = await self._given.store.turns.delivered(name)
-        finally:
-            timer.cancel()
+        fate = await self._given.outbox.outcome(name, PATIENCE)
         if fate.state == "not sent":
             raise ToolError(f"Not done: {fate.reason or 'it was given up'}.")
         if fate.state == "sent":

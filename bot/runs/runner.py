@@ -14,7 +14,7 @@ from bot.replies import Replies
 from bot.runs.contexts import Contexts
 from bot.runs.journal import RunDependencies, RunJournal
 from bot.runs.media import Media
-from bot.runs.specs import Specs
+from bot.runs.specs import BY_THEMSELVES, Specs
 from bot.runs.typing import Typing
 
 log = structlog.get_logger()
@@ -36,19 +36,20 @@ class TurnRunner:
 
     async def claim(self, session_key: str, *, background: bool, until: int) -> Turn | None:
         """Take a session's next turn, see the store. Raises StoreUnavailable."""
-        model = self._specs.model_of(session_key).name
+        model, beats = (self._specs.model_of(session_key, beats=beats).name for beats in (False, True))
         worker = self._dependencies.worker
-        return await self._store.turns.claim(session_key, worker, model, background=background, until=until)
+        return await self._store.turns.claim(
+            session_key, worker, model, background=background, beats=beats, until=until
+        )
 
     def journal(self, turn: Turn) -> RunJournal:
         """The journal of a turn that is about to run."""
         outbox = self._dependencies.outbox
         rendering = outbox.channel(turn.place.channel)
         replies = Replies(turn, rendering, *self._specs.shown(turn), self._clock.nonce)
-        typing = Typing(
-            outbox.serving(turn.place), turn.place, lambda error: log.info("typing failed", reason=str(error))
-        )
-        return RunJournal(self._dependencies, turn, replies, typing)
+        serving = None if turn.kind in BY_THEMSELVES else outbox.serving(turn.place)
+        typing = Typing(serving, turn.place, lambda error: log.info("typing failed", reason=str(error)))
+        return RunJournal(self._dependencies, turn, replies, typing, self._specs.beat_words(turn))
 
     async def run(self, journal: RunJournal) -> bool:
         """Run a turn to its end, or give it back to the queue when it is cancelled or the store cannot write.
@@ -78,6 +79,7 @@ class TurnRunner:
         turn = journal.turn
         try:
             context = await self.contexts.take(turn)
+            journal.resume(context)
             async with self._specs.of(turn, journal.send) as spec:
                 runner = Runner(spec, context, journal)
                 with journal.typing:
@@ -90,7 +92,8 @@ class TurnRunner:
             log.exception("run failed", turn=turn.turn_id)
             await journal.fail(Outcome.FAILED, "internal", "an error inside the service; the log has it")
             return True
-        self.contexts.give_back(turn.transcript_id, context)
+        if turn.kind not in BY_THEMSELVES:  # their lines may be hidden
+            self.contexts.give_back(turn.transcript_id, context)
         log.info(
             "turn",
             turn=turn.turn_id,

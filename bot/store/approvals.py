@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from agent.events import AgentEnd, Outcome, RunRef
 from agent.tools.base import Ask, Decision, Verdict
 from bot.persistence.values import PlanIn
-from bot.store import rows
+from bot.store import endings, rows
 from bot.store.rows import IN_BACKGROUND
 from bot.store.writer import Subject, transaction
 from channels.outgoing import Delivery, Planned
@@ -48,7 +48,7 @@ class Approvals(Subject):
             f"UPDATE turn SET state='parked', outcome=?, parked_on=?, {rows.STOP_CLOCK} WHERE turn_id=?",
             (Outcome.PARKED.value, approval_id, now, run.turn_id),
         )
-        return deliveries, rows.persist_end(db, run.turn_id, Outcome.PARKED, now)
+        return deliveries, endings.persist_end(db, run.turn_id, Outcome.PARKED, now)
 
     @transaction
     def decide(
@@ -96,13 +96,7 @@ def give_up(db: sqlite3.Connection, turn_id: str, now: int) -> None:
 
 
 def _settle(
-    db: sqlite3.Connection,
-    turn_id: str,
-    approval_id: str,
-    state: Verdict,
-    by: str | None,
-    reason: str,
-    now: int,
+    db: sqlite3.Connection, turn_id: str, approval_id: str, state: Verdict, by: str | None, reason: str, now: int
 ) -> tuple[str, bool]:
     """An approval that expires keeps the words that were made for that."""
     db.execute(

@@ -15,13 +15,13 @@ from bot.clock import Clock
 from bot.compose import overheard
 from bot.persistence.settings import SessionSettings
 from bot.persistence.values import Changes, Turn, TurnKind
-from bot.store import approvals, codec, edits, history, repair, rows
+from bot.store import approvals, codec, edits, endings, history, repair, rows
 from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.writer import Subject, Writer, transaction
 from channels.message import BACKGROUND, InboundMessage, Place
-from channels.session_key import console_key
+from channels.session_key import beats_of, begins_anew, console_key
 
 # Makes the user message of a transcript from what was accepted, when, and what is said in front of it.
 Compose = Callable[[InboundMessage, int, Changes], Message]
@@ -36,8 +36,6 @@ _Row = tuple[int, InboundMessage, int]
 GATHERED = 50
 # The same for messages that waited for each other.
 _GATHERING = "iif(gathers, sender || ' ' || ready_at, NULL)"
-# Kinds of turns by those of their messages; what people write is a reply.
-_TURN_OF = {"wake": "beat", "job": "job", "child": "child", "api": "api"}
 
 
 class Claims(Subject):
@@ -58,25 +56,26 @@ class Claims(Subject):
         model: str,
         *,
         background: bool = False,
+        beats: str = "",
         most: int = 1,
         until: int = 0,
     ) -> Turn | None:
+        models = model, beats or model
         turns = db.execute(
-            f"SELECT turn_id, state, epoch, {IN_BACKGROUND} FROM turn"
-            f" WHERE session_key=? AND {OPEN_TURN} ORDER BY created_at, turn_id",
+            f"SELECT turn_id, state, epoch FROM turn WHERE session_key=? AND {OPEN_TURN} ORDER BY created_at, turn_id",
             (session_key,),
         ).fetchall()
         now = self._now()
         ready = max(now, until)
-        for turn_id, state, _, _ in turns:
+        for turn_id, state, _ in turns:
             if state == "running" or (state == "parked" and approvals.still_waits(db, turn_id, now)):
                 return None
-        for turn_id in [turn for turn, _, epoch, kind in turns if epoch > 0 and bool(kind) == background]:
+        for turn_id in [turn for turn, _, epoch in turns if epoch > 0]:  # in the background or not: its lines are begun
             if answered := _of_turn(db, turn_id, "taken", now):
                 messages = [message for _, message, _ in answered]
-                return self._take(db, turn_id, messages, (), now, ready, worker, model)
+                return self._take(db, turn_id, messages, (), now, ready, worker, models)
         begun = self._begin(db, session_key, now, ready, background, most)
-        return None if begun is None else self._take(db, *begun, now, ready, worker, model)
+        return None if begun is None else self._take(db, *begun, now, ready, worker, models)
 
     def _begin(
         self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool, most: int
@@ -98,19 +97,21 @@ class Claims(Subject):
                 break
         transcript_id, used_at = rows.transcript_of(db, session_key, None, now, self._new_id())
         first = taken[0][2]
-        if not background and self._stale(rows.place_of(db, conv_id), used_at, first):
+        stale = begins_anew(session_key) if background else self._stale(rows.place_of(db, conv_id), used_at, first)
+        if stale:
             transcript_id = rows.new_transcript(db, session_key, self._new_id(), now)
         if turn_id is None:
             turn_id = self._new_id()
             db.execute(
                 "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
                 " VALUES (?,?,?,?,'queued',?,?)",
-                (turn_id, session_key, transcript_id, _TURN_OF.get(kind, "reply"), conv_id, first),
+                (turn_id, session_key, transcript_id, rows.TURN_OF[kind], conv_id, first),
             )
         else:
             # a /new between acceptance and claim began another transcript: the turn belongs to the present one
             db.execute("UPDATE turn SET transcript_id=? WHERE turn_id=?", (transcript_id, turn_id))
-        before = edits.noted(db, session_key, transcript_id)
+        beat = turn_id if kind == "wake" else None
+        before = edits.noted(db, beats_of(session_key) or session_key, transcript_id, beat)
         lines = self._show(db, taken, turn_id, transcript_id, before)
         return turn_id, [message for _, message, _ in taken], lines
 
@@ -123,9 +124,9 @@ class Claims(Subject):
         now: int,
         ready: int,
         worker: str,
-        model: str,
+        models: tuple[str, str],
     ) -> Turn:
-        """Put a queued turn to running under a new epoch."""
+        """Put a queued turn to running under a new epoch. models: which one answers people, and which one beats."""
         epoch, kind, session_key, transcript_id, conv_id, step, usage, ran, outcome, settings = db.execute(
             "UPDATE turn SET state='running', worker=?3, epoch=epoch+1, started_at=coalesce(started_at, ?1),"
             " resumed_at=?1 WHERE turn_id=?2"
@@ -133,9 +134,9 @@ class Claims(Subject):
             " (SELECT settings FROM session WHERE session.session_key=turn.session_key)",
             (now, turn_id, worker),
         ).fetchone()
-        asked = db.execute(
-            "SELECT 1 FROM tool_call WHERE turn_id=? AND state IN ('asked','waiting') LIMIT 1", (turn_id,)
-        ).fetchone()
+        beats = kind == "beat"
+        calls = "SELECT 1 FROM tool_call WHERE turn_id=? AND state IN ('asked','waiting') LIMIT 1"
+        asked = db.execute(calls, (turn_id,)).fetchone()
         if asked is None and not _goes_on(db, transcript_id):
             steering = _of_turn(db, turn_id, "steering", now)
             messages += [message for _, message, _ in steering]
@@ -147,9 +148,9 @@ class Claims(Subject):
         if outcome is not None:  # it was parked
             db.execute("UPDATE turn SET outcome=NULL WHERE turn_id=?", (turn_id,))
         if epoch == 1 or outcome is not None:
-            shown = epoch == 1 and session_key == console_key()  # every terminal shows what was typed
-            words = "\n\n".join(message.text for message in messages) if shown else ""
-            rows.persist_events(db, (AgentStart(run=run, at=now, model=model, message=words),))
+            words = _typed(messages) if epoch == 1 and session_key == console_key() else ""
+            began = AgentStart(run=run, at=now, model=models[beats], message=words, is_beat=beats)
+            rows.persist_events(db, (began,))
         if asked is None:
             rows.begin_answer(db, run, step + 1, now)
         more = db.execute(
@@ -208,6 +209,11 @@ class Claims(Subject):
         return tuple(lines)
 
 
+def _typed(messages: Sequence[InboundMessage]) -> str:
+    """What people wrote, as every terminal shows it."""
+    return "\n\n".join(message.text for message in messages if message.kind not in BACKGROUND)
+
+
 def _part(row: _Row) -> tuple[str, object]:
     """What the parts of one message have in common; a message that is whole is alone."""
     seq, message, _ = row
@@ -262,7 +268,7 @@ def _end_unreadable(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     """A damaged message must not keep others waiting: a turn of it that was begun, or is asked for, ends."""
     transcript_id, step = db.execute("SELECT transcript_id, step FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
     repair.close_run(db, turn_id, transcript_id, step, now)
-    rows.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
+    endings.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
 
 
 def _goes_on(db: sqlite3.Connection, transcript_id: str) -> bool:

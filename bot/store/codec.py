@@ -7,8 +7,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.message import Message, Usage
 from bot.persistence.settings import SessionSettings
-from channels.message import InboundMessage
+from channels.message import InboundMessage, Origin
 from channels.outgoing import Button, OutgoingFile
+from heartbeat.schedule import Schedule
 
 log = structlog.get_logger()
 
@@ -40,6 +41,8 @@ USAGE = Stored(Usage)
 BUTTONS = Stored(tuple[Button, ...])
 FILE = Stored(OutgoingFile)
 SETTINGS = Stored(SessionSettings)
+ORIGIN = Stored(Origin)
+SCHEDULE: Stored[Schedule] = Stored(Schedule)  # type: ignore[arg-type]
 
 
 def read_inbound(text: str, seq: int) -> InboundMessage | None:

@@ -8,10 +8,10 @@ from agent.events import Outcome
 from agent.message import Message, Text
 from bot.persistence.settings import Change
 from bot.persistence.values import CommandKept, PlanIn, Reply, Stopped
-from bot.store import codec, repair, rows
+from bot.store import codec, endings, repair, rows
 from bot.store.history import IS_BEHIND
 from bot.store.indexes import OPEN_TURN, WAITING
-from bot.store.rows import FOR_A_RUN
+from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.writer import Subject, transaction
 from channels.message import InboundMessage
 from channels.outgoing import Planned
@@ -101,14 +101,14 @@ class Commands(Subject):
         stopped = effect(now)
         deliveries = (*edited, *rows.plan(db, PlanIn(conv_id), reply(stopped), turn_id, now))
         if turn_id is not None:
-            rows.end_turn(db, turn_id, Outcome.COMPLETED, now)
+            endings.end_turn(db, turn_id, Outcome.COMPLETED, now)
         return CommandKept(stopped, deliveries)
 
 
 def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: str) -> Stopped:
     """Stop the turns of a session that began with a message before `before`, and drop what waited before it.
 
-    A command that is found in a history hours later stops nothing that was said after it.
+    A command that is found in a history hours later stops nothing that was said after it. Reminders that wait are kept.
     """
     said_at, accepted_at = db.execute("SELECT sent_at, accepted_at FROM inbox WHERE seq=?", (before,)).fetchone()
     until = said_at if said_at and accepted_at - said_at > _LATE else sys.maxsize
@@ -117,7 +117,7 @@ def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reaso
         for state in (WAITING, IS_BEHIND)
         for found in db.execute(
             f"UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND {state}"
-            f" AND {FOR_A_RUN} AND seq < ? AND {_SAID_AT} <= ? RETURNING turn_id",
+            f" AND {FOR_A_RUN} AND NOT {IN_BACKGROUND} AND seq < ? AND {_SAID_AT} <= ? RETURNING turn_id",
             (reason, session_key, before, until),
         ).fetchall()
     ]
@@ -150,4 +150,4 @@ def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> N
     if epoch:
         repair.close_run(db, turn_id, transcript_id, step, now)
         rows.append_entry(db, transcript_id, "note", Message("user", (Text(STOP_NOTE),)), turn_id, step)
-    rows.end_turn(db, turn_id, Outcome.ABORTED, now)
+    endings.end_turn(db, turn_id, Outcome.ABORTED, now)

@@ -24,13 +24,9 @@ T = TypeVar("T")
 
 # A commit writes whole pages of every table and index it touches: small ones are a third of the bytes per turn.
 PAGE_SIZE = 1024
-_PRAGMAS = (
-    f"PRAGMA page_size={PAGE_SIZE}",
-    "PRAGMA journal_mode=WAL",
-    "PRAGMA synchronous=FULL",
-    "PRAGMA foreign_keys=ON",
-    "PRAGMA busy_timeout=5000",
-    "PRAGMA temp_store=MEMORY",
+_PREPARE = (
+    f"PRAGMA page_size={PAGE_SIZE}; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+    " PRAGMA foreign_keys=ON; PRAGMA busy_timeout=5000; PRAGMA temp_store=MEMORY;"
 )
 # Connections that read beside the one that writes.
 READERS = 2
@@ -94,7 +90,7 @@ class Database:
                 connection = _connect(path)
                 connections.append(connection)
                 await connection
-                await connection.call(_prepare)
+                await connection.executescript(_PREPARE)
                 if len(connections) == 1:
                     await connection.call(partial(_back_up, path))
                     await connection.call(migrate)
@@ -207,11 +203,6 @@ def lock_directory(directory: Path) -> int:
     return descriptor
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
-    for pragma in _PRAGMAS:
-        connection.execute(pragma).fetchall()
-
-
 def migrations() -> list[str]:
     """The numbered files in their order; the schema's version is how many of them have been run."""
     found = sorted((file for file in MIGRATIONS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
@@ -254,12 +245,9 @@ def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
             broken = connection.execute("PRAGMA foreign_key_check").fetchone()
             if broken:
                 raise sqlite3.IntegrityError(f"migration {version} leaves rows of {broken[0]} without {broken[2]}")
-            for statement in (
-                f"PRAGMA user_version={version}",
-                f"PRAGMA application_id={APPLICATION + version}",
-                "COMMIT",
-            ):
-                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={version}")
+            connection.execute(f"PRAGMA application_id={APPLICATION + version}")
+            connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

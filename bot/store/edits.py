@@ -9,13 +9,14 @@ mentioned there.
 import sqlite3
 from dataclasses import dataclass, replace
 
+from bot.persistence.schedules import TOLD
 from bot.persistence.values import AcceptedMessage, Changes
 from bot.store import codec, tool_messages
 from bot.store.indexes import UNNOTED
-from channels.message import InboundKind, InboundMessage, Origin, Place, message_key
-from channels.outgoing import Planned
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 
 CHANGES = (InboundKind.EDIT, InboundKind.DELETE)
+_NOWHERE = Place(channel="http", account="", chat="", kind=ChatKind.API)
 _UNSEEN = ("waiting", "steering", "held")
 
 
@@ -77,25 +78,35 @@ def _dropped(item: AcceptedMessage, reason: str) -> Change:
 
 
 def note_written(
-    db: sqlite3.Connection, place: Place, conv_id: int, session_key: str, first: Planned, now: int
-) -> None:
-    """The next turn of a session is told that the bot wrote this, from another conversation. first: piece of it."""
-    words = "\n".join(filter(None, (first.said, f"(file {first.file.name})" if first.file else "")))
-    told = InboundMessage(
-        origin=Origin(place=place), event_key=first.source, kind=InboundKind.EVENT, text=words, sent_at=now
-    )
-    whose = (place.channel, place.account, first.source, conv_id, session_key)
-    db.execute(
+    db: sqlite3.Connection, place: Place, conv_id: int | None, session_key: str, source: str, words: str, now: int
+) -> bool:
+    """The next turn of a session is told that the bot wrote this, from another conversation. source: of the delivery.
+
+    False when it was told of it before.
+    """
+    told = InboundMessage(origin=Origin(place=place), event_key=source, kind=InboundKind.EVENT, text=words, sent_at=now)
+    made = db.execute(
         "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, sent_at, accepted_at, payload,"
         " state, reason) VALUES (?,?,?,?,?,?,?,?,?,'done','to be noted') ON CONFLICT DO NOTHING",
-        (*whose, told.kind, now, now, codec.INBOUND.dump(told)),
+        (place.channel, place.account, source, conv_id, session_key, told.kind, now, now, codec.INBOUND.dump(told)),
     )
+    return made.rowcount == 1
 
 
-def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Changes:
-    """What is to be said in front of the next message of a session; said once, and only where its message stands."""
+def note_event(db: sqlite3.Connection, session_key: str, key: str, text: str, now: int) -> bool:
+    """The same of something that has happened, under a key that begins with TOLD."""
+    return note_written(db, _NOWHERE, None, session_key, key, text, now)
+
+
+def noted(db: sqlite3.Connection, session_key: str, transcript_id: str, beat: str | None) -> Changes:
+    """What is to be said in front of the next message of a session; said once, and only where its message stands.
+
+    beat: the turn of a beat, which is told of events alone and may have to give them back: its lines may be hidden.
+    """
     found = db.execute(
-        f"UPDATE inbox SET reason='noted' WHERE session_key=? AND {UNNOTED} RETURNING seq, payload", (session_key,)
+        f"UPDATE inbox SET reason='noted', turn_id=?1 WHERE session_key=?2 AND {UNNOTED}"
+        f" AND (?1 IS NULL OR event_key GLOB '{TOLD}*') RETURNING seq, payload",
+        (beat, session_key),
     ).fetchall()
     changed = []
     for seq, payload in sorted(found):
@@ -103,7 +114,7 @@ def noted(db: sqlite3.Connection, session_key: str, transcript_id: str) -> Chang
         if change is None:
             continue
         if change.kind is InboundKind.EVENT:
-            if tool_messages.fate(db, change.event_key).state != "not sent":
+            if change.event_key.startswith(TOLD) or tool_messages.fate(db, change.event_key).state != "not sent":
                 changed.append((change, "", change.sent_at))
             continue
         place, key = change.origin.place, message_key(change.origin.place.chat, change.origin.message_id)

@@ -28,9 +28,8 @@ class History(Subject):
     @transaction
     def known(self, db: sqlite3.Connection, channel: str, account: str, since: int) -> AccountHistory:
         mark = (f"history:{channel}:{account}", "first")
-        fresh = db.execute(
-            "INSERT INTO kv (scope, key, value) VALUES (?,?,?) ON CONFLICT DO NOTHING", (*mark, str(self._now()))
-        ).rowcount
+        begin = "INSERT INTO kv (scope, key, value) VALUES (?,?,?) ON CONFLICT DO NOTHING"
+        fresh = db.execute(begin, (*mark, str(self._now()))).rowcount
         (first,) = db.execute("SELECT value FROM kv WHERE scope=? AND key=?", mark).fetchone()
         listed = (
             "kind='direct' OR thread='' AND cursor IS NOT NULL OR thread<>'' AND EXISTS"
@@ -86,10 +85,8 @@ def overhear(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -> N
     if message.kind is not InboundKind.MESSAGE:
         return
     line = replace(message, text=message.text[:LINE_LIMIT], attachments=(), replied=None, forwarded=None)
-    db.execute(
-        "INSERT INTO overheard (conv_id, message_id, payload) VALUES (?,?,?) ON CONFLICT DO NOTHING",
-        (conv_id, message.origin.message_id, codec.INBOUND.dump(line)),
-    )
+    keep = "INSERT INTO overheard (conv_id, message_id, payload) VALUES (?,?,?) ON CONFLICT DO NOTHING"
+    db.execute(keep, (conv_id, message.origin.message_id, codec.INBOUND.dump(line)))
     db.execute(
         "DELETE FROM overheard WHERE conv_id=?1 AND seq NOT IN (SELECT seq FROM overheard WHERE conv_id=?1"
         " ORDER BY length(message_id) DESC, message_id DESC LIMIT ?2)",

@@ -127,8 +127,8 @@ class Inbox(Subject):
             if item.turn_id is not None:
                 db.execute(
                     "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
-                    " VALUES (?,?,?,'api','queued',?,?)",
-                    (item.turn_id, item.session_key, transcript, conv_id, now),
+                    " VALUES (?,?,?,?,'queued',?,?)",
+                    (item.turn_id, item.session_key, transcript, rows.TURN_OF.get(message.kind, "api"), conv_id, now),
                 )
         if item.behind and item.state == "waiting" and message.kind is InboundKind.MESSAGE:
             item = replace(item, state="held", reason=history.BEHIND)

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from bot.persistence.values import REFUSED, OwnerNotice
-from bot.store import rows, tool_messages
+from bot.store import endings, rows, tool_messages
 from bot.store.inbox import move_chat
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN
 from bot.store.writer import Subject, query, transaction
@@ -55,7 +55,7 @@ class Deliveries(Subject):
         unless = found[0] if found[1] != Action.DELETE else None
         if unless and tool_messages.fate(db, unless).state == "sent":
             which = "delivery_id=? AND state='planned'"
-            if not rows.take_away(db, f"{which} AND action='preview'", delivery_id, now):
+            if not endings.take_away(db, f"{which} AND action='preview'", delivery_id, now):
                 rows.expire(db, which, (delivery_id,), f"said already: {unless}", now)
             return None
         begun = db.execute(
@@ -135,23 +135,13 @@ def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now:
         " conv_id=(SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=delivery.conv_id)"
         f" WHERE delivery_id=? AND {OPEN_DELIVERY} AND state=?",
         (
-            *(
-                state,
-                error or None,
-                not_before,
-                settled,
-                platform_id,
-                undo,
-                int(action == "send" and lost),
-                delivery.body,
-                body,
-            ),
-            *(action, action, target, delivery.delivery_id, delivery.state),
+            *(state, error or None, not_before, settled, platform_id, undo, int(action == "send" and lost)),
+            *(delivery.body, body, action, action, target, delivery.delivery_id, delivery.state),
         ),
     )
     if previewed == (0,) and delivery.turn_id is not None:
         if db.execute(f"SELECT 1 FROM turn WHERE turn_id=? AND NOT {OPEN_TURN}", (delivery.turn_id,)).fetchone():
-            rows.drop_previews(db, delivery.turn_id, now)
+            endings.drop_previews(db, delivery.turn_id, now)
         return None
     return state
 

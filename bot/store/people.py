@@ -34,23 +34,18 @@ class People(Subject):
 
     @query
     def known(self, db: sqlite3.Connection) -> tuple[Sequence[Person], Sequence[ChatMoved]]:
-        people = db.execute(f"SELECT {_COLUMNS} FROM person WHERE standing IN ('allowed','owner')").fetchall()
+        people = db.execute(f"SELECT {_COLUMNS} FROM person WHERE standing IN ('allowed','owner')")
         moved = db.execute(
             "SELECT old.channel, old.account, old.chat, new.chat FROM conversation AS old"
             " JOIN conversation AS new ON new.conv_id = old.moved_to ORDER BY old.conv_id"
-        ).fetchall()
-        return [Person(*row) for row in people], [
-            ChatMoved(channel=channel, account=account, old_chat=old, new_chat=new)
-            for channel, account, old, new in moved
-        ]
+        )
+        chats = [ChatMoved(channel=name, account=bot, old_chat=old, new_chat=new) for name, bot, old, new in moved]
+        return [Person(*row) for row in people], chats
 
     @query
     def pending(self, db: sqlite3.Connection) -> Sequence[Person]:
-        found = db.execute(
-            f"SELECT {_COLUMNS} FROM person WHERE standing='pending' AND expires_at > ? ORDER BY expires_at",
-            (self._now(),),
-        ).fetchall()
-        return [Person(*row) for row in found]
+        asked = f"SELECT {_COLUMNS} FROM person WHERE standing='pending' AND expires_at > ? ORDER BY expires_at"
+        return [Person(*row) for row in db.execute(asked, (self._now(),))]
 
     @transaction
     def settle(
@@ -69,9 +64,8 @@ class People(Subject):
         if standing == "blocked":
             _drop_held(db, whose, "denied")
             return Settled(person=person)
-        held = db.execute(
-            f"SELECT seq, conv_id, session_key, payload FROM inbox WHERE {_WHOSE} AND {_HELD}", whose
-        ).fetchone()
+        held_by = f"SELECT seq, conv_id, session_key, payload FROM inbox WHERE {_WHOSE} AND {_HELD}"
+        held = db.execute(held_by, whose).fetchone()
         if held is None:  # lost with a damaged store
             return Settled(person=person)
         seq, conv_id, session_key, payload = held
@@ -102,10 +96,8 @@ def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMe
     standing, until = found or ("pending", 0)
     if standing in ("allowed", "owner"):  # let in since it was looked at
         return replace(item, state="waiting", reason=None, say=())
-    (pending,) = db.execute(
-        "SELECT count(*) FROM person WHERE channel=? AND account=? AND standing='pending' AND expires_at > ?",
-        (*account, now),
-    ).fetchone()
+    count = "SELECT count(*) FROM person WHERE channel=? AND account=? AND standing='pending' AND expires_at > ?"
+    (pending,) = db.execute(count, (*account, now)).fetchone()
     if standing == "blocked" or until > now or pending >= MOST_PENDING:
         counted = replace(item.message, event_key=f"x:{origin.sender}")
         return replace(item, message=counted, session_key=None, state="dropped", reason="access", say=())
@@ -124,10 +116,8 @@ def _drop_held(db: sqlite3.Connection, whose: tuple[str, str, str], reason: str)
 
 def drop_expired(db: sqlite3.Connection, now: int) -> None:
     """Codes that nobody used go, and with them what their people had written."""
-    gone = db.execute(
-        "DELETE FROM person WHERE standing='pending' AND expires_at <= ? RETURNING channel, account, sender", (now,)
-    ).fetchall()
-    for whose in gone:
+    forget = "DELETE FROM person WHERE standing='pending' AND expires_at <= ? RETURNING channel, account, sender"
+    for whose in db.execute(forget, (now,)).fetchall():
         _drop_held(db, whose, "expired")
 
 

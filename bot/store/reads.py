@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 UNREADABLE = "(The result was damaged in the store and cannot be read.)"
 
-_LINES = "SELECT seq, kind, body, tokens, turn_id, step FROM entry WHERE transcript_id=?1"
+_LINES = "SELECT seq, kind, body, tokens, turn_id, step FROM entry WHERE transcript_id=?1 AND hidden=0"
 _EVENTS = "SELECT seq, json_extract(body, '$.type'), body FROM event"
 
 _Line = tuple[int, str, str, int, str | None, int]
@@ -113,7 +113,7 @@ class Reads(Subject):
     @query
     def last_exchange(self, db: sqlite3.Connection, session_key: str, upto: int) -> Exchange | None:
         found = db.execute(
-            "SELECT turn_id FROM entry WHERE kind='user'"
+            "SELECT turn_id FROM entry WHERE kind='user' AND hidden=0"
             " AND transcript_id=(SELECT transcript_id FROM session WHERE session_key=?)"
             " AND NOT EXISTS (SELECT 1 FROM event WHERE event_id = entry.turn_id || '/start' AND event.seq > ?)"
             " ORDER BY seq DESC LIMIT 1",
@@ -192,7 +192,7 @@ def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
     lost = [row[0] for row, message in zip(found, messages, strict=True) if message is None]
     if lost:
         log.error("lines of a transcript cannot be read", transcript=transcript_id, lines=lost)
-    results = {part.call_id for m in messages if m for part in m.parts if isinstance(part, ToolResult)}
+    results = {result.call_id for message in messages if message for result in message.tool_results}
     unanswered: list[ToolCall] = []
     entries = []
     for (seq, kind, _, tokens, turn_id, step), read in zip(found, messages, strict=True):
@@ -251,7 +251,7 @@ def _pieces(db: sqlite3.Connection, turn_id: str) -> list[tuple[int | None, str]
     """
     return db.execute(
         "SELECT step, said FROM delivery JOIN conversation USING (conv_id) WHERE turn_id=? AND said<>''"
-        f" AND state NOT IN ('failed','expired') AND (kind IN ('api','console') OR NOT {rows.OF_TOOL})"
+        f" AND {rows.STANDS} AND (kind IN ('api','console') OR NOT {rows.OF_TOOL})"
         " ORDER BY delivery_id",
         (turn_id,),
     ).fetchall()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from agent.events import Outcome
 from bot.persistence.values import CutTurn, Leftover, PlanIn
-from bot.store import repair, rows
+from bot.store import endings, repair, rows
 from bot.store.indexes import DELAYED, HELD_TURN, WITH_PROCESS
 from bot.store.writer import Subject, query, transaction
 from channels.outgoing import Planned
@@ -65,12 +65,12 @@ class Recovery(Subject):
         db.execute(f"UPDATE turn SET {rows.STOP_CLOCK} WHERE turn_id=?", (_last_sign(db, turn_id), turn_id))
         if kind == "beat":
             repair.close_run(db, turn_id, transcript_id, step, now)
-            rows.end_turn(db, turn_id, Outcome.ABORTED, now, "restart")
+            endings.end_turn(db, turn_id, Outcome.ABORTED, now, "restart")
             return False
         if crashes >= CRASHES:
             repair.close_run(db, turn_id, transcript_id, step, now)
             rows.plan(db, PlanIn(conv_id), give_up(turn_id), turn_id, now)
-            rows.end_turn(db, turn_id, Outcome.FAILED, now, "crash", "the service ended twice during this turn")
+            endings.end_turn(db, turn_id, Outcome.FAILED, now, "crash", "the service ended twice during this turn")
             return False
         repair.requeue(db, turn_id, transcript_id, step, now, now)
         return True

@@ -23,7 +23,7 @@ def close_cut_answer(
     """
     found = db.execute(  # people have read what was left out because a tool had said it
         "SELECT said FROM delivery WHERE turn_id=? AND step=?"
-        " AND (state NOT IN ('failed','expired') OR error GLOB 'said already*') ORDER BY delivery_id",
+        f" AND ({rows.STANDS} OR error GLOB 'said already*') ORDER BY delivery_id",
         (turn_id, step + 1),
     ).fetchall()
     said = "".join(words for (words,) in found)

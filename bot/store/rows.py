@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent.events import SAID, AgentEnd, MessageStart, Notice, Outcome, PersistedEvent, RunRef, dump
-from agent.message import Entry, EntryKind, Message, Usage
+from agent.events import SAID, MessageStart, Notice, PersistedEvent, RunRef, dump
+from agent.message import Entry, EntryKind, Message
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import TOOL, OwnerNotice, PersistedAt, PlanIn, Said, TurnState
+from bot.persistence.values import TOOL, OwnerNotice, PersistedAt, PlanIn, Said
 from bot.store import codec, tool_messages
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
@@ -32,12 +32,16 @@ _FINAL = (
 )
 # Of a turn whose attempt worked until the moment given; one whose clock stands keeps it.
 STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL"
+# Kinds of turns by those of their messages.
+TURN_OF = {"message": "reply", "api": "api", "wake": "beat", "job": "job", "child": "child"}
 # True of messages that nobody wrote and of their turns; the turn of a wake is called a beat.
 IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
 # True of messages that a claim takes: a model answers them.
 FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
 # True of what people order: it is answered without a model.
 CARRIED_OUT = "kind IN ('command','button')"
+# True of what is said, or may be or may have been.
+STANDS = "state NOT IN ('failed','expired')"
 # True of messages whose words are not final.
 PREVIEW = "action='preview' AND step IS NULL"
 # True of what a call of a tool has sent.
@@ -49,15 +53,6 @@ COMMANDS_BEFORE = (
     "SELECT count(*) FROM inbox AS command WHERE command.session_key=inbox.session_key AND command.state='waiting'"
     f" AND command.{CARRIED_OUT} AND command.seq < inbox.seq"
 )
-
-# Of turns that have ended.
-STATE_OF: dict[Outcome, TurnState] = {
-    Outcome.COMPLETED: TurnState.DONE,
-    Outcome.LIMIT: TurnState.DONE,
-    Outcome.ABORTED: TurnState.STOPPED,
-    Outcome.TIMEOUT: TurnState.FAILED,
-    Outcome.FAILED: TurnState.FAILED,
-}
 
 
 def conversation(db: sqlite3.Connection, place: Place) -> int:
@@ -240,7 +235,7 @@ def said_by(db: sqlite3.Connection, turn_id: str) -> tuple[Said, ...]:
     """What a turn has said where it answers: answers whole, in the order of their beginnings."""
     found = db.execute(
         "SELECT min(source), group_concat(said, ''), step, max(file) FROM (SELECT * FROM delivery"
-        " WHERE turn_id=? AND state NOT IN ('failed','expired') AND NOT (action='preview' AND step IS NULL)"
+        f" WHERE turn_id=? AND {STANDS} AND NOT ({PREVIEW})"
         " AND conv_id=(SELECT reply_conv FROM turn WHERE turn_id=delivery.turn_id) ORDER BY delivery_id)"
         " GROUP BY coalesce(step, source) ORDER BY min(delivery_id)",
         (turn_id,),
@@ -315,77 +310,6 @@ def persisted_after(db: sqlite3.Connection, seq: int) -> list[PersistedAt]:
         "SELECT seq, session_key, turn_id, event_id = turn_id || '/end' FROM event WHERE seq > ? ORDER BY seq", (seq,)
     ).fetchall()
     return [PersistedAt(seq, session_key, run_id, bool(ended)) for seq, session_key, run_id, ended in found]
-
-
-def end_turn(
-    db: sqlite3.Connection,
-    turn_id: str,
-    outcome: Outcome,
-    now: int,
-    error_kind: str | None = None,
-    error_message: str | None = None,
-) -> AgentEnd:
-    """Put a turn into its last state, its messages to done, and keep the event of it (once, whoever ends it)."""
-    db.execute(
-        f"UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=?, {STOP_CLOCK} WHERE turn_id=?",
-        (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, now, turn_id),
-    )
-    db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
-    _take_acknowledgements_away(db, turn_id, now)
-    drop_previews(db, turn_id, now)
-    return persist_end(db, turn_id, outcome, now, error_kind, error_message)
-
-
-def drop_previews(db: sqlite3.Connection, turn_id: str, now: int) -> None:
-    """Take away what was shown of answers that have not become final, and never will."""
-    expire(db, f"turn_id=? AND {PREVIEW} AND state='planned'", (turn_id,), "not said", now)
-    take_away(db, f"turn_id=? AND {PREVIEW} AND state='sent'", turn_id, now)
-
-
-def take_away(db: sqlite3.Connection, which: str, of: str | int, now: int) -> int:
-    """Have previews deleted that stand on the platform; returns how many."""
-    return db.execute(
-        "UPDATE delivery SET action='delete', target=platform_id, state='planned', body='', settled_at=NULL,"
-        f" not_before=0, planned_at=? WHERE {which} AND platform_id IS NOT NULL",
-        (now, of),
-    ).rowcount
-
-
-def _take_acknowledgements_away(db: sqlite3.Connection, turn_id: str, now: int) -> None:
-    found = db.execute(
-        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see bot/inbound/routing.py
-        " ON source = 'ack:' || inbox.channel || ':' || inbox.account || ':' || event_key WHERE inbox.turn_id=?",
-        (turn_id,),
-    ).fetchall()
-    for source, conv_id, target in found:
-        away = Planned(source=f"un{source}", body="", nonce=0, action=Action.REACT, target=target)
-        plan(db, PlanIn(conv_id), [away], None, now)
-
-
-def persist_end(
-    db: sqlite3.Connection,
-    turn_id: str,
-    outcome: Outcome,
-    now: int,
-    error_kind: str | None = None,
-    error_message: str | None = None,
-) -> AgentEnd:
-    """Keep the event of a run's end, or of its parking, behind what has become of its turn."""
-    epoch, session_key, model, usage, ran = db.execute(
-        "SELECT epoch, session_key, model, usage, ran FROM turn WHERE turn_id=?", (turn_id,)
-    ).fetchone()
-    end = AgentEnd(
-        run=run_ref(turn_id, session_key, epoch),
-        at=now,
-        outcome=outcome,
-        model=model or "",
-        usage=codec.USAGE.load(usage, Usage()),
-        duration=ran / 1000,
-        error_kind=error_kind,
-        error_message=error_message,
-    )
-    persist_events(db, (end,))
-    return end
 
 
 def run_ref(turn_id: str, session_key: str, epoch: int) -> RunRef:

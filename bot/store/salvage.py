@@ -54,9 +54,8 @@ def check(directory: Path, now: int, *, thorough: bool = True) -> Salvage | None
         _remove(rescued)
         cause = error.strerror if isinstance(error, OSError) else str(error)
         kind = StoreUnavailable if passes(error) else OSError
-        raise kind(
-            f"the store {path} is damaged ({problem}), and what is readable of it cannot be copied: {cause}."
-        ) from error
+        damaged = f"the store {path} is damaged ({problem})"
+        raise kind(f"{damaged}, and what is readable of it cannot be copied: {cause}.") from error
     for suffix in ("-wal", "-shm"):
         path.with_name(FILE + suffix).unlink(missing_ok=True)
     rescued.replace(path)
@@ -242,6 +241,5 @@ def _drop_orphans(target: sqlite3.Connection) -> None:
             described = target.execute(f"PRAGMA table_info({parent})").fetchall()
             primary = [row[1] for row in sorted(described, key=lambda row: row[5]) if row[5]]
             parents = ", ".join(key[4] or primary[place] for place, key in enumerate(of_one))
-            target.execute(  # a comparison with NULL, which refers to nothing, is not true
-                f"DELETE FROM {table} WHERE ({children}) NOT IN (SELECT {parents} FROM {parent})"
-            )
+            # a comparison with NULL, which refers to nothing, is not true
+            target.execute(f"DELETE FROM {table} WHERE ({children}) NOT IN (SELECT {parents} FROM {parent})")

@@ -8,7 +8,7 @@ _PASSING = (
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN),
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
 )
-DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def passes(error: BaseException | None) -> bool:
@@ -20,14 +20,13 @@ def passes(error: BaseException | None) -> bool:
 
 def is_damage(error: BaseException) -> bool:
     """Whether the file is not what it should be."""
-    return isinstance(error, sqlite3.Error) and code_of(error) in DAMAGE
+    return isinstance(error, sqlite3.Error) and code_of(error) in _DAMAGE
 
 
 def is_about_file(error: BaseException) -> bool:
     """Whether an error is about the file and not about the statement."""
-    return isinstance(error, sqlite3.DatabaseError) and not isinstance(
-        error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError
-    )
+    about_statement = sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, about_statement)
 
 
 def code_of(error: sqlite3.Error) -> int:

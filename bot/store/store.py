@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bot.clock import Clock
 from bot.persistence import protocols
+from bot.persistence import schedules as persistence
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import Ring, Salvage
 from bot.store import rows
@@ -21,6 +22,7 @@ from bot.store.prune import prune
 from bot.store.reads import Reads
 from bot.store.recovery import Recovery
 from bot.store.salvage import check
+from bot.store.schedules import Schedules
 from bot.store.sqlite_errors import is_damage
 from bot.store.turns import Turns
 from bot.store.writer import CommitProbe, Writer
@@ -58,6 +60,7 @@ class Store:
         self.deliveries: protocols.Deliveries = Deliveries(self.database, self.writer, clock)
         self.commands: protocols.Commands = Commands(self.database, self.writer, clock)
         self.recovery: protocols.Recovery = Recovery(self.database, self.writer, clock)
+        self.schedules: persistence.Schedules = Schedules(self.database, self.writer, clock)
         self.reads: protocols.Reads = Reads(self.database, self.writer, clock)
 
     async def open(self) -> None:

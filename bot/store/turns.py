@@ -12,7 +12,7 @@ from agent.journal import CallResult, Cut, Kept, Step
 from agent.message import Entry, EntryKind, Message, ToolCall
 from bot.persistence.errors import StaleRun
 from bot.persistence.values import Fate, OwnerNotice, PlanIn
-from bot.store import codec, edits, repair, rows, tool_messages
+from bot.store import codec, edits, endings, repair, rows, tool_messages
 from bot.store.claims import Claims
 from bot.store.writer import query, transaction
 from channels.message import Place
@@ -45,7 +45,9 @@ class Turns(Claims):
         rows.check_epoch(db, run)
         conv_id = rows.conversation(db, place)
         if session_key:
-            edits.note_written(db, place, conv_id, session_key, blocks[0], now)
+            first = blocks[0]
+            words = "\n".join(filter(None, (first.said, f"(file {first.file.name})" if first.file else "")))
+            edits.note_written(db, place, conv_id, session_key, first.source, words, now)
         return rows.plan(db, PlanIn(conv_id), blocks, run.turn_id, now)
 
     @transaction
@@ -79,7 +81,7 @@ class Turns(Claims):
         if note is not None or steering:
             rows.begin_answer(db, run, number + 1, now)
             return Kept(tuple(entries), None), deliveries
-        return Kept(tuple(entries), rows.end_turn(db, run.turn_id, step.outcome, now)), deliveries
+        return Kept(tuple(entries), endings.end_turn(db, run.turn_id, step.outcome, now)), deliveries
 
     @transaction
     def note(self, db: sqlite3.Connection, run: RunRef, text: Message, kind: EntryKind = "note") -> Entry:
@@ -137,7 +139,7 @@ class Turns(Claims):
         if batch_done:
             lines.extend(steering := self._take_steering(db, run.turn_id, transcript_id, now))
             if silent and not steering:
-                return Kept(tuple(lines), rows.end_turn(db, run.turn_id, Outcome.COMPLETED, now))
+                return Kept(tuple(lines), endings.end_turn(db, run.turn_id, Outcome.COMPLETED, now))
             rows.begin_answer(db, run, step + 1, now)
         return Kept(tuple(lines), None)
 
@@ -169,7 +171,7 @@ class Turns(Claims):
         deliveries = rows.plan(db, where, blocks, run.turn_id, now)
         if notice is not None:
             rows.tell_owner(db, notice, now)
-        return deliveries, rows.end_turn(db, run.turn_id, outcome, now, error_kind, error_message)
+        return deliveries, endings.end_turn(db, run.turn_id, outcome, now, error_kind, error_message)
 
     @transaction
     def release(self, db: sqlite3.Connection, run: RunRef, until: int | None = None) -> None:

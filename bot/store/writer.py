@@ -20,9 +20,13 @@ from bot.store.database import Database
 from bot.store.sqlite_errors import is_about_file
 
 T = TypeVar("T")
+S = TypeVar("S", bound="Subject")
 P = ParamSpec("P")
 CommitProbe = Callable[[Literal["before", "after"]], None]
 _Work = Callable[[sqlite3.Connection], Any]
+# A method of a subject that takes the database first, and the coroutine that it becomes without.
+_Method = Callable[Concatenate[S, sqlite3.Connection, P], T]
+_Call = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
 # A piece of work and who waits for it.
 _Unit = tuple[_Work, "asyncio.Future[Any]"]
 
@@ -144,12 +148,7 @@ class Subject:
         self._new_id = clock.new_id
 
 
-S = TypeVar("S", bound=Subject)
-
-
-def transaction(
-    method: Callable[Concatenate[S, sqlite3.Connection, P], T],
-) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+def transaction(method: _Method[S, P, T]) -> _Call[S, P, T]:
     """Make a method a unit of the writer: all of it is committed before its caller goes on, or nothing.
 
     The coroutine raises what the method raises, or StoreUnavailable.
@@ -162,9 +161,7 @@ def transaction(
     return call
 
 
-def query(
-    method: Callable[Concatenate[S, sqlite3.Connection, P], T],
-) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+def query(method: _Method[S, P, T]) -> _Call[S, P, T]:
     """Make a method read: it fetches all it wants before it returns. The coroutine raises StoreUnavailable."""
 
     @functools.wraps(method)

@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 import structlog
+from structlog.stdlib import BoundLogger, LoggerFactory, ProcessorFormatter, add_log_level, filter_by_level
 from structlog.typing import Processor
 
 from bot.telemetry.redact import Redactor
@@ -26,29 +27,23 @@ def set_up(redactor: Redactor, file: Path | None) -> None:
     """Log to standard error, or to a file of at most 5 MB and its predecessor (where the terminal is being used)."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
+        add_log_level,
         structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
     ]
     structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
+        processors=[filter_by_level, *shared, ProcessorFormatter.wrap_for_formatter],
+        logger_factory=LoggerFactory(),
+        wrapper_class=BoundLogger,
         cache_logger_on_first_use=True,
     )
     colors = file is None and sys.stderr.isatty()
     renderer = structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)
-    formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=shared,
-        processors=[
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            renderer,
-            lambda logger, method, line: redactor.clean(str(line)),
-        ],
+    steps = (
+        ProcessorFormatter.remove_processors_meta,
+        renderer,
+        lambda logger, method, line: redactor.clean(str(line)),
     )
+    formatter = ProcessorFormatter(foreign_pre_chain=shared, processors=steps)
     handler = _ToStream() if file is None else _ToFile(file, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(formatter)
     root = logging.getLogger()

@@ -11,13 +11,13 @@ from contextlib import suppress
 
 from channels.actions import Arguments
 from channels.adapter import Adapter
-from channels.base import Capabilities, Page, Sink, Times
+from channels.base import Capabilities, Page, Times
 from channels.discord.actions import find, perform
 from channels.discord.api import ONE, THREAD_EXISTS, Api
 from channels.discord.calls import ACTIONS, MESSAGES, answer, change, open_thread, post, unthreaded, webhook_of
 from channels.discord.events import snowflake_at
 from channels.discord.gateway import DiscordReceiver
-from channels.discord.history import download, found, page_of
+from channels.discord.history import found, page_of
 from channels.discord.render import MAX_CHARS, bodies
 from channels.discord.settings import DiscordAccount
 from channels.discord.world import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, channel_of
@@ -56,11 +56,6 @@ class DiscordChannel(Adapter):
         receiver = DiscordReceiver(self.name, self._api, section, times)
         super().__init__(receiver, self._api.close, section, times)
         self._gateway, self._world = receiver, receiver.world
-
-    async def start(self, sink: Sink) -> None:
-        """See `channels.base.Channel`."""
-        self._world.orders = {one.name: tuple(option.name for option in one.options) for one in sink.commands()}
-        await super().start(sink)
 
     async def stop_intake(self) -> None:
         """Receive nothing more; what came is stored if it can be."""
@@ -114,7 +109,7 @@ class DiscordChannel(Adapter):
 
     def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """The content of an attachment, from Discord's own hosts."""
-        return download(self._api, self._section, attachment)
+        return self._api.file(attachment.ref)
 
     async def history(self, place: Place, after: str, before: str, most: int) -> Page:
         """See `channels.base.History`. Roles are asked for where they decide who is answered."""

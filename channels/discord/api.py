@@ -7,12 +7,14 @@ else.
 import asyncio
 import logging
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
 import discord
 from discord.http import HTTPClient, Ratelimit, Route
 
+from channels.base import NotDownloaded
 from channels.discord.settings import DiscordAccount
 from channels.discord.world import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE
 from channels.failures import ApiError, Trouble, reason_of
@@ -20,6 +22,7 @@ from channels.failures import ApiError, Trouble, reason_of
 ONE = "/channels/{channel_id}/messages/{message_id}"
 # Seconds that a call waits for its route's limit; the least that the library takes.
 LONGEST_WAIT = 30.0
+_PIECE = 64 * 1024
 TOO_LARGE, THREAD_EXISTS = 40005, 160004
 _TOKEN = re.compile(r"(/(?:webhooks|interactions)/\d+/)[^/\s]+")
 _PERMISSIONS = "in Discord: the channel's settings, Permissions, the role of the bot"
@@ -159,6 +162,34 @@ class Api(HTTPClient):
         """End the gateway's connection without a farewell, so that its session can be resumed."""
         if self._socket is not None:
             await self._socket.close(code=4000)
+
+    async def file(self, url: str) -> AsyncIterator[bytes]:
+        """The content of a file, from Discord's own hosts; an address that has ended is renewed once.
+
+        Raises NotDownloaded.
+        """
+        async with aiohttp.ClientSession(timeout=self.timeout) as session:
+            for renewed in (False, True):
+                if not url.startswith(self._section.cdn):
+                    raise NotDownloaded("the file does not lie on Discord's own servers")
+                try:
+                    async with session.get(url, allow_redirects=False) as response:
+                        if response.status == 200:
+                            async for piece in response.content.iter_chunked(_PIECE):
+                                yield piece
+                            return
+                        if response.status not in (403, 404) or renewed:
+                            raise NotDownloaded(f"Discord answered {response.status}")
+                    url = await self._renewed(url)
+                except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+                    raise NotDownloaded(reason_of(error)) from None
+
+    async def _renewed(self, url: str) -> str:
+        try:
+            answer = await self.call("POST", "/attachments/refresh-urls", json={"attachment_urls": [url]})
+            return str(answer["refreshed_urls"][0]["refreshed"])
+        except (ApiError, KeyError, IndexError, TypeError) as error:
+            raise NotDownloaded(f"its address has ended and was not renewed: {error}") from None
 
     async def close(self) -> None:
         """Close all connections."""

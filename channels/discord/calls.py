@@ -10,7 +10,7 @@ from typing import Any
 
 import discord
 
-from channels.base import CommandInfo
+from channels.base import CommandInfo, CommandOption
 from channels.discord.api import ONE, Api
 from channels.discord.events import text_of
 from channels.discord.world import UNKNOWN_MESSAGE, World, channel_of, where_it_stands
@@ -48,9 +48,7 @@ def unthreaded(delivery: Delivery) -> Delivery:
 
 def message_of(delivery: Delivery) -> dict[str, Any]:
     """The arguments that say what a message shows. Raises ValueError where the body cannot be read."""
-    message = json.loads(delivery.body) if delivery.body or delivery.action is not Action.FILE else {}
-    if not isinstance(message, dict):
-        raise ValueError("the body is no object")
+    message: dict[str, Any] = json.loads(delivery.body) if delivery.body or delivery.action is not Action.FILE else {}
     message["allowed_mentions"] = {"parse": [], "replied_user": False}
     buttons = [
         {"type": 2, "style": 2, "label": one.label[:_LABEL], "custom_id": one.sends[:_CUSTOM_ID]}
@@ -139,14 +137,8 @@ async def _upload(api: Api, delivery: Delivery, message: dict[str, Any], method:
 
 def menu_of(commands: Sequence[CommandInfo]) -> list[dict[str, Any]]:
     """The commands as Discord lists them."""
-    return [
-        {
-            "name": one.name,
-            "description": one.help[:100] or one.name,
-            "options": [
-                {"type": 3, "name": it.name, "description": it.help[:100] or it.name, "required": it.required}
-                for it in one.options
-            ],
-        }
-        for one in commands
-    ]
+    return [_listed(one, options=[_listed(it, type=3, required=it.required) for it in one.options]) for one in commands]
+
+
+def _listed(one: CommandInfo | CommandOption, **more: object) -> dict[str, Any]:
+    return {"name": one.name, "description": one.help[:100] or one.name, **more}

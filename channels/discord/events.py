@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from channels.discord.world import World, identity
-from channels.fields import Unreadable, an_object, edit_key, kind_of, objects, size_of, string, unread_event
+from channels.fields import Unreadable, an_object, deletion, edit_key, file_of, interaction, objects, string, unread_of
 from channels.message import Attachment, InboundKind, InboundMessage, Origin, Quoted, UnreadEvent, message_key
 from channels.utf16 import whole
 
@@ -42,7 +42,7 @@ def read_event(event: str, data: object, world: World, now: int) -> list[Inbound
 
 def unread(event: str, data: object, world: World, error: Exception) -> UnreadEvent:
     """The value for an event that could not be read."""
-    return unread_event("discord", world.me, {"t": event, "d": data}, error)
+    return unread_of("discord", world.me, {"t": event, "d": data}, error)
 
 
 def read_message(message: dict[str, Any], world: World, guild: str = "", mine: bool = False) -> list[InboundMessage]:
@@ -51,12 +51,11 @@ def read_message(message: dict[str, Any], world: World, guild: str = "", mine: b
     sender, number = identity(author, "id"), identity(message, "id")
     if (sender == world.me and not mine) or message.get("type", 0) not in _SAID:
         return []
-    channel, guild = identity(message, "channel_id"), guild or _guild_of(message)
-    place = world.place(channel, guild)
+    origin = _origin(message, author, guild or _guild_of(message), world, number)
     reference = message.get("message_reference")
     reference = reference if isinstance(reference, dict) else {}
     forward = reference.get("type") == _FORWARD
-    snapshots = _forwards_of(message)
+    snapshots = [an_object(one.get("message"), "snapshot") for one in objects(message, "message_snapshots")]
     attachments = [file for part in (message, *snapshots) for file in _attachments(part)]
     text, replied = text_of(message, world), message.get("referenced_message")
     forwarded = "\n".join(filter(None, (text_of(one, world) for one in snapshots)))
@@ -64,30 +63,20 @@ def read_message(message: dict[str, Any], world: World, guild: str = "", mine: b
         return []
     users = [identity(one, "id") for one in objects(message, "mentions")]
     roles = message.get("mention_roles") or []
-    return [
-        InboundMessage(
-            origin=Origin(
-                place=place,
-                sender=sender,
-                sender_name=name_of(author, message.get("member")),
-                message_id=number,
-                space=guild,
-                chat_name=_chat_name(channel, world),
-                by_bot=bool(author.get("bot")) or "webhook_id" in message,
-                roles=_roles(message.get("member")),
-            ),
-            event_key=message_key(place.chat, number),
-            kind=InboundKind.MESSAGE,
-            text=text,
-            sent_at=time_of(number),
-            attachments=tuple(attachments),
-            reply_to="" if forward else str(reference.get("message_id", "")),
-            replied=_quoted(replied, world) if isinstance(replied, dict) else None,
-            forwarded=Quoted(author="", text=forwarded) if forwarded else None,
-            mentioned=world.me in users or not world.mine.isdisjoint(roles),
-            names_others=any(one != world.me for one in users) or any(one not in world.mine for one in roles),
-        )
-    ]
+    said = InboundMessage(
+        origin=origin,
+        event_key=message_key(origin.place.chat, number),
+        kind=InboundKind.MESSAGE,
+        text=text,
+        sent_at=time_of(number),
+        attachments=tuple(attachments),
+        reply_to="" if forward else str(reference.get("message_id", "")),
+        replied=_quoted(replied, world) if isinstance(replied, dict) else None,
+        forwarded=Quoted(author="", text=forwarded) if forwarded else None,
+        mentioned=world.me in users or not world.mine.isdisjoint(roles),
+        names_others=any(one != world.me for one in users) or any(one not in world.mine for one in roles),
+    )
+    return [said]
 
 
 def time_of(snowflake: str) -> int:
@@ -113,9 +102,7 @@ def _read_edit(fields: dict[str, Any], world: World) -> list[InboundMessage]:
 def _deletion(fields: dict[str, Any], number: str, world: World, now: int) -> InboundMessage:
     guild = _guild_of(fields)
     place = world.place(identity(fields, "channel_id"), guild)
-    origin = world.recent.get(number) or Origin(place=place, message_id=number, space=guild)
-    key = f"d:{place.chat}:{number}"
-    return InboundMessage(origin=origin, event_key=key, kind=InboundKind.DELETE, text="", sent_at=now)
+    return deletion(world.recent.get(number) or Origin(place=place, message_id=number, space=guild), now)
 
 
 def _read_interaction(fields: dict[str, Any], world: World) -> list[InboundMessage]:
@@ -125,37 +112,18 @@ def _read_interaction(fields: dict[str, Any], world: World) -> list[InboundMessa
     kind, number = fields.get("type"), identity(fields, "id")
     handle = f"{identity(fields, 'application_id')} {string(fields, 'token')} {time_of(number)}"
     if kind == 2 and data.get("type", 1) == 1:
-        text, reply_to, key, sort = _typed(data, world), "", f"c:{number}", InboundKind.COMMAND
+        sort, text, pressed = InboundKind.COMMAND, _typed(data, world), ""
     elif kind == 3 and data.get("component_type") == 2:
-        text, key, sort = string(data, "custom_id"), f"b:{number}", InboundKind.BUTTON
-        reply_to = identity(an_object(fields.get("message"), "message"), "id")
+        sort, text = InboundKind.BUTTON, string(data, "custom_id")
+        pressed = identity(an_object(fields.get("message"), "message"), "id")
         handle += " button"  # what it opens is the message below which the button is
     else:
         return []
-    guild, channel = _guild_of(fields), identity(fields, "channel_id")
     member = fields.get("member")
     user = an_object(member.get("user") if isinstance(member, dict) else fields.get("user"), "user")
-    origin = Origin(
-        place=world.place(channel, guild),
-        sender=identity(user, "id"),
-        sender_name=name_of(user, member),
-        space=guild,
-        chat_name=_chat_name(channel, world),
-        by_bot=bool(user.get("bot")),
-        roles=_roles(member),
-    )
-    return [
-        InboundMessage(
-            origin=origin,
-            event_key=key,
-            kind=sort,
-            text=whole(text),
-            sent_at=time_of(number),
-            reply_to=reply_to,
-            mentioned=True,
-            respond=handle,
-        )
-    ]
+    origin = _origin(fields, user, _guild_of(fields), world)
+    found = interaction(sort, number, origin, text, time_of(number), handle, pressed)
+    return [replace(found, mentioned=True)]
 
 
 def _typed(data: dict[str, Any], world: World) -> str:
@@ -205,21 +173,10 @@ def _described(message: dict[str, Any]) -> Iterator[str]:
         yield f"[sticker: {sticker.get('name', '')}]"
 
 
-def _forwards_of(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The messages that it passes on."""
-    return [an_object(one.get("message"), "snapshot") for one in objects(message, "message_snapshots")]
-
-
 def _attachments(message: dict[str, Any]) -> Iterator[Attachment]:
     for file in objects(message, "attachments"):
         mime = str(file.get("content_type") or "").partition(";")[0]
-        yield Attachment(
-            kind=kind_of(mime),
-            ref=string(file, "url"),
-            name=whole(str(file.get("filename", ""))),
-            mime=mime,
-            size=size_of(file, "size"),
-        )
+        yield file_of(string(file, "url"), file.get("filename"), mime, file.get("size"))
 
 
 def _quoted(message: dict[str, Any], world: World) -> Quoted | None:
@@ -238,9 +195,20 @@ def _roles(member: object) -> tuple[str, ...]:
     return tuple(map(str, roles)) if isinstance(roles, list) else ()
 
 
+def _origin(fields: dict[str, Any], user: dict[str, Any], guild: str, world: World, message_id: str = "") -> Origin:
+    """Where an event comes from. guild: its server, empty where it has none."""
+    channel, member = identity(fields, "channel_id"), fields.get("member")
+    return Origin(
+        place=world.place(channel, guild),
+        sender=identity(user, "id"),
+        sender_name=name_of(user, member),
+        message_id=message_id,
+        space=guild,
+        chat_name=whole(world.spots[channel].name) if channel in world.spots else "",
+        by_bot=bool(user.get("bot")) or "webhook_id" in fields,
+        roles=_roles(member),
+    )
+
+
 def _guild_of(fields: dict[str, Any]) -> str:
     return identity(fields, "guild_id") if fields.get("guild_id") is not None else ""
-
-
-def _chat_name(channel: str, world: World) -> str:
-    return whole(world.spots[channel].name) if channel in world.spots else ""

@@ -9,7 +9,7 @@ here, nothing more is read meanwhile, and after a crash its history is read.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -51,17 +51,6 @@ _FOREIGN_ENDPOINT = (
 _CANNOT_STORE = "Messages cannot be stored, so none are taken from Discord"
 
 
-class _Parsers(dict[str, Callable[[Any], None]]):
-    """In the place of the library's parsers of events: all of them go to `take`."""
-
-    def __init__(self, take: Callable[[str, Any], None]) -> None:
-        super().__init__()
-        self._take = take
-
-    def __missing__(self, event: str) -> Callable[[Any], None]:
-        return partial(self._take, event)
-
-
 class DiscordReceiver(Receiver):
     """Learns who the bot is, then receives. `world.me` is empty until then."""
 
@@ -91,6 +80,7 @@ class DiscordReceiver(Receiver):
 
     async def run(self, sink: Sink) -> None:
         """Receive until cancelled, then store what came. Once only."""
+        self.world.orders = {one.name: tuple(option.name for option in one.options) for one in sink.commands()}
         storing = asyncio.create_task(self._store(), name="discord-store")
         try:
             await super().run(sink)
@@ -185,7 +175,7 @@ class DiscordReceiver(Receiver):
             intents=intents, max_messages=None, heartbeat_timeout=self._section.heartbeat_timeout
         )
         client.http = client._connection.http = self._api
-        client._connection.parsers = _Parsers(self.take)
+        client._connection.parsers = {event: partial(self.take, event) for event in client._connection.parsers}
         await client._async_setup_hook()
         return client
 

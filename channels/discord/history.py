@@ -1,18 +1,14 @@
-"""What was said while nobody listened, whether a send of unknown outcome is there, and files by their address."""
+"""What was said while nobody listened, and whether a send of unknown outcome is there."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
-
-from channels.base import NotDownloaded, NotReadable, Page
+from channels.base import NotReadable, Page
 from channels.discord.api import Api
 from channels.discord.calls import message_of, unthreaded
 from channels.discord.events import read_message, snowflake_at, unread
-from channels.discord.settings import DiscordAccount
 from channels.discord.world import UNKNOWN_CHANNEL, Spot, World, channel_of
-from channels.failures import ApiError, Trouble, reason_of
-from channels.message import Attachment, ChatKind, Incoming, Place
+from channels.failures import ApiError, Trouble
+from channels.message import ChatKind, Incoming, Place
 from channels.outgoing import Delivery, NotSent, Sent, Unknown
 
 _PAGE = 100
@@ -21,7 +17,6 @@ _LOOKED_AT = 5
 _AROUND = 10_000
 # Milliseconds before a send was planned in which it may stand: by the clocks; as the answer to an interaction.
 _AFTER_ALL = 16 * 60_000
-_PIECE = 64 * 1024
 
 
 async def page_of(api: Api, world: World, place: Place, after: str, before: str, most: int, roles: bool) -> Page:
@@ -76,34 +71,6 @@ async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sen
             raise
         return Unknown(f"the bot cannot look whether it was sent: {error.reason}")
     return Unknown("too much was said since it was sent to look whether it is there")
-
-
-async def download(api: Api, section: DiscordAccount, attachment: Attachment) -> AsyncIterator[bytes]:
-    """The content of a file; an address that has ended is renewed once. Raises NotDownloaded."""
-    url = attachment.ref
-    async with aiohttp.ClientSession(timeout=api.timeout) as session:
-        for renewed in (False, True):
-            if not url.startswith(section.cdn):
-                raise NotDownloaded("the file does not lie on Discord's own servers")
-            try:
-                async with session.get(url, allow_redirects=False) as response:
-                    if response.status == 200:
-                        async for piece in response.content.iter_chunked(_PIECE):
-                            yield piece
-                        return
-                    if response.status not in (403, 404) or renewed:
-                        raise NotDownloaded(f"Discord answered {response.status}")
-                url = await _renewed(api, url)
-            except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-                raise NotDownloaded(reason_of(error)) from None
-
-
-async def _renewed(api: Api, url: str) -> str:
-    try:
-        answer = await api.call("POST", "/attachments/refresh-urls", json={"attachment_urls": [url]})
-        return str(answer["refreshed_urls"][0]["refreshed"])
-    except (ApiError, KeyError, IndexError, TypeError) as error:
-        raise NotDownloaded(f"its address has ended and was not renewed: {error}") from None
 
 
 async def _member(api: Api, guild: str, user: str, known: dict[str, Any]) -> Any:

@@ -65,7 +65,7 @@ def parser() -> MarkdownIt:
     made.configure("commonmark", {"html": False, "store_labels": True, "inline_definitions": True})
     made.enable(["strikethrough", "table"])
     # What looks like a link definition or <an:address> and has no scheme of a link stays as it is written.
-    made.validateLink = _is_address  # type: ignore[method-assign]
+    made.validateLink = lambda url: url.lower().startswith(_SCHEMES)  # type: ignore[method-assign]
     inline, block = made.inline.ruler, made.block.ruler
     for name, rule in (("link", link), ("image", image)):
         inline.at(name, partial(_with_any_target, rule))
@@ -134,10 +134,6 @@ def _is_punctuation(char: str) -> bool:
 
 def _is_mark(char: str) -> bool:
     return _is_punctuation(char) and not _is_cjk(char)
-
-
-def _is_address(url: str) -> bool:
-    return url.lower().startswith(_SCHEMES)
 
 
 def _with_any_target(rule: Callable[[StateInline, bool], bool], state: StateInline, silent: bool) -> bool:

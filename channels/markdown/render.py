@@ -8,7 +8,7 @@ call it.
 
 import re
 from collections.abc import Callable, Iterable, Sequence, Set
-from itertools import count
+from itertools import count, takewhile
 
 from markdown_it.token import Token
 
@@ -152,11 +152,7 @@ class _Renderer:
         self._out.need(1 if self._numbers and self._tight else 2)
 
     def _table(self, tokens: Iterable[Token]) -> None:
-        table = Table()
-        for inner in tokens:
-            if inner.type == "table_close":
-                break
-            table.take(inner)
+        table = Table(takewhile(lambda token: token.type != "table_close", tokens))
         text = table.text(_cell)
         if text:
             self._preformatted(text)
@@ -198,7 +194,7 @@ class _Renderer:
                 case "softbreak" | "hardbreak":
                     self._out.line(self._active())
                 case "link_open":
-                    words = _words(_until_close(tokens[number + 1 :]))
+                    words = _words(list(takewhile(lambda one: one.type != "link_close", tokens[number:])))
                     behind = self._open_link(str(token.attrs["href"]), words, token.markup == "linkify")
                 case "link_close":
                     self._styles.pop()
@@ -279,10 +275,6 @@ class _Renderer:
         return self._active() if inside else (Style(EntityType.CODE, mark=next(self._marks)),)
 
 
-def _until_close(tokens: Sequence[Token]) -> Sequence[Token]:
-    return tokens[: next(number for number, token in enumerate(tokens) if token.type == "link_close")]
-
-
 def _behind(words: str, url: str) -> str:
     """What stands behind the words of a link that is shown as text: its target, unless the words are that."""
     shown = parser().normalizeLinkText(url).removeprefix(_MAIL)
@@ -290,29 +282,19 @@ def _behind(words: str, url: str) -> str:
 
 
 def _words(tokens: Sequence[Token]) -> str:
-    """Inline tokens as text alone."""
-    found = []
-    for token in tokens:
-        if token.type in ("softbreak", "hardbreak"):
-            found.append(" ")
-        elif token.type == "image":
-            found.append(_words(token.children or []))
-        else:
-            found.append(token.content)
-    return "".join(found)
+    """Inline tokens as text alone; an image is its description."""
+    shown = {"softbreak": " ", "hardbreak": " "}
+    return "".join(
+        _words(one.children or ()) if one.type == "image" else shown.get(one.type, one.content) for one in tokens
+    )
 
 
 def _cell(tokens: Sequence[Token]) -> str:
     """A cell of a table as text; links keep their target, because nothing there can be a link."""
-    found = []
-    url = words = ""
+    said = url = ""
+    start = 0
     for token in tokens:
         if token.type == "link_open":
-            url, words = str(token.attrs["href"]), ""
-        elif token.type == "link_close":
-            found.append(_behind(words, url))
-        else:
-            text = _words([token])
-            words += text
-            found.append(text)
-    return "".join(found)
+            url, start = str(token.attrs["href"]), len(said)
+        said += _behind(said[start:], url) if token.type == "link_close" else _words([token])
+    return said

@@ -1,10 +1,9 @@
 """Tables as aligned lines of text, for a fixed-width font on a phone.
 
-Widths are those of a terminal: East Asian text counts double. The renderer feeds it the tokens between a table's
-beginning and end, and writes what is too wide as a list.
+Widths are those of a terminal: East Asian text counts double. The renderer writes what is too wide as a list.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from markdown_it.token import Token
 from wcwidth import wcswidth
@@ -14,20 +13,18 @@ _PHONE = 40
 
 
 class Table:
-    """Collects the cells of one table. rows: their inline tokens, the header first."""
+    """The table that stands between these tokens. rows: the inline tokens of its cells, the header first."""
 
-    def __init__(self) -> None:
+    def __init__(self, tokens: Iterable[Token]) -> None:
         self.rows: list[list[Sequence[Token]]] = []
         self._aligned: list[str] = []
-
-    def take(self, token: Token) -> None:
-        """The next token."""
-        if token.type == "tr_open":
-            self.rows.append([])
-        elif token.type == "th_open":
-            self._aligned.append(str(token.attrs.get("style", "")).removeprefix("text-align:"))
-        elif token.type == "inline":
-            self.rows[-1].append(token.children or [])
+        for token in tokens:
+            if token.type == "tr_open":
+                self.rows.append([])
+            elif token.type == "th_open":
+                self._aligned.append(str(token.attrs.get("style", "")).removeprefix("text-align:"))
+            elif token.type == "inline":
+                self.rows[-1].append(token.children or [])
 
     def text(self, words: Callable[[Sequence[Token]], str]) -> str:
         """Header, a line, rows; empty when it is too wide, or more than half of it would be padding.

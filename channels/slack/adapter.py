@@ -17,9 +17,8 @@ from channels.failures import ApiError, Trouble
 from channels.message import Attachment, Incoming, Origin, Place
 from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Sent, Unknown
 from channels.slack import history
-from channels.slack.api import NEVER, Api, flood
+from channels.slack.api import NEVER, Api, flood, is_slack
 from channels.slack.calls import ACTIONS, DONE_BEFORE, WRONG_FORM, call_of, edit_of, in_thread, shown
-from channels.slack.download import is_slack, pieces
 from channels.slack.events import read_message, unread
 from channels.slack.known import Known
 from channels.slack.receive import SlackReceiver
@@ -62,7 +61,6 @@ class SlackChannel(Adapter):
         self._workspace = Workspace(self._api, self._known, times)
         receiver = SlackReceiver(self.name, self._api, self._known, section, times)
         super().__init__(receiver, self._api.close, section, times)
-        self._bot = receiver
 
     async def start(self, sink: Sink) -> None:
         """See `channels.base.Channel`."""
@@ -114,11 +112,11 @@ class SlackChannel(Adapter):
 
     async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
         """See `channels/actions.py`."""
-        return await self._workspace.perform(name, place, arguments, self._bot.me)
+        return await self._workspace.perform(name, place, arguments)
 
     async def find(self, wanted: str) -> Origin | Sequence[str]:
         """See `channels.base.Channel`. Raises ActionFailed."""
-        return await self._workspace.find(wanted, self._bot.me)
+        return await self._workspace.find(wanted)
 
     async def working(self, place: Place) -> None:
         """Show below a thread that it is thinking; elsewhere Slack has no such sign."""
@@ -133,7 +131,7 @@ class SlackChannel(Adapter):
     async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """The content of a file, from Slack's own hosts alone. Raises NotDownloaded."""
         try:
-            async for piece in pieces(self._api, self._section, attachment):
+            async for piece in self._api.file(attachment.ref):
                 yield piece
         except ApiError as error:
             raise NotDownloaded(f"the file cannot be had from Slack: {error.reason}") from None
@@ -154,9 +152,9 @@ class SlackChannel(Adapter):
 
     def _read(self, event: dict[str, Any]) -> list[Incoming]:
         try:
-            return read_message(event, self._bot.me, self._known)
+            return read_message(event, self._known)
         except Exception as error:
-            return [unread(event, self._bot.me, error)]
+            return [unread(event, self._known, error)]
 
     async def _carry_out(self, delivery: Delivery) -> str:
         """The id of what is there now. Raises ApiError, and others for what cannot be sent."""

@@ -97,13 +97,8 @@ def message_id(given: str) -> str:
 
 
 def _actions(buttons: tuple[Button, ...]) -> dict[str, Any]:
-    elements = [
-        {
-            "type": "button",
-            "action_id": f"hark_{number}",
-            "text": {"type": "plain_text", "text": short(button.label, _LABEL)},
-            "value": button.sends,
-        }
-        for number, button in enumerate(buttons)
-    ]
+    elements = []
+    for number, button in enumerate(buttons):
+        label = {"type": "plain_text", "text": short(button.label, _LABEL)}
+        elements.append({"type": "button", "action_id": f"hark_{number}", "text": label, "value": button.sends})
     return {"type": "actions", "elements": elements}

@@ -6,23 +6,10 @@ matters in each of them. What Slack itself tells (joins, pins, previews of links
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from channels.fields import Unreadable, an_object, edit_key, kind_of, size_of, string, unread_event
-from channels.message import (
-    Attachment,
-    ChatKind,
-    InboundKind,
-    InboundMessage,
-    Incoming,
-    Origin,
-    Place,
-    Quoted,
-    UnreadEvent,
-    message_key,
-)
+from channels.fields import Unreadable, an_object, deletion, edit_key, file_of, interaction, string, unread_of
+from channels.message import Attachment, InboundKind, InboundMessage, Incoming, Origin, Quoted, message_key
 from channels.slack.known import Known
 from channels.slack.text import markup_of, mentions, readable, without_first
 from channels.utf16 import whole
@@ -34,58 +21,44 @@ _SPOKEN = ("", "bot_message", "file_share", "me_message", "thread_broadcast")
 _TS = re.compile(r"\d{1,11}\.\d{6}")
 
 
-@dataclass(frozen=True, slots=True)
-class Me:
-    """The bot itself: its ids as a user and as a bot, and its name; empty until Slack has told them."""
-
-    id: str = ""
-    bot_id: str = ""
-    name: str = ""
-
-
-def read_me(answer: Any) -> Me:
-    """The answer of auth.test. Raises Unreadable."""
-    return Me(string(answer, "user_id"), str(answer.get("bot_id")), string(answer, "user"))
-
-
-def read(body: Any, me: Me, known: Known, now: int) -> list[Incoming]:
+def read(body: Any, known: Known, now: int) -> list[Incoming]:
     """What a request or an envelope means for the service; nothing when it is of a kind that is not read.
 
     now: milliseconds, for what carries no time of its own.
     """
     if "command" in body:
-        return [_command(body, me, known, now)]
+        return [_command(body, known, now)]
     if body.get("type") == "block_actions":
-        return _clicks(body, me, known)
+        return _clicks(body, known)
     event = an_object(body.get("event"), "event") if body.get("type") == "event_callback" else {}
-    return read_message(event, me, known) if event.get("type") in EVENTS else []
+    return read_message(event, known) if event.get("type") in EVENTS else []
 
 
-def read_message(event: dict[str, Any], me: Me, known: Known, mine: bool = False) -> list[Incoming]:
+def read_message(event: dict[str, Any], known: Known, mine: bool = False) -> list[Incoming]:
     """An event of EVENTS, or a message of the history with `channel` and `channel_type` added. mine: also own ones."""
     match event.get("subtype") or "":
         case "message_changed":
-            return _changed(event, me, known)
+            return _changed(event, known)
         case "message_deleted":
-            return _deleted(event, event.get("previous_message") or {}, string(event, "deleted_ts"), me, known)
+            return _deleted(event, event.get("previous_message") or {}, string(event, "deleted_ts"), known)
         case "tombstone":
-            return _deleted(event, event, string(event, "ts"), me, known)
+            return _deleted(event, event, string(event, "ts"), known)
         case subtype if subtype not in _SPOKEN:
             return []
-    if not mine and _is_mine(event, me):
+    if not mine and _is_mine(event, known):
         return []
     message_id = _ts(event, "ts")
     key = message_key(string(event, "channel"), message_id)
-    return _words(event, InboundKind.MESSAGE, key, _milliseconds(message_id), me, known)
+    return _words(event, InboundKind.MESSAGE, key, _milliseconds(message_id), known)
 
 
-def unread(body: Any, me: Me, error: Exception) -> UnreadEvent:
+def unread(body: Any, known: Known, error: Exception) -> Incoming:
     """The value for what could not be read."""
     kept = {name: value for name, value in body.items() if name != "token"}
-    return unread_event("slack", me.id, kept, error, body.get("event_id") or None)
+    return unread_of("slack", known.me, kept, error, body.get("event_id") or None)
 
 
-def _words(event: dict[str, Any], kind: InboundKind, key: str, sent_at: int, me: Me, known: Known) -> list[Incoming]:
+def _words(event: dict[str, Any], kind: InboundKind, key: str, sent_at: int, known: Known) -> list[Incoming]:
     """A message, or what it says after an edit; nothing when it says nothing."""
     text = event.get("text") or markup_of(event.get("blocks"))
     shared, others = _attached(event)
@@ -94,32 +67,30 @@ def _words(event: dict[str, Any], kind: InboundKind, key: str, sent_at: int, me:
     if not text and not attachments and not shared:
         return []
     named = mentions(text)
-    return [
-        InboundMessage(
-            origin=_origin(event, me, known),
-            event_key=key,
-            kind=kind,
-            text=whole(readable(without_first(text, me.id), _names(me, known))),
-            sent_at=sent_at,
-            attachments=attachments,
-            forwarded=_quoted(shared[0], me, known) if shared else None,
-            mentioned=me.id in named or event.get("type") == "app_mention",
-            names_others=bool(named - {me.id}),
-        )
-    ]
+    message = InboundMessage(
+        origin=_origin(event, known),
+        event_key=key,
+        kind=kind,
+        text=whole(readable(without_first(text, known.me), known.name)),
+        sent_at=sent_at,
+        attachments=attachments,
+        forwarded=_quoted(shared[0], known) if shared else None,
+        mentioned=known.me in named or event.get("type") == "app_mention",
+        names_others=bool(named - {known.me}),
+    )
+    return [message]
 
 
-def _origin(event: dict[str, Any], me: Me, known: Known, chat: str = "", message_id: str = "") -> Origin:
+def _origin(event: dict[str, Any], known: Known, chat: str = "", message_id: str = "") -> Origin:
     chat = chat or string(event, "channel")
     message_id = message_id or _ts(event, "ts")
-    kind = known.kind(chat, str(event.get("channel_type", "")))
     sender = event.get("user") or event.get("bot_id")
     if not isinstance(sender, str):
         raise Unreadable("nobody has sent it")
     thread = _ts(event, "thread_ts") if event.get("thread_ts") else ""
     profile = event.get("bot_profile") or {}
     return Origin(
-        place=_place(me, chat, kind, thread if thread != message_id else ""),
+        place=known.place(chat, str(event.get("channel_type", "")), thread if thread != message_id else ""),
         sender=sender,
         sender_name=whole(known.name(sender) or str(event.get("username") or profile.get("name") or "")),
         message_id=message_id,
@@ -128,66 +99,48 @@ def _origin(event: dict[str, Any], me: Me, known: Known, chat: str = "", message
     )
 
 
-def _place(me: Me, chat: str, kind: ChatKind, thread: str) -> Place:
-    return Place(channel="slack", account=me.id, chat=chat, kind=kind, thread=thread)
+def _is_mine(message: dict[str, Any], known: Known) -> bool:
+    return message.get("user") == known.me or (bool(known.bot_id) and message.get("bot_id") == known.bot_id)
 
 
-def _is_mine(message: dict[str, Any], me: Me) -> bool:
-    return message.get("user") == me.id or (bool(me.bot_id) and message.get("bot_id") == me.bot_id)
-
-
-def _changed(event: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
+def _changed(event: dict[str, Any], known: Known) -> list[Incoming]:
     """An edit or a deletion; Slack also calls it a change when it adds a preview or counts replies."""
     message = an_object(event.get("message"), "message")
     if message.get("subtype") == "tombstone":
-        return _deleted(event, event.get("previous_message") or message, string(message, "ts"), me, known)
+        return _deleted(event, event.get("previous_message") or message, string(message, "ts"), known)
     edited, before = message.get("edited"), event.get("previous_message") or {}
     if not edited or edited == before.get("edited") or (message.get("subtype") or "") not in _SPOKEN:
         return []
-    if _is_mine(message, me):
+    if _is_mine(message, known):
         return []
     message_id, stamp = _ts(message, "ts"), _ts(edited, "ts")
     chat = string(event, "channel")
     told = {**message, "channel": chat, "channel_type": event.get("channel_type", "")}
     key = edit_key(chat, message_id, stamp, str(message.get("text", "")))
-    return _words(told, InboundKind.EDIT, key, _milliseconds(stamp), me, known)
+    return _words(told, InboundKind.EDIT, key, _milliseconds(stamp), known)
 
 
-def _deleted(event: dict[str, Any], message: dict[str, Any], ts: str, me: Me, known: Known) -> list[Incoming]:
-    if _is_mine(message, me):
+def _deleted(event: dict[str, Any], message: dict[str, Any], ts: str, known: Known) -> list[Incoming]:
+    if _is_mine(message, known):
         return []
     chat = string(event, "channel")
     at = event.get("event_ts") or event.get("ts")
     told = {**message, "user": message.get("user") or "USLACKBOT", "channel_type": event.get("channel_type", "")}
-    return [
-        InboundMessage(
-            origin=_origin(told, me, known, chat, ts),
-            event_key=f"d:{chat}:{ts}",
-            kind=InboundKind.DELETE,
-            text="",
-            sent_at=_milliseconds(_ts({"ts": at}, "ts")),
-        )
-    ]
+    return [deletion(_origin(told, known, chat, ts), _milliseconds(_ts({"ts": at}, "ts")))]
 
 
-def _command(body: dict[str, Any], me: Me, known: Known, now: int) -> InboundMessage:
+def _command(body: dict[str, Any], known: Known, now: int) -> InboundMessage:
     """What stands behind the slash command is a command of its own; alone it asks for help."""
     chat, sender = string(body, "channel_id"), string(body, "user_id")
-    mpim = str(body.get("channel_name", "")).startswith("mpdm-")
-    place = _place(me, chat, known.kind(chat, "mpim" if mpim else ""), "")
+    place = known.place(chat, "mpim" if str(body.get("channel_name", "")).startswith("mpdm-") else "")
     name = known.name(sender) or str(body.get("user_name", ""))
-    text = whole(readable(body.get("text") or "", _names(me, known)))
-    return InboundMessage(
-        origin=Origin(place=place, sender=sender, sender_name=whole(name), chat_name=known.name(chat)),
-        event_key=f"c:{string(body, 'trigger_id')}",
-        kind=InboundKind.COMMAND,
-        text=f"/{text.strip().lstrip('/') or 'help'}",
-        sent_at=now,
-        respond=str(body.get("response_url", "")),
-    )
+    origin = Origin(place=place, sender=sender, sender_name=whole(name), chat_name=known.name(chat))
+    text = f"/{readable(body.get('text') or '', known.name).strip().lstrip('/') or 'help'}"
+    respond = str(body.get("response_url", ""))
+    return interaction(InboundKind.COMMAND, string(body, "trigger_id"), origin, text, now, respond)
 
 
-def _clicks(body: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
+def _clicks(body: dict[str, Any], known: Known) -> list[Incoming]:
     """Presses of buttons that this bot made: those with a value."""
     container, user = an_object(body.get("container"), "container"), an_object(body.get("user"), "user")
     if container.get("type") != "message":
@@ -197,19 +150,14 @@ def _clicks(body: dict[str, Any], me: Me, known: Known) -> list[Incoming]:
     name = str((body.get("channel") or {}).get("name", ""))
     message["channel_type"] = "mpim" if name.startswith("mpdm-") else ""
     message["username"] = user.get("username") or user.get("name")
-    return [
-        InboundMessage(
-            origin=_origin({**message, "bot_profile": None}, me, known, chat, message_id),
-            event_key=f"b:{_ts(action, 'action_ts')}",
-            kind=InboundKind.BUTTON,
-            text=whole(string(action, "value")),
-            sent_at=_milliseconds(action["action_ts"]),
-            reply_to=message_id,
-            respond=str(body.get("response_url", "")),
-        )
-        for action in body.get("actions") or ()
-        if action.get("type") == "button" and action.get("value")
-    ]
+    respond = str(body.get("response_url", ""))
+    found: list[Incoming] = []
+    for action in body.get("actions") or ():
+        if action.get("type") == "button" and action.get("value"):
+            origin = _origin({**message, "bot_profile": None}, known, chat, message_id)
+            at, sends = _ts(action, "action_ts"), string(action, "value")
+            found.append(interaction(InboundKind.BUTTON, at, origin, sends, _milliseconds(at), respond, message_id))
+    return found
 
 
 def _attached(event: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -224,30 +172,18 @@ def _attached_words(attached: dict[str, Any]) -> str:
     return "\n".join(words) or markup_of(attached.get("blocks")) or str(attached.get("fallback") or "")
 
 
-def _quoted(shared: dict[str, Any], me: Me, known: Known) -> Quoted:
+def _quoted(shared: dict[str, Any], known: Known) -> Quoted:
     author = str(shared.get("author_id") or "")
     name = known.name(author) or str(shared.get("author_name") or shared.get("author_subname") or author)
     words = str(shared.get("text") or shared.get("fallback") or "")
-    return Quoted(
-        author=whole(name),
-        text=whole(readable(words, _names(me, known))),
-        by_me=bool(author) and author in (me.id, me.bot_id),
-    )
-
-
-def _names(me: Me, known: Known) -> Callable[[str], str]:
-    return lambda ident: me.name if ident == me.id else known.name(ident)
+    mine = bool(author) and author in (known.me, known.bot_id)
+    return Quoted(author=whole(name), text=whole(readable(words, known.name)), by_me=mine)
 
 
 def _file(file: dict[str, Any]) -> Attachment:
-    mime = str(file.get("mimetype") or "")
-    return Attachment(
-        kind=kind_of(mime),
-        ref=f"{string(file, 'id')} {file.get('url_private_download') or file.get('url_private') or ''}".strip(),
-        name=whole(str(file.get("name") or "")),
-        mime=mime,
-        size=size_of(file, "size"),
-    )
+    url = file.get("url_private_download") or file.get("url_private") or ""
+    ref = f"{string(file, 'id')} {url}".strip()
+    return file_of(ref, file.get("name"), str(file.get("mimetype") or ""), file.get("size"))
 
 
 def _ts(fields: Any, name: str) -> str:

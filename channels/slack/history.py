@@ -8,8 +8,7 @@ from channels.message import ChatKind, Place
 from channels.outgoing import Delivery
 from channels.slack.api import Api
 from channels.slack.calls import is_it
-from channels.slack.events import Me
-from channels.slack.known import Known, Room
+from channels.slack.known import Known
 
 Json = dict[str, Any]
 _PAGE = 200
@@ -25,14 +24,14 @@ def position(at: int) -> str:
     return f"{at // 1000:010d}.{at % 1000:03d}000"
 
 
-async def conversations(api: Api, me: Me, known: Known) -> list[Reached]:
+async def conversations(api: Api, known: Known) -> list[Reached]:
     """Those that the bot is in, direct ones included; `known` learns of them. Raises ApiError."""
     found = []
     asked = {"types": _ALL, "exclude_archived": "true", "limit": _PAGE}
     async for one in listed(api, "users.conversations", asked, "channels"):
         kind = known.kind(one["id"], "im" if one.get("is_im") else "mpim" if one.get("is_mpim") else "channel")
-        known.keep_room(one["id"], Room(kind, str(one.get("name") or "")))
-        found.append(Reached(Place(channel="slack", account=me.id, chat=one["id"], kind=kind)))
+        known.keep_room(one["id"], kind, str(one.get("name") or ""))
+        found.append(Reached(known.place(one["id"])))
     return found
 
 

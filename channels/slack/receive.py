@@ -7,7 +7,7 @@ they come.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 import aiohttp
@@ -24,7 +24,7 @@ from channels.listener import Listener
 from channels.message import Incoming
 from channels.receiver import Receiver
 from channels.slack.api import NEVER, SCOPES, Api, lacking
-from channels.slack.events import Me, read, read_me, unread
+from channels.slack.events import read, unread
 from channels.slack.history import conversations
 from channels.slack.known import Known
 from channels.slack.settings import SlackAccount
@@ -52,7 +52,6 @@ class SlackReceiver(Receiver):
 
     def __init__(self, name: str, api: Api, known: Known, section: SlackAccount, times: Times) -> None:
         super().__init__(name, section, times)
-        self.me = Me()
         self._api = api
         self._known = known
         self._section = section
@@ -84,13 +83,11 @@ class SlackReceiver(Receiver):
         """Store what came; False when it could not be stored, and is not to be acknowledged."""
         self._tell_gap()
         try:
-            items = read(body, self.me, self._known, self._times.now())
+            items: Sequence[Incoming] = read(body, self._known, self._times.now())
         except Exception as error:
-            items = [unread(body, self.me, error)]
-        return not items or await self._store(items)
-
-    async def _store(self, items: list[Incoming]) -> bool:
-        """Whether it could be stored."""
+            items = [unread(body, self._known, error)]
+        if not items:
+            return True
         try:
             await self._accept(items)
         except NotAccepted as error:
@@ -114,8 +111,8 @@ class SlackReceiver(Receiver):
         if not self.account:
             answer = await self._api.call("auth.test", {})
             self._check_scopes(answer.headers.get("X-OAuth-Scopes", ""))
-            self.me = read_me(answer)
-            self.account = self.me.id
+            self._known.meet(answer)
+            self.account = self._known.me
             self._sink.can_send(self._name, self.account)
         if self._connection is None or not self._connection.is_open:
             self._reached = await self._conversations()
@@ -123,7 +120,7 @@ class SlackReceiver(Receiver):
 
     async def _conversations(self) -> list[Reached]:
         try:
-            return await conversations(self._api, self.me, self._known)
+            return await conversations(self._api, self._known)
         except ApiError as error:
             if error.trouble not in NEVER:
                 raise
@@ -160,12 +157,10 @@ class SlackReceiver(Receiver):
     async def _listen(self) -> None:
         """Take requests until cancelled."""
         listen = self._section.listen
+        secret, bolt = self._section.secret("signing_secret"), logging.getLogger("slack_bolt")
+        before = _Before(self.accept)
         self._app = AsyncApp(
-            client=self._api.client,
-            signing_secret=self._section.secret("signing_secret"),
-            before_authorize=_Before(self.accept),
-            logger=logging.getLogger("slack_bolt"),
-            name="hark",
+            client=self._api.client, signing_secret=secret, before_authorize=before, logger=bolt, name="hark"
         )
         listener = Listener(listen, self._request)
         try:
@@ -192,7 +187,7 @@ class SlackReceiver(Receiver):
 
     def _stands(self, where: str = "a connection of Socket Mode") -> None:
         self._pauses.failures = 0
-        self._received(f"receiving as @{self.me.name} by {where}{self._lacks}")
+        self._received(f"receiving as @{self._known.name(self.account)} by {where}{self._lacks}")
 
     def _check_scopes(self, told: str) -> None:
         """Say which scopes are missing, where Slack tells which are granted."""

@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterator
 
 from channels.markdown.entities import EntityType, Formatted
-from channels.markdown.markup import parts_of
+from channels.markdown.parts import parts_of
 from channels.markdown.render import render
 from channels.markdown.split import shows, split
 from channels.outgoing import as_body

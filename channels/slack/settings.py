@@ -20,8 +20,7 @@ UserId = Annotated[
     Id, looks_like("[UW][A-Z0-9]{2,}", "a Slack member ID, such as U0AB12CD (copied from the person's profile)")
 ]
 ChannelId = Annotated[
-    Id,
-    looks_like("[CG][A-Z0-9]{2,}", "a Slack channel ID, such as C0AB12CD (at the end of the channel's details)"),
+    Id, looks_like("[CG][A-Z0-9]{2,}", "a Slack channel ID, such as C0AB12CD (at the end of the channel's details)")
 ]
 
 

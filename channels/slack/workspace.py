@@ -13,7 +13,7 @@ from channels.message import InboundMessage, Origin, Place
 from channels.slack import history
 from channels.slack.api import Api
 from channels.slack.calls import message_id
-from channels.slack.events import Me, read_message
+from channels.slack.events import read_message
 from channels.slack.known import Known, names_of
 
 _ID = re.compile(r"[CDGUW](?=[A-Z]*\d)[A-Z0-9]{5,}")
@@ -36,22 +36,21 @@ class Workspace:
         self._now = times.monotonic
         self._names: dict[str, tuple[float, dict[str, str]]] = {}
 
-    async def find(self, wanted: str, me: Me) -> Origin | Sequence[str]:
+    async def find(self, wanted: str) -> Origin | Sequence[str]:
         """See `channels.base.Channel`. A conversation with a person is opened, which nobody sees."""
-        found = await self._ident(wanted, me)
+        found = await self._ident(wanted)
         if isinstance(found, tuple):
             return found
         person = found if found[0] in "UW" else ""
         if person:
             found = str((await self._api.call("conversations.open", {"users": found}))["channel"]["id"])
-        place = Place(channel="slack", account=me.id, chat=found, kind=self._known.kind(found))
-        return Origin(place=place, sender=person)
+        return Origin(place=self._known.place(found), sender=person)
 
-    async def perform(self, name: str, place: Place, arguments: Arguments, me: Me) -> str:
+    async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
         """One of `actions.ACTIONS` that makes no delivery."""
         match name:
             case "read":
-                return await self._read(replace(place, thread=arguments.thread or place.thread), arguments, me)
+                return await self._read(replace(place, thread=arguments.thread or place.thread), arguments)
             case "pin" | "unpin":
                 message = {"channel": place.chat, "timestamp": message_id(arguments.message_id)}
                 return await self._pin(*_PINS[name], message)
@@ -65,19 +64,19 @@ class Workspace:
                 return details({**user, **(user.get("profile") or {})}, _PERSON)
         raise ActionFailed(f"{name} is not possible here")
 
-    async def _ident(self, wanted: str, me: Me) -> str | tuple[str, ...]:
+    async def _ident(self, wanted: str) -> str | tuple[str, ...]:
         """The id that is meant, or names that come near."""
         if _ID.fullmatch(wanted):
             return wanted
         kind = "@" if wanted.startswith("@") else "#"
         until, names = self._names.get(kind, (0.0, {}))
         if until <= self._now():
-            names = await (self._people() if kind == "@" else self._rooms(me))
+            names = await (self._people() if kind == "@" else self._rooms())
             self._names[kind] = (self._now() + _KEPT, names)
         return nearest(wanted, names)
 
-    async def _rooms(self, me: Me) -> dict[str, str]:
-        chats = [one.place.chat for one in await history.conversations(self._api, me, self._known)]
+    async def _rooms(self) -> dict[str, str]:
+        chats = [one.place.chat for one in await history.conversations(self._api, self._known)]
         return {f"#{self._known.name(chat)}": chat for chat in chats if self._known.name(chat)}
 
     async def _people(self) -> dict[str, str]:
@@ -89,12 +88,12 @@ class Workspace:
         named = [(name if len(ids) == 1 else f"{name} ({one})", one) for name, ids in found.items() for one in ids]
         return {f"@{name}": one for name, one in named}
 
-    async def _read(self, place: Place, arguments: Arguments, me: Me) -> str:
+    async def _read(self, place: Place, arguments: Arguments) -> str:
         before = message_id(arguments.before) if arguments.before else ""
         lines = []
         for message in await history.newest(self._api, place, before, arguments.limit):
             with suppress(Unreadable):
-                found = read_message(history.read_as_event(message, place), me, self._known, mine=True)
+                found = read_message(history.read_as_event(message, place), self._known, mine=True)
                 more = [f"[{message['reply_count']} replies]"] if message.get("reply_count") else []
                 lines += [line_of(one, *more) for one in found if isinstance(one, InboundMessage)]
         return "\n".join(lines) or "nothing was said there"

@@ -92,12 +92,7 @@ class Chunker:
     def end(self) -> list[ReplyBlock]:
         """No more text comes: returns the rest."""
         blocks = self._scan()
-        while self._body:
-            text = self._head + self._body
-            cut = self._decide(text, ended=True)
-            if cut is None:
-                end = len(text.rstrip())
-                cut = Cut(end, len(text), Outline(text, ended=True).cut(end).closing, "")
+        while self._body and (cut := self._decide(self._head + self._body, ended=True)):
             blocks += self._cut(cut) + self._scan()
         return blocks
 
@@ -169,7 +164,7 @@ class Chunker:
         return text[: index_at(text, self._due) + 1]
 
     def _decide(self, text: str, ended: bool, sections: bool = True) -> Cut | None:
-        """Where the block ends, seen from the end of `text`; None to wait for more, or if all of it is one block."""
+        """Where the block ends, seen from the end of `text`; None to wait for more, unless it has ended."""
         outline, begin = Outline(text, ended, sections), len(self._head)
         if self._spoken is not None:
             return outline.cut(begin + self._spoken)
@@ -177,7 +172,7 @@ class Chunker:
         closing = self._room_for(outline.cut(visible).closing) if ended or units(text) > self._due else 0
         room, low = index_at(text, self._max - closing), begin + index_at(text[begin:], self._min - 1) + 1
         if visible <= room and ended:
-            return None
+            return outline.rest()
         best = self._best(outline, low, room)
         if best and (visible > room or best[1] is Rank.PARAGRAPH):
             return outline.cut(best[0])
@@ -209,7 +204,7 @@ class Chunker:
         text, begin = outline.text, len(self._head)
         end = outline.end(leaf)
         if leaf.closed and len(text[:end].rstrip()) <= index_at(text, self._whole - closing):
-            return None if ended and end >= len(text.rstrip()) else outline.cut(end)
+            return outline.rest() if ended and end >= len(text.rstrip()) else outline.cut(end)
         if not (leaf.closed or ended or self._due == self._whole + self._ahead):
             self._wait(text)
             return None

@@ -153,6 +153,11 @@ class Outline:
             prefix += "    "
         return Cut(index, place if within else start, "", head + prefix)
 
+    def rest(self) -> Cut:
+        """A cut behind all that is seen, with nothing left."""
+        end = len(self.text.rstrip())
+        return Cut(end, len(self.text), self.cut(end).closing, "")
+
     def fence(self, leaf: Leaf) -> tuple[str, str]:
         """The lines that open a fence again and close it."""
         line = self.lines[leaf.first]

@@ -50,14 +50,6 @@ class _Request(HTTPXRequest):
         return status, payload
 
 
-class _RawBot(Bot):
-    """The library's bot; asked for raw answers, it would advise against that with every call."""
-
-    @classmethod
-    def _warn(cls, *_warning: Any, **_about: Any) -> None:
-        pass
-
-
 def _hide_tokens(record: logging.LogRecord) -> bool:
     record.msg, record.args = _hidden(record.getMessage()), ()
     return True
@@ -90,19 +82,15 @@ class Api:
             pool_timeout=section.connect_timeout,
         )
         self._request = request
-        self._bot = _RawBot(
-            self._token,
-            base_url=section.base_url,
-            request=request,
-            get_updates_request=request,
-        )
+        self._bot = Bot(self._token, base_url=section.base_url, request=request, get_updates_request=request)
 
     async def call(self, method: str, arguments: Mapping[str, object], timeout: float | None = None) -> Any:
         """The raw result of a method. timeout: seconds to wait for the answer, if not as usual. Raises ApiError."""
         if self._closed:
             raise ApiError(Trouble.NETWORK, "not connected")
         try:
-            result = await self._bot.do_api_request(method, dict(arguments), read_timeout=timeout or self._usual)
+            # What is public would advise against raw answers with every call.
+            result = await self._bot._post(method, dict(arguments), read_timeout=timeout or self._usual)
         except _Refusal as refusal:
             error = _refused(refusal)
             self.answers += error.trouble in _ANSWERED

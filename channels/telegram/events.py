@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from channels.fields import Unreadable, an_object, edit_key, kind_of, size_of, string, unread_event
+from channels.fields import Unreadable, an_object, edit_key, file_of, interaction, string, unread_of
 from channels.message import (
     Attachment,
     ChatKind,
@@ -35,12 +35,9 @@ _KINDS = {
     "channel": ChatKind.CHANNEL,
 }
 _ATTACHMENTS = {
-    "audio": "audio",
-    "voice": "audio",
-    "video": "video",
-    "video_note": "video",
-    "animation": "video",
-    "document": "file",
+    **dict.fromkeys(("audio", "voice"), "audio"),
+    **dict.fromkeys(("video", "video_note", "animation"), "video"),
+    "document": "",  # what its type says
     "sticker": "image",
 }
 _DESCRIBED = {
@@ -69,8 +66,7 @@ class Me:
 def read_me(answer: object) -> Me:
     """The answer of getMe. Raises Unreadable."""
     me = an_object(answer, "getMe")
-    reads_groups = me.get("can_read_all_group_messages") is True
-    return Me(_identity(me, "id"), string(me, "username"), reads_groups)
+    return Me(_identity(me, "id"), string(me, "username"), me.get("can_read_all_group_messages") is True)
 
 
 def read_update(update: object, me: Me, now: int) -> list[Incoming]:
@@ -97,7 +93,7 @@ def update_id_of(update: object) -> int | None:
 
 def unread(update: object, me: Me, error: Exception) -> UnreadEvent:
     """The value for an update that could not be read."""
-    return unread_event("telegram", me.id, update, error, update_id_of(update))
+    return unread_of("telegram", me.id, update, error, update_id_of(update))
 
 
 def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Incoming]:
@@ -127,22 +123,21 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
     # Those words are of somebody else, and no command.
     forwarded = Quoted(author=_author(message["forward_origin"]), text=text) if "forward_origin" in message else None
     album = message.get("media_group_id")
-    return [
-        InboundMessage(
-            origin=origin,
-            event_key=key,
-            kind=InboundKind.EDIT if edited else InboundKind.MESSAGE,
-            text="" if forwarded else text,
-            sent_at=sent_at * 1000,
-            attachments=attachments,
-            reply_to=reply_to,
-            replied=replied,
-            forwarded=forwarded,
-            mentioned=mentioned,
-            names_others=names_others,
-            part_of=f"album:{album}" if isinstance(album, str) else "",
-        )
-    ]
+    said = InboundMessage(
+        origin=origin,
+        event_key=key,
+        kind=InboundKind.EDIT if edited else InboundKind.MESSAGE,
+        text="" if forwarded else text,
+        sent_at=sent_at * 1000,
+        attachments=attachments,
+        reply_to=reply_to,
+        replied=replied,
+        forwarded=forwarded,
+        mentioned=mentioned,
+        names_others=names_others,
+        part_of=f"album:{album}" if isinstance(album, str) else "",
+    )
+    return [said]
 
 
 def _read_click(query: dict[str, Any], me: Me, now: int) -> list[Incoming]:
@@ -153,17 +148,9 @@ def _read_click(query: dict[str, Any], me: Me, now: int) -> list[Incoming]:
     message = an_object(query["message"], "message")
     place = place_of(message, me)
     sender, name = _person(an_object(query.get("from"), "from"))
-    return [
-        InboundMessage(
-            origin=Origin(place=place, sender=sender, sender_name=name, chat_name=_title(message)),
-            event_key=f"b:{query_id}",
-            kind=InboundKind.BUTTON,
-            text=whole(string(query, "data")),
-            sent_at=now,
-            reply_to=_identity(message, "message_id"),
-            respond=query_id,
-        )
-    ]
+    origin = Origin(place=place, sender=sender, sender_name=name, chat_name=_title(message))
+    pressed = _identity(message, "message_id")
+    return [interaction(InboundKind.BUTTON, query_id, origin, string(query, "data"), now, query_id, pressed)]
 
 
 def place_of(message: dict[str, Any], me: Me) -> Place:
@@ -190,12 +177,7 @@ def _origin(message: dict[str, Any], place: Place, message_id: str) -> Origin:
         user = an_object(message.get("from"), "from")
         (sender, name), by_bot = _person(user), user.get("is_bot") is True
     return Origin(
-        place=place,
-        sender=sender,
-        sender_name=name,
-        message_id=message_id,
-        chat_name=_title(message),
-        by_bot=by_bot,
+        place=place, sender=sender, sender_name=name, message_id=message_id, chat_name=_title(message), by_bot=by_bot
     )
 
 
@@ -252,17 +234,9 @@ def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
 
 def _attachment(file: dict[str, Any], kind: str, mime: str = "") -> Attachment:
     mime = str(file.get("mime_type", mime))
-    if kind == "file":
-        kind = kind_of(mime)
     if file.get("is_animated") or file.get("is_video"):
         kind = "video" if file.get("is_video") else "file"
-    return Attachment(
-        kind=kind,
-        ref=string(file, "file_id"),
-        name=whole(str(file.get("file_name", ""))),
-        mime=mime,
-        size=size_of(file, "file_size"),
-    )
+    return file_of(string(file, "file_id"), file.get("file_name"), mime, file.get("file_size"), kind)
 
 
 def _described(message: dict[str, Any]) -> str:
@@ -296,7 +270,7 @@ def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted
     except Unreadable:  # who wrote it is not told of every message
         origin = Origin(place=place)
     text = words or _text(replied, me)[0] or whole(_described(replied))
-    text = text or " ".join(f"[{attachment.kind}]" for attachment in _attachments(replied))
+    text = text or " ".join(f"[{file.kind}]" for file in _attachments(replied))
     return message_id, Quoted(author=origin.sender_name, text=text, by_me=origin.sender == me.id)
 
 

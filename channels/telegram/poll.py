@@ -54,7 +54,8 @@ class TelegramReceiver(Receiver):
             me = read_me(await self._api.call("getMe", {}))
             self._offset = await self._stored_offset(f"{self._name}:{me.id}")
             self.me, self.account = me, me.id
-            await self._show_commands()
+            menu = [{"command": one.name, "description": one.help[:256]} for one in self._sink.commands()]
+            await self._renew_menu(menu, partial(self._api.call, "setMyCommands", {"commands": menu}))
         await self._receive()
 
     async def _receive(self) -> None:
@@ -68,7 +69,8 @@ class TelegramReceiver(Receiver):
         answer = await self._api.call("getUpdates", arguments, seconds + _ANSWER_MARGIN)
         # Nothing is awaited between the answer and the store.
         updates = answer if isinstance(answer, list) else [answer]
-        offset = _next_offset(updates)
+        # What confirms all of them; None when none has an id.
+        offset = max((number + 1 for number in map(update_id_of, updates) if number is not None), default=None)
         if updates:
             await self._take(updates, None if offset is None else Mark(f"{self._name}:{self.account}", str(offset)))
         if offset is not None:
@@ -95,15 +97,9 @@ class TelegramReceiver(Receiver):
     async def _acknowledge(self, message: InboundMessage) -> None:
         """A button ceases to show that it works. One that was pressed before a restart may be too old for it."""
         try:
-            arguments = {"callback_query_id": message.respond}
-            await self._api.call("answerCallbackQuery", arguments)
+            await self._api.call("answerCallbackQuery", {"callback_query_id": message.respond})
         except ApiError as error:
             log.info("telegram: a click could not be acknowledged: %s", error.reason)
-
-    async def _show_commands(self) -> None:
-        """Set the menu of commands."""
-        menu = [{"command": one.name, "description": one.help[:256]} for one in self._sink.commands()]
-        await self._renew_menu(menu, partial(self._api.call, "setMyCommands", {"commands": menu}))
 
     def _read(self, update: object) -> list[Incoming]:
         try:
@@ -131,8 +127,3 @@ class TelegramReceiver(Receiver):
             log.warning("telegram: the webhook could not be removed: %s", error.reason)
         # Whoever has set it may set it again: no race with them.
         await self._times.sleep(self._pauses.next())
-
-
-def _next_offset(updates: list[object]) -> int | None:
-    """What confirms all of them; None when none has an id."""
-    return max((number + 1 for number in map(update_id_of, updates) if number is not None), default=None)

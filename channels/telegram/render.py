@@ -74,10 +74,6 @@ def _gains(markdown: str) -> bool:
 def _entity(text: str, entity: Entity) -> dict[str, str | int]:
     """Telegram counts in UTF-16 units."""
     start, end, style = entity
-    fields: dict[str, str | int] = {"type": style.type.value, "offset": units(text[:start])}
-    fields["length"] = units(text[start:end])
-    if style.url:
-        fields["url"] = style.url
-    if style.language:
-        fields["language"] = style.language
-    return fields
+    more = {"url": style.url, "language": style.language}
+    shown = {"type": style.type.value, "offset": units(text[:start]), "length": units(text[start:end])}
+    return shown | {name: value for name, value in more.items() if value}

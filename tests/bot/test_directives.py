@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.directives import Directives, is_silent
+from bot.directives import Directives
 
 
 def read(text: str, cuts: list[int], after: str = "") -> tuple[str, str | None, tuple[str, ...], str]:
@@ -15,7 +15,7 @@ def read(text: str, cuts: list[int], after: str = "") -> tuple[str, str | None, 
         shown.append(made.feed(text[at : at + cut]))
         at += cut
     shown += [made.feed(text[at:]), made.end()]
-    return "".join(shown), made.reply_to, tuple(made.files), made.written("".join(shown), True)
+    return "".join(shown), made.reply_to, tuple(made.files), made.written("".join(shown) + "|").removesuffix("|")
 
 
 CASES = [
@@ -54,11 +54,6 @@ def test_every_cut_gives_the_same(text: str, shown: str, reply_to: str | None, f
 
 def test_a_token_is_only_a_sign_where_an_answer_begins() -> None:
     assert read("NO_REPLY and so on", [], after="What stands there: ")[0] == "NO_REPLY and so on"
-
-
-@pytest.mark.parametrize("text", ["No", "NO_REPLY is what I say", "", '{"action": "go"}', "NO_REPLY NO"])
-def test_what_says_something_is_not_silent(text: str) -> None:
-    assert not is_silent(text)
 
 
 @given(

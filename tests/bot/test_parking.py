@@ -138,9 +138,9 @@ async def test_calls_beside_one_that_asks(tmp_path: Path) -> None:
         assert asking.begun == ["free", "d"]
         assert [text.split(";")[0] for text in results(hark)] == [
             *("quick a", "did free", "A person denied this call", "quick c", "did d"),
-            "There is no tool named 'nope'. Tools: ask, exec, message, quick, read, stay_silent, write."
+            "There is no tool named 'nope'. Tools: ask, exec, message, quick, read, schedule, stay_silent, write."
             if "exec" in hark.model.requests[0].tools
-            else "There is no tool named 'nope'. Tools: ask, message, quick, read, stay_silent, write.",
+            else "There is no tool named 'nope'. Tools: ask, message, quick, read, schedule, stay_silent, write.",
         ]
         assert [end.outcome for end in hark.ends(KEY)] == [Outcome.PARKED, Outcome.PARKED, Outcome.COMPLETED]
 

@@ -8,6 +8,7 @@ import pytest
 from agent.events import AgentStart, ToolExecutionEnd
 from agent.runner import Runner
 from agent.tools.base import RunContext
+from agent.tools.marks import MARK
 from bot import wording
 from bot.inbound.access import OWNER, PERSON
 from bot.persistence.values import AcceptedMessage, Turn, TurnKind
@@ -30,7 +31,7 @@ class OtherModel(ScriptedModel):
 async def test_sessions_may_have_models_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = OtherModel()
     other.default = "from the other"
-    monkeypatch.setattr(Specs, "model_of", lambda self, key: other if key == session_of("2") else self.model)
+    monkeypatch.setattr(Specs, "model_of", lambda self, key, **_: other if key == session_of("2") else self.model)
     async with running(tmp_path) as hark:
         hark.model.default = "from the first"
         first, second = await hark.say("hello", "1"), await hark.say("hello", "2")
@@ -80,6 +81,18 @@ async def test_a_turn_knows_its_kind(
         await hark.write("hello", kind=kind)
         await hark.until_texts(1)
     assert [turn.kind for turn in asked] == [turn_kind]
+
+
+async def test_memory_is_marked_that_beats_and_jobs_write(tmp_path: Path) -> None:
+    kinds = (InboundKind.MESSAGE, InboundKind.WAKE, InboundKind.JOB, InboundKind.CHILD)
+    async with running(tmp_path) as hark:
+        for number, kind in enumerate(kinds, 1):
+            hark.model.add(Call("write", {"path": "memory/notes.md", "content": f"- {kind}\n", "mode": "append"}))
+            hark.model.add(f"number {number}")
+            await hark.write("look around", kind=kind)
+            await hark.until_texts(number)
+    written = (tmp_path / "workspace" / "memory" / "notes.md").read_text()
+    assert written.splitlines() == ["- message", f"- wake {MARK}", f"- job {MARK}", "- child"]
 
 
 async def test_tools_are_made_for_each_run_and_closed_with_it(tmp_path: Path) -> None:

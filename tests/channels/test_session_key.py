@@ -172,11 +172,6 @@ def test_linked_ids_are_one_person_over_channels() -> None:
     assert session_key(DIRECT, "per-channel-peer", links, False) == "agent:main:telegram:direct:7"
 
 
-def test_one_id_linked_to_two_people_is_refused() -> None:
-    with pytest.raises(ValueError, match="telegram:7 is linked to both ada and bob"):
-        link_index({"ada": ["telegram:7"], "bob": ["telegram:7"]})
-
-
 def test_the_same_id_on_two_channels_is_two_people() -> None:
     other = Origin(place=Place(channel="discord", account="1", chat="7", kind=ChatKind.DIRECT), sender="7")
     assert session_key(DIRECT, "per-peer", {}, False) != session_key(other, "per-peer", {}, False)

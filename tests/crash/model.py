@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
+from itertools import count
 from typing import Protocol
 
 from agent.cut import CUT_NOTE
@@ -16,8 +17,10 @@ from agent.message import Message, Part, Text, ToolCall, ToolResult, Usage
 from agent.models.base import Answer, ModelRequest, StopReason, StreamPart, TextDelta
 from agent.tools.stay_silent import STAY_SILENT
 from tests.crash.platform import Life
-from tests.crash.script import WORDS, Script, Step, parse, words_of
+from tests.crash.script import WORDS, Script, Step, alone, is_beat, parse, words_of
 from tests.serving import PlainModel
+
+_numbers = count(1)
 
 
 class Outside(Protocol):
@@ -27,12 +30,16 @@ class Outside(Protocol):
     prefixes: dict[str, tuple[Message, ...]]
     tries: dict[str, set[int]]
     broken: set[str]
+    failed: Counter[str]
     held: Counter[str]
     active: set[tuple[int, str]]
     most_active: int
 
     def changed(self) -> None:
         """Something happened."""
+
+    def kept_beats(self) -> Counter[str]:
+        """User messages of beats that are not hidden."""
 
     async def gate(self, token: str) -> None:
         """Wait until a held answer may go on."""
@@ -57,7 +64,7 @@ class FaithfulModel(PlainModel):
         session = (self._number, script.token[0])
         if session in outside.active:
             outside.violations.append(f"two runs at once in the session of {script.token}")
-        self._same_prefix(request)
+        self._same_prefix(request, script.token)
         if any(isinstance(part, ToolResult) and part.name == STAY_SILENT for part in request.messages[-1].parts):
             outside.violations.append(f"{script.token}: asked for an answer behind {STAY_SILENT}")
         outside.tries.setdefault(script.token, set()).add(self._number)
@@ -65,6 +72,9 @@ class FaithfulModel(PlainModel):
         outside.most_active = max(outside.most_active, sum(life == self._number for life, _ in outside.active))
         outside.changed()
         try:
+            if outside.failed[script.token] < step.fails:
+                outside.failed[script.token] += 1
+                raise ModelError(ErrorKind.AUTH, "the key is wrong")
             if not text.startswith(prior):
                 outside.violations.append(f"{script.token}: the cut answer is not the beginning: {prior!r}")
             rest = text[len(prior) :]
@@ -93,17 +103,32 @@ class FaithfulModel(PlainModel):
         finally:
             outside.active.discard(session)
 
-    def _same_prefix(self, request: ModelRequest) -> None:
-        """Promise 7: a request begins with the one before of the same transcript."""
+    def _same_prefix(self, request: ModelRequest, token: str) -> None:
+        """Promise 7: a request begins with the one before of the same transcript.
+
+        A beat may be hidden when it has ended: a later request has its message exactly where it is not.
+        """
+        asked = [message for message in request.messages if _script(message) is not None]
+        if alone(asked[-1].text):
+            if len(asked) != 1:
+                self._outside.violations.append(f"{token} has a history: {asked}")
+            return
+        beats = Counter(message.text for message in asked[:-1] if is_beat(message.text))
+        kept = self._outside.kept_beats() - Counter([asked[-1].text])
+        if beats != kept:
+            self._outside.violations.append(f"{token} is told of the beats {beats}, kept are {kept}")
         key = request.messages[0].text
         before = self._outside.prefixes.get(key, ())
         if request.messages[: len(before)] != before:
             self._outside.violations.append(f"the prefix changed: {before} -> {request.messages}")
-        self._outside.prefixes[key] = request.messages
+        if not is_beat(asked[-1].text):
+            self._outside.prefixes[key] = request.messages
 
 
 def _call(request: ModelRequest, token: str, n: int, name: str, following: str) -> ToolCall:
-    call_id = f"{token}-{sum(len(m.tool_calls) for m in request.messages)}-{n}"
+    # in sessions that begin anew the messages do not tell how many calls there were before
+    before = next(_numbers) if alone(request.messages[0].text) else sum(len(m.tool_calls) for m in request.messages)
+    call_id = f"{token}-{before}-{n}"
     if name == "bad":
         return ToolCall(call_id, "count", '{"key": ')
     if name == STAY_SILENT:

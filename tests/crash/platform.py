@@ -36,7 +36,10 @@ class Life(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a person wrote. edits: the update whose words it replaces. moves_to: the chat has this id from now on."""
+    """What a person wrote. edits: the update whose words it replaces. moves_to: the chat has this id from now on.
+
+    sent_at: in milliseconds, behind the beginning of the world.
+    """
 
     update_id: int
     chat: str
@@ -44,6 +47,7 @@ class Update:
     edits: int = 0
     moves_to: str = ""
     file: bool = False
+    sent_at: int = 0
 
     @property
     def event_key(self) -> str:
@@ -68,7 +72,8 @@ FILE = b"what the file says"
 class Platform:
     """The server side. changed is called whenever something happened.
 
-    changed_at: how many things had become visible when a message of a chat was edited or deleted last.
+    changed_at: how many things had become visible when a message of a chat was edited or deleted last. leapt:
+    milliseconds that have passed while nobody did anything.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
@@ -82,6 +87,7 @@ class Platform:
         self.changed_at: dict[str, int] = {}
         self.moved: dict[str, str] = {}
         self.early: list[str] = []
+        self.leapt = 0
         self.wrote = asyncio.Event()
         self.again = 0
         self.live: list[Update] = []
@@ -105,6 +111,7 @@ class Platform:
         self._tell(Update(len(self.updates) + 1, chat, "", moves_to=to))
 
     def _tell(self, update: Update) -> None:
+        update = replace(update, sent_at=update.update_id + self.leapt)
         self.updates.append(update)
         if not self.deaf:
             self.live.append(update)
@@ -295,7 +302,7 @@ class ListeningChannel(PlatformChannel):
             if connection != platform.connections:
                 connection = platform.connections
                 newest = {update.chat: update.update_id for update in platform.updates}
-                sink.missed(self.name, ACCOUNT, [Reached(_place(chat), str(last)) for chat, last in newest.items()])
+                sink.missed(self.name, ACCOUNT, [Reached(place_of(chat), str(last)) for chat, last in newest.items()])
             first, told = min(told, len(platform.live) - platform.again), len(platform.live)
             platform.again = 0
             for update in platform.live[max(first, 0) : told]:
@@ -331,14 +338,17 @@ def _incoming(update: Update) -> Incoming:
     if update.moves_to:
         return ChatMoved(channel="telegram", account=ACCOUNT, old_chat=update.chat, new_chat=update.moves_to)
     return InboundMessage(
-        origin=Origin(place=_place(update.chat), sender=update.chat, message_id=str(update.edits or update.update_id)),
+        origin=Origin(
+            place=place_of(update.chat), sender=update.chat, message_id=str(update.edits or update.update_id)
+        ),
         event_key=update.event_key,
         kind=InboundKind.EDIT if update.edits else InboundKind.MESSAGE,
         text=update.text,
-        sent_at=1_700_000_000_000 + update.update_id,
+        sent_at=1_700_000_000_000 + update.sent_at,
         attachments=(Attachment(kind="file", ref="file", name="notes.md"),) if update.file else (),
     )
 
 
-def _place(chat: str) -> Place:
+def place_of(chat: str) -> Place:
+    """The direct messages with somebody."""
     return Place(channel="telegram", account=ACCOUNT, chat=chat, kind=ChatKind.DIRECT)

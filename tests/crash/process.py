@@ -14,6 +14,7 @@ from agent.message import ToolOutput
 from agent.tools.base import Ask, CallContext, Parameters, Tool
 from bot.service import Service
 from tests.asking import send
+from tests.crash.platform import Platform
 from tests.stored import Stored, disk_full
 
 When = Literal["before", "after", "effect", "drain", "full"]
@@ -28,11 +29,13 @@ class End:
     """How a life ends: at its commit number `commit`.
 
     before, after: the process dies directly before, or after it. effect: it lives on until the next effect outside,
-    and dies then, the answer lost. drain: SIGTERM. full: three commits fail from there on, nobody dies.
+    and dies then, the answer lost. drain: SIGTERM. full: three commits fail from there on, nobody dies. leapt: they are
+    counted from the first leap of the clocks on.
     """
 
     when: When
     commit: int
+    leapt: bool = False
 
 
 class Outside(Protocol):
@@ -43,6 +46,7 @@ class Outside(Protocol):
     violations: list[str]
     executed: Counter[str]
     stored: Stored
+    platform: Platform
 
     def changed(self) -> None:
         """Something happened."""
@@ -68,11 +72,11 @@ class Process:
         """See `bot/store/writer.py`; runs in the database's thread."""
         if self.dead:
             raise Died
+        end = self._end
         if at == "after":
             self._loop.call_soon_threadsafe(self._world.changed)
         else:
-            self.commits += 1
-        end = self._end
+            self.commits += end is None or not end.leapt or self._world.platform.leapt > 0
         if self._failures:
             if at == "before":
                 self._failures -= 1

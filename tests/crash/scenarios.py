@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agent.tools.base import Verdict
 from channels.message import ChatKind, Place
@@ -15,7 +16,7 @@ class Scenario:
     """name: of the test. person: what people do. pace: seconds between two messages into one chat.
 
     timeout: seconds that a run may take. debounce: milliseconds for which a message waits for more. listening: on a
-    platform that tells everything once. preview: answers grow in messages that are edited.
+    platform that tells everything once. preview: answers grow in messages that are edited. background: see World.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Scenario:
     debounce: int = 0
     listening: bool = False
     preview: bool = False
+    background: dict[str, Any] | None = None
 
     def world(self, root: Path) -> World:
         """A fresh world for it."""
@@ -36,10 +38,11 @@ class Scenario:
             debounce=self.debounce,
             listening=self.listening,
             preview=self.preview,
+            background=self.background,
         )
 
 
-def _writes(*texts: str) -> Callable[[World], Awaitable[None]]:
+def writes(*texts: str) -> Callable[[World], Awaitable[None]]:
     async def person(world: World) -> None:
         for text in texts:
             world.platform.write("A", text)
@@ -51,18 +54,18 @@ async def _stop(world: World) -> None:
     world.platform.write("A", "A1 1p+count | 4p+hold")
     await world.until(lambda: world.held["A1"] > 0)
     world.platform.write("A", "A2 1p", "/stop")
-    await world.until(lambda: _said(world, "top") or _said(world, "Nothing"))
+    await world.until(lambda: said(world, "top") or said(world, "Nothing"))
     world.open_gate("A1")
     world.platform.write("A", "A3 1p")
 
 
 async def _new(world: World) -> None:
     world.platform.write("A", "A1 1p")
-    await world.until(lambda: _said(world, "A1.8"))
+    await world.until(lambda: said(world, "A1.8"))
     world.platform.write("A", "A2 3p+hold")
     await world.until(lambda: world.held["A2"] > 0)
     world.platform.write("A", "A3 1p", "A4 1p", "/new", "A5 1p")
-    await world.until(lambda: _said(world, "New"))
+    await world.until(lambda: said(world, "New"))
     world.open_gate("A2")
 
 
@@ -70,7 +73,7 @@ async def _status(world: World) -> None:
     world.platform.write("A", "A1 3p+hold")
     await world.until(lambda: world.held["A1"] > 0)
     world.platform.write("A", "A2 1p", "/status")
-    await world.until(lambda: _said(world, "Model"))
+    await world.until(lambda: said(world, "Model"))
     world.open_gate("A1")
 
 
@@ -109,7 +112,7 @@ async def _steered(world: World) -> None:
 async def _stop_steered(world: World) -> None:
     await _steer_waiting(world)
     world.platform.write("A", "/stop", "A3 1p")
-    await world.until(lambda: _said(world, "top") or _said(world, "Nothing"))
+    await world.until(lambda: said(world, "top") or said(world, "Nothing"))
     world.open_gate("A1")
 
 
@@ -186,9 +189,9 @@ async def _console(world: World) -> None:
 async def _messages(world: World) -> None:
     """Sent by the model besides its answer, here and elsewhere, where somebody then writes again."""
     world.platform.write("B", "B1 1p")
-    await world.until(lambda: _said(world, "B1.8"))
+    await world.until(lambda: said(world, "B1.8"))
     world.platform.write("A", "A1 1p+tell+look+mail | 1p+mail | 1p")
-    await world.until(lambda: _said(world, "A1.26"))
+    await world.until(lambda: said(world, "A1.26"))
     world.platform.write("B", "B2 1p")
 
 
@@ -209,7 +212,7 @@ def _decides(text: str, *verdicts: Verdict) -> Callable[[World], Awaitable[None]
 
     async def person(world: World) -> None:
         world.platform.write("A", text, "A2 1p")
-        while await _asked(world):
+        while await asked(world):
             ((ident,),) = world.stored.approvals("approval_id", state="open")
             people = [asyncio.create_task(world.decide(ident, verdict), name="person") for verdict in verdicts]
             won = await asyncio.gather(*people)
@@ -221,11 +224,11 @@ def _decides(text: str, *verdicts: Verdict) -> Callable[[World], Awaitable[None]
 
 async def _stop_parked(world: World) -> None:
     world.platform.write("A", "A1 1p+look+ask | 1p", "A2 1p")
-    await _asked(world)
+    await asked(world)
     world.platform.write("A", "/stop", "A3 1p")
 
 
-async def _asked(world: World) -> bool:
+async def asked(world: World) -> bool:
     """Whether a person is asked something, once that is so or nothing happens any more."""
     await world.until(lambda: bool(world.stored.approvals(state="open")))
     return bool(world.stored.approvals(state="open"))
@@ -244,23 +247,23 @@ async def _missed(world: World) -> None:
     platform.write("B", "B3 1p")
 
 
-def _said(world: World, text: str) -> bool:
+def said(world: World, text: str) -> bool:
     return any(text in shown.body for shown in world.platform.shown)
 
 
 SCENARIOS = (
-    Scenario("plain", _writes("A1 1p")),
-    Scenario("blocks", _writes("A1 5p")),
-    Scenario("tools", _writes("A1 count+count+look+look+count | 2p")),
-    Scenario("tool-then-text", _writes("A1 2p+count | 2p+look+bad+nope | 1p")),
+    Scenario("plain", writes("A1 1p")),
+    Scenario("blocks", writes("A1 5p")),
+    Scenario("tools", writes("A1 count+count+look+look+count | 2p")),
+    Scenario("tool-then-text", writes("A1 2p+count | 2p+look+bad+nope | 1p")),
     Scenario("stop", _stop),
     Scenario("new", _new),
     Scenario("status", _status),
     Scenario("waiting", _waiting),
     Scenario("sessions", _sessions),
-    Scenario("broken-after-text", _writes("A1 4p+break")),
-    Scenario("broken-before-text", _writes("A1 1p+break", "A2 1p")),
-    Scenario("limit-of-output", _writes("A1 4p+limit+count | 1p")),
+    Scenario("broken-after-text", writes("A1 4p+break")),
+    Scenario("broken-before-text", writes("A1 1p+break", "A2 1p")),
+    Scenario("limit-of-output", writes("A1 4p+limit+count | 1p")),
     Scenario("steer", _steer),
     Scenario("steer-waiting", _steered),
     Scenario("stop-steered", _stop_steered),
@@ -272,7 +275,7 @@ SCENARIOS = (
     Scenario("refused", _refused),
     Scenario("edit", _edit),
     Scenario("edit-late", _edit_late),
-    Scenario("gathered", _writes("A1 2p+count | 1p", "A2 also"), debounce=1000),
+    Scenario("gathered", writes("A1 2p+count | 1p", "A2 also"), debounce=1000),
     Scenario("files", _files),
     Scenario("move", _move),
     Scenario("console", _console),
@@ -280,15 +283,15 @@ SCENARIOS = (
     Scenario("timed-out", _timed_out, timeout=0.05),
     Scenario("allowed", _decides("A1 1p+look+ask+count | 2p", "once")),
     Scenario("decided-at-once", _decides("A1 ask+ask | 1p", "once", "denied", "always")),
-    Scenario("nobody-decides", _writes("A1 1p+late+look | 2p", "A2 1p")),
+    Scenario("nobody-decides", writes("A1 1p+late+look | 2p", "A2 1p")),
     Scenario("stop-parked", _stop_parked),
-    Scenario("sends", _writes("A1 1p+send+look | 1p+send | 1p")),
-    Scenario("silent", _writes("A1 2p+look | stay_silent+look", "A2 1p")),
+    Scenario("sends", writes("A1 1p+send+look | 1p+send | 1p")),
+    Scenario("silent", writes("A1 2p+look | stay_silent+look", "A2 1p")),
     Scenario("messages", _messages),
     Scenario("messages-limited", _messages_limited),
-    Scenario("said-first", _writes("A1 1p+first+look | 2p", "A2 first | 1p", "A3 1p")),
-    Scenario("preview", _writes("A1 1p+slow+look | 3p+slow", "A2 2p"), preview=True),
-    Scenario("preview-broken", _writes("A1 3p+slow+break+count | 2p", "A2 1p"), preview=True),
-    Scenario("preview-left-out", _writes("A1 1p+first | 2p+slow", "A2 2p+look | stay_silent", "A3 1p"), preview=True),
-    Scenario("paced", _writes("A1 3p", "A2 1p"), pace=2.0),
+    Scenario("said-first", writes("A1 1p+first+look | 2p", "A2 first | 1p", "A3 1p")),
+    Scenario("preview", writes("A1 1p+slow+look | 3p+slow", "A2 2p"), preview=True),
+    Scenario("preview-broken", writes("A1 3p+slow+break+count | 2p", "A2 1p"), preview=True),
+    Scenario("preview-left-out", writes("A1 1p+first | 2p+slow", "A2 2p+look | stay_silent", "A3 1p"), preview=True),
+    Scenario("paced", writes("A1 3p", "A2 1p"), pace=2.0),
 )

@@ -3,6 +3,8 @@
 `A1 2p+count | 3p` asks for two model answers: two paragraphs and a call of `count`, then three paragraphs. Every word
 of an answer is numbered (`A1.0 A1.1 …`), so that one missing, repeated or misplaced word is seen. `A2 also` is a
 steering text: its words are added to the next answer. `first` is a call that says the words of the next answer already.
+`H1 2f+1p | ok` fails twice for its key, then says a paragraph, then that there is nothing to say. Beats find it in
+HEARTBEAT.md, jobs in their prompts.
 """
 
 import re
@@ -10,11 +12,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from agent.tools.stay_silent import STAY_SILENT
+from heartbeat.quiet import HEARTBEAT_OK
 
 WORDS = 9
 """Of a paragraph."""
+ALONE = "HJKL"
+"""With these begin the scripts of beats and jobs in sessions of their own."""
 _SCRIPT = re.compile(r"^(?:edited: )?([A-Z]\d+) (.+)$")
 _WORD = re.compile(r"([A-Z]\d+)\.(\d+)")
+_NOTES = re.compile(r"^HEARTBEAT\.md says:\n(.+)$", re.MULTILINE)
 TOOLS = ("count", "look", "nope", "ask", "late", "send", "tell", "mail", "first", STAY_SILENT)
 
 
@@ -23,7 +29,7 @@ class Step:
     """One answer of the model: its text and its calls, by tool name; malformed ones are called `bad`.
 
     limited: of much more than a paragraph only the first half is said, then the limit of output is reached.
-    slow: a word takes a second.
+    slow: a word takes a second. fails: how often it fails before.
     """
 
     text: str
@@ -32,6 +38,7 @@ class Step:
     breaks: bool
     limited: bool
     slow: bool = False
+    fails: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,8 @@ class Script:
 @lru_cache(maxsize=512)
 def parse(text: str) -> Script | None:
     """The script that a message of a person is; None for other texts (notes, commands)."""
-    found = _SCRIPT.match(text.rsplit("\n", 1)[-1])
+    notes = _NOTES.search(text)
+    found = _SCRIPT.match(notes[1] if notes else text.rsplit("\n", 1)[-1])
     if found is None:
         return None
     token, rest = found[1], found[2]
@@ -62,10 +70,22 @@ def parse(text: str) -> Script | None:
         items = [item.strip() for item in part.split("+")]
         count = sum(int(item[:-1]) for item in items if re.fullmatch(r"\d+p", item))
         calls = tuple(item for item in items if item in (*TOOLS, "bad"))
-        said = _paragraphs(token, word, count)
-        steps.append(Step(said, calls, "hold" in items, "break" in items, "limit" in items, "slow" in items))
+        said = HEARTBEAT_OK if "ok" in items else _paragraphs(token, word, count)
+        fails = sum(int(item[:-1]) for item in items if re.fullmatch(r"\d+f", item))
+        steps.append(Step(said, calls, "hold" in items, "break" in items, "limit" in items, "slow" in items, fails))
         word += count * WORDS
     return Script(token, tuple(steps), steering=False)
+
+
+def alone(text: str) -> bool:
+    """Whether a user message is that of a beat or job in a session of its own, which has no history."""
+    script = parse(text)
+    return script is not None and script.token[0] in ALONE
+
+
+def is_beat(text: str) -> bool:
+    """Whether a user message is that of a beat."""
+    return _NOTES.search(text) is not None
 
 
 def _paragraphs(token: str, first: int, count: int) -> str:

@@ -1,8 +1,10 @@
 """The crash explorer: every scenario, every commit, and a way to die there; then the promises are checked.
 
 Exhaustive instead of random: a run counts its commits, and the next one ends one commit later, until a run comes to
-rest before it reaches its end. The ways take turns, from a drawn one on (EXPLORER_SEED=n repeats it); `make soak`
-tries all of them at each commit. Several ends in a row are too many for that: those are drawn, from printed seeds.
+rest before it reaches its end. The suite tries every second commit, and the ways take turns; where both begin is drawn
+(EXPLORER_SEED=n repeats it): one run of ten tries a way at a commit. `make soak` tries all ways at all of them. Several
+ends in a row are too many for that: those are drawn, from printed seeds. Of what happens by itself (beats, jobs) only
+the moment when something is due is tried in full, and the rest drawn.
 """
 
 import gc
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.background import BACKGROUND
 from tests.crash.checks import check
 from tests.crash.process import End, When, watch_tasks
 from tests.crash.scenarios import SCENARIOS, Scenario
@@ -25,6 +28,7 @@ LONGEST = 200
 """Commits; a scenario that takes more does not come to rest."""
 WAYS: tuple[When, ...] = ("before", "after", "effect", "drain", "full")
 _SCENARIOS = [pytest.param(scenario, id=scenario.name) for scenario in SCENARIOS]
+_BACKGROUND = [pytest.param(scenario, id=scenario.name) for scenario in BACKGROUND]
 Fresh = Callable[[], Path]
 
 
@@ -47,8 +51,8 @@ async def test_nothing_happens(scenario: Scenario, fresh: Fresh) -> None:
     assert await _run(scenario, fresh()) == 0
 
 
-async def _every_commit(scenario: Scenario, ways: Iterator[When], fresh: Fresh) -> None:
-    for commit, when in zip(range(1, LONGEST), ways, strict=False):
+async def _commits(scenario: Scenario, commits: range, ways: Iterator[When], fresh: Fresh) -> None:
+    for commit, when in zip(commits, ways, strict=False):
         if not await _run(scenario, fresh(), End(when, commit)):
             assert commit > 5, "a scenario has commits"
             break
@@ -61,16 +65,34 @@ async def _every_commit(scenario: Scenario, ways: Iterator[When], fresh: Fresh) 
 
 @pytest.mark.parametrize("scenario", _SCENARIOS)
 async def test_every_commit(scenario: Scenario, fresh: Fresh) -> None:
-    seed = int(os.environ.get("EXPLORER_SEED") or random.randrange(len(WAYS)))
+    seed = int(os.environ.get("EXPLORER_SEED") or random.randrange(2 * len(WAYS)))
     print(f"EXPLORER_SEED={seed}")  # noqa: T201
-    await _every_commit(scenario, itertools.islice(itertools.cycle(WAYS), seed, None), fresh)
+    first, way = divmod(seed, len(WAYS))
+    await _commits(scenario, range(1 + first, LONGEST, 2), itertools.islice(itertools.cycle(WAYS), way, None), fresh)
+
+
+@pytest.mark.parametrize("name", ["alert", "tasks", "reminder", "recurring"])
+async def test_a_death_when_something_is_due(name: str, fresh: Fresh) -> None:
+    scenario = next(scenario for scenario in BACKGROUND if scenario.name == name)
+    ends = [End("before", 1, leapt=True), *(End("after", commit, leapt=True) for commit in (1, 2, 3))]
+    for end in ends:
+        assert await _run(scenario, fresh(), end) == 1
+
+
+@pytest.mark.parametrize("scenario", _BACKGROUND)
+async def test_some_deaths_of_what_happens_by_itself(scenario: Scenario, fresh: Fresh) -> None:
+    seed = int(os.environ.get("EXPLORER_SEED") or random.randrange(1000))
+    print(f"EXPLORER_SEED={seed}")  # noqa: T201
+    drawn = random.Random(f"{scenario.name} {seed}")
+    for _ in range(2):
+        await _run(scenario, fresh(), End(drawn.choice(WAYS), drawn.randint(1, 20), leapt=True))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("when", WAYS)
-@pytest.mark.parametrize("scenario", _SCENARIOS)
+@pytest.mark.parametrize("scenario", _SCENARIOS + _BACKGROUND)
 async def test_every_commit_in_every_way(scenario: Scenario, when: When, fresh: Fresh) -> None:
-    await _every_commit(scenario, itertools.repeat(when), fresh)
+    await _commits(scenario, range(1, LONGEST), itertools.repeat(when), fresh)
 
 
 async def _several_ends(scenario: Scenario, seed: int, fresh: Fresh) -> int:
@@ -91,16 +113,29 @@ async def test_several_ends(scenario: Scenario, fresh: Fresh) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("scenario", _SCENARIOS)
+@pytest.mark.parametrize("scenario", _SCENARIOS + _BACKGROUND)
 async def test_very_many_ends(scenario: Scenario, fresh: Fresh) -> None:
     for seed in range(4, 1000):
         await _several_ends(scenario, seed, fresh)
 
 
+async def test_a_reminder_that_dies_twice_is_told_of_and_tried_again(fresh: Fresh) -> None:
+    scenario = next(scenario for scenario in BACKGROUND if scenario.name == "reminder")
+    given_up = 0
+    for second in range(6, 10):
+        world = scenario.world(fresh())
+        await world.live(End("after", 3, leapt=True), End("after", second))
+        assert not check(world), (second, check(world))
+        given_up += bool(world.stored.turns(error_kind="crash"))
+        assert world.stored.firings("outcome")[-1] == ("said",)
+        world.close()
+    assert given_up
+
+
 async def test_two_crashes_of_one_turn_are_one_notice(fresh: Fresh) -> None:
     scenario = next(scenario for scenario in SCENARIOS if scenario.name == "blocks")
     given_up = 0
-    for first in range(3, 9):
+    for first in range(4, 10):
         for second in range(3, 9):
             root = fresh()
             world = scenario.world(root)

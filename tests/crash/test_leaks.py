@@ -105,7 +105,7 @@ async def _leaks(home: Path, messages: int) -> None:
     channel = QuickChannel()
     async with serving(config, model=QuickModel(), channels=[channel]):
         _fill_string_cache()
-        await channel.write(1_500, "how are you?")  # as many as fill what is remembered of events
+        await channel.write(600, "how are you?")  # as many as fill what is remembered of events
         await channel.write(SESSIONS, "/new")
         before = await _measure()
         await channel.write(messages, "how are you?")

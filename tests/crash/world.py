@@ -5,13 +5,14 @@ A life is one service on the state directory; `process.py` says how it ends.
 
 import asyncio
 import contextlib
+import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from agent.events import MessageEnd, Notice, load
 from agent.message import Message
@@ -19,9 +20,11 @@ from agent.tools.base import Verdict
 from bot.agent_api import AgentApi
 from bot.cli.terminal.view import View
 from bot.clock import Clock
+from bot.config.background import Heartbeat
 from bot.config.channels import Channels
 from bot.config.model import Agent, Config, Queue
 from bot.gateway.event_stream import EventStream
+from bot.persistence.schedules import Job
 from bot.persistence.values import AcceptedMessage, TurnView
 from bot.service import Service
 from channels.actions import SEND
@@ -30,14 +33,19 @@ from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Plac
 from channels.session_key import console_key, http_key
 from channels.settings import DirectMessages, Streaming
 from channels.telegram.settings import Telegram, UserId
+from heartbeat.schedule import Schedule, next_after
 from tests.crash.model import FaithfulModel
-from tests.crash.platform import ListeningChannel, Platform, PlatformChannel, Update
+from tests.crash.platform import ListeningChannel, Platform, PlatformChannel, Update, place_of
 from tests.crash.process import Asking, Counting, End, Process, Sending, drop_tasks, let_go
+from tests.crash.script import alone, is_beat, parse
+from tests.crash.ticks import Ticks
 from tests.serving import assemble
 from tests.stored import Stored
 
 SPEED = 2000
 """How much faster than the real one the clocks run: a second of waiting takes half a millisecond."""
+SESSION = "agent:main:telegram:direct:A"
+"""Of the owner, where there is one."""
 PATIENCE = 30.0
 """Real seconds after which a world that does not come to rest is stuck."""
 T = TypeVar("T")
@@ -46,7 +54,11 @@ Person = Callable[["World"], Awaitable[None]]
 
 @dataclass
 class World:
-    """Everything but the service. person: what people do; it goes on while services come and go."""
+    """Everything but the service. person: what people do; it goes on while services come and go.
+
+    background: of worlds with beats or jobs the configuration of the heartbeat; who writes in chat A is an owner then.
+    jobs: those of the owner, as they were asked for; over: the clock when one was paused or deleted for good.
+    """
 
     root: Path
     person: Person
@@ -60,10 +72,15 @@ class World:
     speed: int = SPEED
     listening: bool = False
     preview: bool = False
+    background: dict[str, Any] | None = None
     violations: list[str] = field(default_factory=list)
     prefixes: dict[str, tuple[Message, ...]] = field(default_factory=dict)
     tries: dict[str, set[int]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    failed: Counter[str] = field(default_factory=Counter)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    over: dict[str, int] = field(default_factory=dict)
+    by_themselves: set[str] = field(default_factory=set)
     held: Counter[str] = field(default_factory=Counter)
     active: set[tuple[int, str]] = field(default_factory=set)
     most_active: int = 0
@@ -87,6 +104,7 @@ class World:
         self._began = time.monotonic()
         self.stored = Stored(self.root / "state", keep=True)
         self.service: Service | None = None
+        self.ticks: Ticks | None = None
         self.process: Process | None = None
         self._run: asyncio.Task[None] | None = None
         self.api: AgentApi | None = None
@@ -188,6 +206,67 @@ class World:
             return await _answered(self.api.steer(turn_id, text), life)
         except ConnectionError:
             return False
+
+    # What happens by itself.
+
+    def leap(self, hours: float) -> None:
+        """Time passes in which nobody does anything: for all clocks, as when the machine sleeps."""
+        self._began -= hours * 3600 / self.speed
+        self.platform.leapt += int(hours * 3_600_000)
+        if self.ticks is not None:
+            self.ticks.hurry()
+
+    async def quiet(self) -> None:
+        """Wait until nothing happens any more."""
+        await self.until(lambda: False)
+
+    def checklist(self, script: str, tasks: str = "") -> None:
+        """What HEARTBEAT.md says from now on."""
+        self._by_itself(script)
+        file = self.config.workspace / "HEARTBEAT.md"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{tasks}\n{script}\n")
+
+    async def plan(self, job_id: str, schedule: Schedule, script: str, *, own: bool = True) -> None:
+        """The owner asks for a job, whose first due time is far away."""
+        self._by_itself(script)
+        job = self.jobs[job_id] = Job(
+            job_id=job_id,
+            name=job_id,
+            schedule=schedule,
+            prompt=script,
+            origin=Origin(place=place_of("A"), sender="A"),
+            session_key=SESSION,
+            own=own,
+            next_at=next_after(schedule, self.now()),
+        )
+        await self._insist(lambda service: service.parts.store.schedules.put(job, 100))
+
+    async def pause(self, job_id: str) -> None:
+        """The owner lets a job, or the heartbeat, rest."""
+        await self._insist(lambda service: service.parts.store.schedules.pause(job_id, True, None))
+        self.over[job_id] = self.now()
+
+    async def delete(self, job_id: str) -> None:
+        """The owner wants a job no more."""
+        await self._insist(lambda service: service.parts.store.schedules.delete(job_id))
+        self.over[job_id] = self.now()
+
+    async def wake(self, text: str) -> None:
+        """A program tells of something, at which it is to beat at once."""
+        await self._insist(lambda service: service.parts.dispatcher.beats.wake(text, now=True))
+
+    def _by_itself(self, script: str) -> None:
+        read = parse(script)
+        assert read is not None
+        self.by_themselves.add(read.token)
+
+    def kept_beats(self) -> Counter[str]:
+        if self.background is None:
+            return Counter()
+        bodies = self.stored.entries("body", kind="user", hidden=0)
+        texts = ("".join(part.get("text", "") for part in json.loads(body)["parts"]) for (body,) in bodies)
+        return Counter(text for text in texts if is_beat(text) and not alone(text))
 
     # Lives.
 
@@ -299,6 +378,8 @@ class World:
             commit_probe=process.probe,
         )
         self.api = service.parts.api
+        self.ticks = Ticks(service.parts.dispatcher.tick, self.speed)
+        service._scheduler = self.ticks  # type: ignore[assignment]
         await service.start()
         self._following = asyncio.create_task(self.terminal.follow(service, process), name="terminal")
         process.up.set()
@@ -373,6 +454,8 @@ class World:
             return False
         if self.stored.messages("seq", state="held"):
             return False
+        if self.background is not None and self.stored.due(self.now()):
+            return False
         return not self.stored.unfinished() and self.stored.last_event(console_key()) <= self.terminal.position
 
     def describe(self) -> str:
@@ -384,6 +467,8 @@ class World:
                 f"turns: {stored.turns('turn_id', 'state', 'epoch', 'crashes', 'step', 'outcome', 'error_kind')}",
                 f"deliveries: {stored.deliveries('delivery_id', 'source', 'state', 'attempts', 'not_before', 'error')}",
                 f"calls: {stored.calls('call_id', 'state')}",
+                f"jobs: {stored.jobs('job_id', 'next_at', 'failures', 'paused')}",
+                f"firings: {stored.firings()}",
                 f"shown: {self.platform.shown}\nviolations: {self.violations}\nnow: {self.now()}",
             )
         )
@@ -441,6 +526,7 @@ class _Telegram(Telegram):
 
 def _config(world: World) -> Config:
     streaming = Streaming(mode="preview" if world.preview else "block", min_chars=40, max_chars=90)
+    background = world.background is not None
     return Config(
         agent=Agent(
             max_concurrent=world.places, drain_seconds=world.drain_seconds, timeout_seconds=world.timeout_seconds
@@ -449,6 +535,8 @@ def _config(world: World) -> Config:
             console=Console(enabled=False),
             telegram=_Telegram(enabled=False, dm=DirectMessages[UserId](policy="open"), streaming=streaming),
         ),
+        heartbeat=Heartbeat.model_validate({"every": 0, **(world.background or {})}),
+        owners=("telegram:A",) if background else (),
         queue=Queue(debounce_ms=world.debounce),
         workspace=world.root / "workspace",
         state=world.root / "state",

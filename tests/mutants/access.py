@@ -314,15 +314,15 @@ FAULTS = (
     Fault(
         "access/beats-end-a-session",
         "bot/store/claims.py",
-        "if not background and self._stale(",
-        "if self._stale(",
+        "begins_anew(session_key) if background else self._stale(",
+        "self._stale(",
         ("tests/bot/test_resets.py::test_what_nobody_wrote_neither_resets_nor_keeps_a_session",),
     ),
     Fault(
         "access/a-session-ends-when-it-is-claimed",
         "bot/store/claims.py",
-        "used_at, first):",
-        "used_at, now):",
+        "used_at, first)",
+        "used_at, now)",
         ("tests/bot/test_resets.py::test_what_was_written_before_the_end_belongs_to_the_session_before",),
     ),
     Fault(

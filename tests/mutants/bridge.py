@@ -104,7 +104,7 @@ FAULTS = (
     Fault(
         "failed/denied-told",
         "agent/context.py",
-        " or part.call_id in denied:",
+        " or result.call_id in denied:",
         ":",
         (f"{_SILENCE}what_people_denied_is_no_failure",),
     ),

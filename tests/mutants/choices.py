@@ -58,7 +58,7 @@ FAULTS = (
     ),
     Fault(
         "choices/the-reaction-stays",
-        "bot/store/rows.py",
+        "bot/store/endings.py",
         "    _take_acknowledgements_away(db, turn_id, now)\n",
         "",
         ("tests/bot/test_acknowledge.py::test_it_goes_after_a_restart",),

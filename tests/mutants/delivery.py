@@ -82,7 +82,7 @@ FAULTS = (
     ),
     Fault(
         "delivery/expired-counts-as-said",
-        "bot/store/repair.py",
+        "bot/store/rows.py",
         "state NOT IN ('failed','expired')",
         "state NOT IN ('failed')",
         ("tests/bot/test_commands.py::test_stop_takes_back_what_was_not_sent_yet",),
@@ -117,7 +117,7 @@ FAULTS = (
     ),
     Fault(
         "delivery/refused-counts-as-said",
-        "bot/store/repair.py",
+        "bot/store/rows.py",
         "state NOT IN ('failed','expired')",
         "state NOT IN ('expired')",
         ("tests/bot/test_refused.py::test_after_a_cut_a_refused_block_is_not_said_to_have_been_delivered",),

@@ -98,8 +98,8 @@ FAULTS = (
     ),
     Fault(
         "discord/files-from-anywhere",
-        "channels/discord/history.py",
-        "if not url.startswith(section.cdn):",
+        "channels/discord/api.py",
+        "if not url.startswith(self._section.cdn):",
         "if False:",
         (f"{_WIRE}a_file_is_downloaded_and_its_address_renewed_once",),
     ),

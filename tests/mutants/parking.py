@@ -4,7 +4,6 @@ from tests.mutants import Fault
 
 _PARKING = "tests/bot/test_parking.py::test_"
 _MESSAGES = "tests/bot/test_tool_messages.py::test_"
-_SCHEMA = "tests/agent/tools/test_json_schema.py::test_"
 _SPECS = "tests/bot/test_specs.py::test_"
 _EXPLORER = "tests/crash/test_explorer.py::test_every_commit"
 
@@ -153,24 +152,10 @@ FAULTS = (
         (f"{_SPECS}tools_are_closed_however_the_run_ends",),
     ),
     Fault(
-        "tools/references-fetched",
-        "agent/tools/json_schema.py",
-        "(value, registry=Registry())",
-        "(value)",
-        (f"{_SCHEMA}what_a_schema_refers_to_is_never_fetched",),
-    ),
-    Fault(
-        "tools/schema-in-the-order-of-its-author",
-        "agent/tools/schema.py",
-        "_Generator().sort(json.loads(parameters.text))",
-        "json.loads(parameters.text)",
-        (f"{_SCHEMA}the_schema_is_told_as_it_is_in_one_order",),
-    ),
-    Fault(
         "tools/arguments-not-checked",
-        "agent/tools/json_schema.py",
-        "return sorted(mistakes) or JsonArguments(",
-        "return JsonArguments(",
-        (f"{_SCHEMA}mistakes_are_explained",),
+        "agent/tools/schema.py",
+        'tool.parameters.model_validate_json(json_text.strip() or "{}")',
+        'tool.parameters.model_construct(**json.loads(json_text.strip() or "{}"))',
+        ("tests/agent/tools/test_schema.py::test_mistakes_are_explained",),
     ),
 )

@@ -16,7 +16,7 @@ FAULTS = (
     Fault(
         "runs/one-model-for-all-sessions",
         "bot/runs/specs.py",
-        "model=self.model_of(turn.session_key)",
+        "model=self.model_of(turn.session_key, beats=is_beat)",
         "model=self.model",
         ("tests/bot/test_specs.py::test_sessions_may_have_models_of_their_own",),
     ),

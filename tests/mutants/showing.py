@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "showing/preview-of-repetition-stays",
         "bot/store/outbox.py",
-        "if not rows.take_away(",
+        "if not endings.take_away(",
         "if 1 or not rows.take_away(",
         (f"{_TWICE}a_preview_of_what_a_tool_has_said_goes_away",),
     ),
@@ -99,9 +99,9 @@ FAULTS = (
     ),
     Fault(
         "showing/preview-of-nothing-stays",
-        "bot/store/rows.py",
-        "    drop_previews(db, turn_id, now)\n    return persist_end",
-        "    return persist_end",
+        "bot/store/endings.py",
+        "    drop_previews(db, turn_id, now)\n    firings",
+        "    firings",
         (f"{_SHOWING}a_preview_of_what_is_never_said_goes_away",),
     ),
 )

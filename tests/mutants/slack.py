@@ -9,8 +9,8 @@ FAULTS = (
     Fault(
         "slack/acknowledged-though-not-stored",
         "channels/slack/receive.py",
-        "return not items or await self._store(items)",
-        "return not items or await self._store(items) or True",
+        "self._refusing = self._gap = True\n            return False",
+        "self._refusing = self._gap = True",
         (f"{_TESTS}what_cannot_be_stored_is_not_acknowledged_and_comes_again",),
     ),
     Fault(
@@ -51,7 +51,7 @@ FAULTS = (
     Fault(
         "slack/malformed-events-dropped",
         "channels/slack/receive.py",
-        "items = [unread(body, self.me, error)]",
+        "items = [unread(body, self._known, error)]",
         "items = []",
         (f"{_TESTS}every_payload_of_the_corpus_is_taken_or_kept_unread",),
     ),
@@ -79,7 +79,7 @@ FAULTS = (
     Fault(
         "slack/it-hears-itself",
         "channels/slack/events.py",
-        'return message.get("user") == me.id or',
+        'return message.get("user") == known.me or',
         "return False and",
         (f"{_EVENTS}the_rest_is_nothing_and_the_corpus_is_complete",),
     ),
@@ -113,7 +113,7 @@ FAULTS = (
     ),
     Fault(
         "slack/the-token-goes-anywhere",
-        "channels/slack/download.py",
+        "channels/slack/api.py",
         'host.endswith(f".{_HOST}")',
         "host.endswith(_HOST)",
         (f"{_TESTS}the_token_goes_to_nobody_but_slack", "tests/channels/slack/test_calls.py::test_hosts_of_slack"),

@@ -48,8 +48,8 @@ FAULTS = (
     Fault(
         "terminal/esc-leaves",
         "bot/cli/terminal/prompt.py",
-        "        def stop(event: KeyPressEvent) -> None:\n            self._on_stop()",
-        "        def stop(event: KeyPressEvent) -> None:\n            event.app.exit(exception=KeyboardInterrupt())",
+        "lambda event: self._on_stop()",
+        "lambda event: event.app.exit(exception=KeyboardInterrupt())",
         (f"{_TERMINAL}esc_ends_the_run_and_keeps_what_was_typed",),
     ),
     Fault(
@@ -62,8 +62,8 @@ FAULTS = (
     Fault(
         "terminal/a-stop-is-said-of-every-run",
         "bot/cli/terminal/view.py",
-        "if event.outcome is Outcome.ABORTED and self.aborting == event.run.run_id:",
-        "if event.outcome is Outcome.ABORTED:",
+        "if event.outcome is events.Outcome.ABORTED and self.aborting == event.run.run_id:",
+        "if event.outcome is events.Outcome.ABORTED:",
         ("tests/bot/cli/test_view.py::test_a_stop_that_a_command_has_made_is_told_by_its_reply",),
     ),
     Fault(
@@ -108,15 +108,15 @@ FAULTS = (
     Fault(
         "terminal/questions-of-others-not-shown",
         "bot/store/claims.py",
-        "shown = epoch == 1 and session_key == console_key()",
-        "shown = False",
+        "_typed(messages) if epoch == 1 and session_key == console_key()",
+        "_typed(messages) if False",
         (f"{_TERMINAL}a_second_terminal_sees_questions_and_answers",),
     ),
     Fault(
         "terminal/question-shown-again-behind-a-pause",
         "bot/store/claims.py",
-        "shown = epoch == 1 and session_key == console_key()",
-        "shown = session_key == console_key()",
+        "_typed(messages) if epoch == 1 and session_key == console_key()",
+        "_typed(messages) if session_key == console_key()",
         ("tests/bot/gateway/test_parked.py::test_a_terminal_is_shown_the_question_once",),
     ),
     Fault(
@@ -129,8 +129,8 @@ FAULTS = (
     Fault(
         "terminal/questions-of-everybody-are-kept-twice",
         "bot/store/claims.py",
-        "shown = epoch == 1 and session_key == console_key()",
-        "shown = epoch == 1",
+        "_typed(messages) if epoch == 1 and session_key == console_key()",
+        "_typed(messages) if epoch == 1",
         (f"{_CONSOLE}over_the_port_there_is_no_terminal",),
     ),
     Fault(

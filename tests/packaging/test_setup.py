@@ -106,7 +106,8 @@ def test_a_failed_install_is_not_taken_for_a_finished_one(machine: Machine) -> N
     assert machine.set_up().returncode != 0
 
 
-@pytest.mark.parametrize("uv", [True, False])
+# making an environment with pip takes seconds, and what comes then is the same
+@pytest.mark.parametrize("uv", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_without_a_network_it_ends_in_one_sentence(machine: Machine, uv: bool) -> None:
     machine.program("uv", f'[ "$1" != --version ] || exit {0 if uv else 1}\nseq 50 >&2\nexit 1')
     done = machine.set_up(PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0", PIP_CONFIG_FILE=os.devnull)
@@ -116,7 +117,7 @@ def test_without_a_network_it_ends_in_one_sentence(machine: Machine, uv: bool) -
         "The packages that Hark needs could not be installed: is there a network? .venv/setup.log has the details."
     ]
     assert (machine.checkout / ".venv/setup.log").read_text().strip()
-    if uv:  # making an environment with pip takes seconds, and what comes then is the same
+    if uv:
         assert machine.set_up(PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0").returncode != 0
 
 

@@ -175,19 +175,23 @@ class Player:
 
     def go_on(self, platform: str, name: str, steps: Steps) -> None:
         """The same person writes once more, and is answered so."""
-        # what counts its cuts counts them for each
-        self._steps[platform, name] = [copy.deepcopy(one) if isinstance(one, Continuer) else one for one in steps]
+        self.prepare(platform, name, steps)
         self.asked[platform, name] = _writes(self.sides[platform], self.chats[platform, name], f"{platform}/{name}")
         self._questions += 1
 
-    async def rest(self) -> None:
-        """Return when everything is answered; time goes on meanwhile where the model takes its time."""
+    def prepare(self, platform: str, name: str, steps: Steps) -> None:
+        """Whatever names the case to the model is answered so."""
+        # what counts its cuts counts them for each
+        self._steps[platform, name] = [copy.deepcopy(one) if isinstance(one, Continuer) else one for one in steps]
+
+    async def rest(self, *, passing: bool = False) -> None:
+        """Return when everything is answered; time goes on meanwhile when told, or where the model takes its time."""
 
         def ready() -> bool:
             accepted = len(self.stage.stored.messages("seq", kind="message"))
             return accepted >= self._questions and self.stage.at_rest()
 
-        await (self.stage.passing if self.slow else self.stage.until)(ready, "all answers")
+        await (self.stage.passing if self.slow or passing else self.stage.until)(ready, "all answers")
 
     def die(self) -> None:
         """The process of the service is dead from here on; to be followed by the end of `stage.serving()`."""

@@ -110,7 +110,7 @@ SILENCE = (
                 '{"action": "NO_REPLY"}',
                 '```json\n{"action":"NO_REPLY"}\n```',
                 "HEARTBEAT_OK",
-                "heartbeat_ok",
+                "<p><b>heartbeat_ok</b></p>",
             )
         )
     ),
@@ -120,7 +120,7 @@ SILENCE = (
     Case("silent-after-tool", [tool(ANSWER), "NO_REPLY"], [ANSWER]),
     Case("silent-after-words", [[Say("I look."), LOOK], "NO_REPLY"], ["I look."]),
     Case("silent-at-the-end", [Say("All is done.\n\nNO_REPLY", 9)], ["All is done."]),
-    Case("silent-at-the-beginning", [Say("NO_REPLY\n\nAll is done.", 9)], ["All is done."]),
+    Case("silent-at-the-beginning", [Say("**HEARTBEAT_OK**\n\nAll is done.", 9)], ["All is done."]),
     Case("not-silent-within", [Say("Say NO_REPLY to be silent.", 9)], ["Say NO_REPLY to be silent."]),
     Case("not-silent-small", [Say("Then it says no_reply", 9)], ["Then it says no_reply"]),
     Case("not-silent-longer", [Say("NO_REPLYING is no word.", 9)], ["NO_REPLYING is no word."]),

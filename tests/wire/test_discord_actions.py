@@ -1,15 +1,15 @@
 """What the model does on Discord beside answering, and the frames of a preview, against the stand-in."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from channels.actions import ActionFailed, Arguments
 from channels.discord.adapter import DiscordChannel
-from channels.message import Origin, Place
+from channels.message import Place
 from channels.outgoing import Action, NotSent, Refused, Sent
+from tests.deliveries import led_to
 from tests.standins.discord_files import File
 from tests.standins.discord_ledger import Rule
 from tests.standins.discord_limits import RateLimits
@@ -47,11 +47,6 @@ async def failed(channel: DiscordChannel, name: str, where: Place, **arguments: 
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
-
-
-def where(found: Origin | Sequence[str]) -> Place | Sequence[str]:
-    """The conversation that was found; else the names."""
-    return found.place if isinstance(found, Origin) else found
 
 
 async def test_what_was_said_is_read_oldest_first(
@@ -194,14 +189,14 @@ async def test_conversations_are_found_by_id_and_name(
         "@otherbot": (),
         "#alice": (),
     }.items():
-        got = where(await channel.find(wanted))
+        got = led_to(await channel.find(wanted))
         if found and isinstance(found, tuple):
             assert set(found) <= set(got), wanted  # type: ignore[arg-type]
         else:
             assert got == found, wanted
     discord.archive(thread)
     channel._world.spots.pop(thread["id"])  # as after a start: the gateway does not tell of archived ones
-    assert where(await channel.find(thread["id"])) == place(room, thread["id"])
+    assert led_to(await channel.find(thread["id"])) == place(room, thread["id"])
     with pytest.raises(ActionFailed, match="there is no such conversation or person"):
         await channel.find("1234")
 
@@ -211,7 +206,7 @@ async def test_a_person_is_written_to_and_another_channel(
 ) -> None:
     other = discord.add_channel(home, "other")
     for number, wanted in enumerate((f"@{BOB.id}", "#other")):
-        found = where(await channel.find(wanted))
+        found = led_to(await channel.find(wanted))
         assert isinstance(found, Place)
         assert isinstance(await channel.send(outgoing(shown("hello"), found, nonce=number)), Sent)
     assert [one.channel_id for one in discord.sent] == [discord.open_dm(BOB)["id"], other["id"]]

@@ -13,13 +13,13 @@ import pytest
 
 from channels.actions import ActionFailed, Arguments
 from channels.base import CommandInfo, HealthState, Mark, NotAccepted, NotDownloaded, NotReadable, Reached, Times
-from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Origin, Place, UnreadEvent
+from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
 from channels.outgoing import Action, Button, Delivery, NotSent, OutgoingFile, Refused, Sent, Unknown
 from channels.slack.adapter import SlackChannel
 from channels.slack.settings import SlackAccount
 from tests.channels.sections import account
 from tests.channels.slack.manifest import manifest
-from tests.deliveries import delivery
+from tests.deliveries import delivery, led_to
 from tests.standins.proxy import FaultProxy
 from tests.standins.slack_corpus import malformed, readable
 from tests.standins.slack_delivery import State
@@ -115,11 +115,6 @@ class Clock:
     @property
     def times(self) -> Times:
         return Times(now=lambda: int(self.seconds * 1000), monotonic=lambda: self.seconds, sleep=self.sleep)
-
-
-def where(found: Origin | Sequence[str]) -> Place | Sequence[str]:
-    """The conversation that was found; else the names."""
-    return found.place if isinstance(found, Origin) else found
 
 
 @pytest.fixture
@@ -1043,7 +1038,7 @@ async def test_names_are_found_and_never_the_wrong_person(
         ),
         ("@nobody at all", ()),
     ):
-        got = where(await channel.find(wanted))
+        got = led_to(await channel.find(wanted))
         assert (got if isinstance(got, Place) else set(got)) == (found if isinstance(found, Place) else set(found)), (
             wanted
         )

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 
 from channels.actions import ActionFailed, Arguments
 from channels.base import CommandInfo, Mark, Reached, Times
-from channels.message import ChatKind, Incoming, Origin, Place
+from channels.message import ChatKind, Incoming, Place
 from channels.outgoing import Action, NotSent, Refused, Sent
 from channels.telegram.actions import ACTIONS
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.settings import Telegram, TelegramAccount
 from tests.channels.sections import account
-from tests.deliveries import delivery
+from tests.deliveries import delivery, led_to
 from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID, Room
@@ -53,11 +53,6 @@ class Sink:
 
     def can_send(self, channel: str, account: str) -> None:
         self.ready.set()
-
-
-def where(found: Origin | Sequence[str]) -> Place | Sequence[str]:
-    """The conversation that was found; else the names."""
-    return found.place if isinstance(found, Origin) else found
 
 
 @pytest.fixture
@@ -189,10 +184,10 @@ async def test_what_fails_on_the_way_is_said(telegram: TelegramServer, channel: 
 
 async def test_conversations_are_found_by_what_telegram_knows(channel: TelegramChannel) -> None:
     for wanted in (str(FORUM.id), "@the_workshop"):
-        assert where(await channel.find(wanted)) == place(FORUM)
-    assert where(await channel.find(str(ALICE.id))) == place()
+        assert led_to(await channel.find(wanted)) == place(FORUM)
+    assert led_to(await channel.find(str(ALICE.id))) == place()
     for unknown in ("999", "@nobody_at_all", "@alice_a", "Workshop", "#workshop", ""):
-        assert where(await channel.find(unknown)) == ()
+        assert led_to(await channel.find(unknown)) == ()
 
 
 async def test_a_search_that_fails_is_no_miss(telegram: TelegramServer, channel: TelegramChannel) -> None:

@@ -1,7 +1,7 @@
 """The gateway as its clients on this machine see it: typed values over the Unix socket, and two errors.
 
 A run belongs to its session: nothing here ends one but `abort`. Used by `hark run`'s terminal, `hark chat`,
-`hark agent`, `hark status` and `hark pairing`.
+`hark agent`, `hark status`, `hark pairing` and `hark heartbeat`.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.events import AgentEvent, UpdateEvent, load
 from bot.gateway.unix_socket import address
-from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView
+from bot.gateway.views import BeatView, ConsoleView, HeartbeatView, ReadinessView, RunView, StatusView
 from bot.persistence.values import Person, Standing
 
 # What a stream brings: kept events with their positions, updates without.
@@ -92,6 +92,19 @@ class Client:
     async def pair(self, code: str, standing: Standing) -> Person:
         """Use a stranger's code; a wrong or used one is Rejected."""
         return await self._ask(Person, "POST", "/v1/pairing", json={"code": code, "standing": standing})
+
+    async def heartbeat(self) -> HeartbeatView:
+        """How the heartbeat stands."""
+        return await self._ask(HeartbeatView, "GET", "/v1/heartbeat")
+
+    async def beat(self, *, dry: bool) -> BeatView:
+        """Beat now, or say what a beat would be."""
+        return await self._ask(BeatView, "POST", "/v1/heartbeat/run", json={"dry": dry})
+
+    async def wake(self, text: str, session: str = "", *, now: bool = False) -> str | None:
+        """Tell a session of an event; returns its key."""
+        body = {"text": text, "now": now} | ({"session": session} if session else {})
+        return (await self._ask(dict[str, str], "POST", "/v1/heartbeat/wake", json=body))["session"]
 
     async def console(self, position: int) -> ConsoleView:
         """What a terminal begins with, when it was shown up to there."""

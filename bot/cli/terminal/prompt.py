@@ -38,11 +38,7 @@ class Prompt:
     line. words: what Tab completes at the beginning of the line."""
 
     def __init__(
-        self,
-        history: Path,
-        live: Callable[[int, int], str],
-        on_stop: Callable[[], None],
-        words: Sequence[str] = (),
+        self, history: Path, live: Callable[[int, int], str], on_stop: Callable[[], None], words: Sequence[str] = ()
     ) -> None:
         self._live = live
         self._on_stop = on_stop
@@ -137,14 +133,8 @@ class Prompt:
                 self._armed_until = time.monotonic() + _AGAIN
                 self._on_stop()
 
-        @keys.add("escape")
-        def stop(event: KeyPressEvent) -> None:
-            self._on_stop()
-
-        @keys.add("escape", "enter")
-        def new_line(event: KeyPressEvent) -> None:
-            event.current_buffer.insert_text("\n")
-
+        keys.add("escape")(lambda event: self._on_stop())
+        keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
         return keys
 
 

@@ -5,7 +5,7 @@ characters are taken out of every text first. Addresses are written out, never h
 """
 
 import re
-from io import StringIO
+from typing import Literal
 
 from rich.console import Console, RenderableType
 from rich.markdown import Markdown
@@ -23,16 +23,13 @@ _THINKING_LINES = 3
 _PREVIEW = 20_000
 
 
-def colours() -> str | None:
-    """What the terminal of this process can show, as rich names it; None for no colours."""
-    return Console().color_system
-
-
 class Screen:
-    """Renders for one terminal. colour_system: as rich names it, None for no colours."""
+    """Renders for one terminal. colours: a colour system of rich, auto for that of this process's; None for none."""
 
-    def __init__(self, colour_system: str | None) -> None:
-        self._colour_system = colour_system
+    def __init__(self, colours: Literal["auto", "256", "truecolor"] | None = "auto") -> None:
+        self._console = Console(
+            force_terminal=True, color_system=colours, theme=_THEME, highlight=False, legacy_windows=False
+        )
         self._after_tool = False
 
     def piece(self, piece: Piece, width: int) -> str:
@@ -69,8 +66,7 @@ class Screen:
             parts.append(self._render(_markdown(text), width))
         thinking = self._render(Text(clean(live.thinking).strip(), "dim italic"), width).splitlines()
         parts += [f"{line}\n" for line in thinking[-_THINKING_LINES:] if live.thinking.strip()]
-        for tool in live.tools:
-            parts.append(self._render(Text(f"  … {clean(tool)}", "dim"), width))
+        parts += [self._render(Text(f"  … {clean(tool)}", "dim"), width) for tool in live.tools]
         if not text.strip():
             seconds = max(0, now - live.since) // 1000
             doing = "thinking" if live.thinking.strip() else "working"
@@ -83,19 +79,11 @@ class Screen:
         return f"{above}{self._render(renderable, width)}\n"
 
     def _render(self, renderable: RenderableType, width: int) -> str:
-        target = StringIO()
-        console = Console(
-            file=target,
-            force_terminal=True,
-            color_system=self._colour_system,  # type: ignore[arg-type]
-            width=max(width, 20),
-            theme=_THEME,
-            highlight=False,
-            legacy_windows=False,
-        )
-        console.print(renderable)
+        self._console.width = max(width, 20)
+        with self._console.capture() as captured:
+            self._console.print(renderable)
         # rich fills lines to the full width, and such lines wrap when the terminal is made narrower
-        return _FILLING.sub(r"\1", target.getvalue())
+        return _FILLING.sub(r"\1", captured.get())
 
 
 def _markdown(text: str) -> Markdown:

@@ -52,14 +52,14 @@ class Terminal:
     ) -> None:
         # Only a screen needs them; pipes start faster without.
         from bot.cli.terminal.prompt import Prompt
-        from bot.cli.terminal.screen import Screen, colours
+        from bot.cli.terminal.screen import Screen
 
         self._client = client
         self._conversation = conversation
         self._leaving = leaving
         self._stopping = stopping
         self._view = conversation.view
-        self._screen = Screen(colours())
+        self._screen = Screen()
         self._prompt = Prompt(history, self._live, self._stop, slash.words())
         self._tasks: asyncio.TaskGroup | None = None
 

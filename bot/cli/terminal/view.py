@@ -8,19 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from agent.events import (
-    SAID,
-    AgentEnd,
-    AgentEvent,
-    AgentStart,
-    MessageEnd,
-    MessageStart,
-    MessageUpdate,
-    Notice,
-    Outcome,
-    ToolExecutionEnd,
-    ToolExecutionStart,
-)
+from agent import events
 from bot import wording
 from bot.directives import Directives, for_people
 from bot.persistence.values import Exchange
@@ -63,11 +51,13 @@ class Live:
 
 @dataclass(slots=True)
 class _Answer:
-    """One answer of the model as far as it is known. name: turn and step."""
+    """One answer of the model as far as it is known. name: turn and step. shown: what of its text is for people."""
 
     name: tuple[str, int]
     text: str = ""
     thinking: str = ""
+    shown: str = ""
+    directives: Directives = field(default_factory=Directives)
 
 
 class View:
@@ -80,6 +70,7 @@ class View:
         self._ended = ""
         self._tools: dict[str, str] = {}
         self._since = 0
+        self._beat = ""
         # The run that is under way in this session.
         self.running: str | None = None
         # The run that the person at this terminal has stopped by a key: nothing else says that it did.
@@ -90,12 +81,11 @@ class View:
     @property
     def live(self) -> Live | None:
         """What is going on; None when there is nothing to show."""
-        answer = self._answer
-        text = Directives().feed(answer.text) if answer else ""
-        if self.running is None and not text:
+        answer = self._answer or _Answer(("", 0))
+        if self.running is None and not answer.shown:
             return None
-        thinking = answer.thinking if answer and not answer.text else ""
-        return Live(text, thinking, tuple(self._tools.values()), self._since)
+        thinking = "" if answer.text else answer.thinking
+        return Live(answer.shown, thinking, tuple(self._tools.values()), self._since)
 
     def reconnected(self) -> None:
         """Updates may be missing: what was going on is known again with the next event."""
@@ -108,10 +98,16 @@ class View:
         pieces = [Piece(Tone.HEADING, "Last time"), Piece(Tone.ASKED, exchange.question)]
         return [*pieces, Piece(Tone.SAID, exchange.answer)] if exchange.answer else pieces
 
-    def event(self, event: AgentEvent) -> Sequence[Piece]:
+    def event(self, event: events.AgentEvent) -> Sequence[Piece]:
         """Something happened in a run."""
         run = event.run.run_id
-        if run not in (self.running, self._ended) and not isinstance(event, AgentEnd | Notice):
+        if isinstance(event, events.AgentStart) and event.is_beat:
+            self._beat = run
+        says = isinstance(event, events.MessageEnd) or (isinstance(event, events.Notice) and event.kind == events.SAID)
+        if run == self._beat and not says:
+            return []
+        known = run in (self.running, self._ended, self._beat)
+        if not (known or isinstance(event, events.AgentEnd | events.Notice)):
             self.running, self._since = run, event.at
             self._tools.clear()
         pieces = self._pieces(event)
@@ -121,41 +117,40 @@ class View:
         self._away = True
         return [*heading, *(replace(piece, away=True) for piece in pieces)]
 
-    def _pieces(self, event: AgentEvent) -> Sequence[Piece]:
+    def _pieces(self, event: events.AgentEvent) -> Sequence[Piece]:
         match event:
-            case AgentStart(message=message) if message:
+            case events.AgentStart(message=message) if message:
                 return [Piece(Tone.ASKED, message)]
-            case MessageStart():
+            case events.MessageStart():
                 self._answer = _Answer((event.run.turn_id, event.step))
-            case MessageUpdate():
+            case events.MessageUpdate():
                 self._grow(event)
-            case MessageEnd():
+            case events.MessageEnd():
                 return self._answer_ended(event)
-            case ToolExecutionStart():
+            case events.ToolExecutionStart():
                 self._tools[event.call_id] = f"{event.name} {wording.subject(event.arguments)}".rstrip()
-            case ToolExecutionEnd():
+            case events.ToolExecutionEnd():
                 return [self._tool_ended(event)]
-            case Notice(kind=kind, detail=detail) if kind == SAID:
+            case events.Notice(kind=kind, detail=detail) if kind == events.SAID:
                 return [Piece(Tone.SAID, detail, detail)]
-            case Notice(detail=detail) if detail:
+            case events.Notice(detail=detail) if detail:
                 return [Piece(Tone.ASIDE, detail)]
-            case AgentEnd():
+            case events.AgentEnd():
                 return self._ended_run(event)
-            case _:
-                pass
         return []
 
-    def _grow(self, event: MessageUpdate) -> None:
+    def _grow(self, event: events.MessageUpdate) -> None:
         """Show more of the answer; one whose beginning was not seen, and what is behind a gap, comes at its end."""
         answer = self._answer
         if answer is None or answer.name != (event.run.turn_id, event.step):
             return
         if event.part == "text" and event.offset == len(answer.text):
             answer.text += event.delta
+            answer.shown += answer.directives.feed(event.delta)
         elif event.part == "thinking":
             answer.thinking += event.delta
 
-    def _answer_ended(self, event: MessageEnd) -> Sequence[Piece]:
+    def _answer_ended(self, event: events.MessageEnd) -> Sequence[Piece]:
         pieces = []
         if (words := for_people(event.text)).strip():
             pieces.append(Piece(Tone.SAID, words, event.text))
@@ -165,14 +160,14 @@ class View:
         self._answer = None
         return pieces
 
-    def _tool_ended(self, event: ToolExecutionEnd) -> Piece:
+    def _tool_ended(self, event: events.ToolExecutionEnd) -> Piece:
         summary = self._tools.pop(event.call_id, event.name)
         if event.state == "done":
             return Piece(Tone.TOOL, summary)
         reason = "outcome unknown" if event.state == "cut" else (wording.one_line(event.text) or event.state)
         return Piece(Tone.FAILED_TOOL, f"{summary}: {reason}")
 
-    def _ended_run(self, event: AgentEnd) -> Sequence[Piece]:
+    def _ended_run(self, event: events.AgentEnd) -> Sequence[Piece]:
         if event.is_last:
             self._ended = event.run.run_id
         if self.running != event.run.run_id:
@@ -182,7 +177,7 @@ class View:
         if event.usage.output:
             self.status = f"{event.model} · {event.usage.input:,} tokens in, {event.usage.output:,} out"
         pieces = self.leave()
-        if event.outcome is Outcome.ABORTED and self.aborting == event.run.run_id:
+        if event.outcome is events.Outcome.ABORTED and self.aborting == event.run.run_id:
             pieces.append(Piece(Tone.ASIDE, "Stopped."))
         return pieces
 

@@ -13,6 +13,7 @@ from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ToolS
 from agent.models.offline import INTRODUCTION, SLOW_SECONDS, OfflineClient, markdown
 from agent.models.offline_request import HELP, Call, spoken, understand
 from agent.tokens import estimate, estimate_text
+from heartbeat.prompt import DEFAULT, compose, job_prompt
 from tests.agent.models.makers import request, results, spec
 
 STAMP = "[Sat 2026-11-21 07:30 UTC]\n"
@@ -227,3 +228,17 @@ def test_long_markdown_has_everything(words: int) -> None:
 async def test_long_markdown_can_be_asked_for() -> None:
     assert await Fixture().says("write 700 words of Markdown") == markdown(700)
     assert await Fixture().says("long markdown please") == markdown(600)
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [("- look after the garden", "HEARTBEAT_OK"), ("# Garden\n- [ ] say the tomatoes are dry", "the tomatoes are dry")],
+)
+async def test_of_a_heartbeat_it_does_what_it_understands(notes: str, said: str) -> None:
+    answer = await Fixture().answer(user(compose(DEFAULT, (), notes)), first=True)
+    assert answer.message.text == said
+
+
+async def test_a_job_is_what_it_says() -> None:
+    answer = await Fixture().answer(user(job_prompt("mum", "say call mum", None)), first=True)
+    assert answer.message.text == "call mum"

@@ -31,6 +31,8 @@ class Notes:
         self,
         started: Callable[[int, str], Awaitable[None]] | None = None,
         update: Callable[[str], None] | None = None,
+        *,
+        background: bool = False,
     ) -> CallContext:
         """A context that notes down, or does what is given instead."""
         return CallContext(
@@ -39,4 +41,5 @@ class Notes:
             call_id="call",
             update=update or self.updates.append,
             started=started or self.store,
+            background=background,
         )

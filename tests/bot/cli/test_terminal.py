@@ -50,6 +50,7 @@ async def test_an_answer_longer_than_the_screen_is_whole_and_stands_once(tmp_pat
         await greeted(terminal)
         terminal.type("tell\r")
         call = await at.model.called()
+        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
         for number, word in enumerate(words):
             call.say(f"{word}\n\n")
             if number % 20 == 7:
@@ -71,6 +72,7 @@ async def test_ctrl_c_ends_the_run_and_again_leaves(tmp_path: Path) -> None:
         await greeted(terminal)
         terminal.type("go on for ever\r")
         call = await at.model.called()
+        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
         call.say("I begin")
         await terminal.until("I begin")
         terminal.type(CTRL_C)

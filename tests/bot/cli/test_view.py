@@ -100,6 +100,13 @@ def test_an_answer_is_live_until_it_is_whole() -> None:
     assert view.live is None
 
 
+def test_what_is_written_for_the_service_is_not_shown_while_it_streams() -> None:
+    view = opened()
+    for event in (start(), begin(), *written("[[reply", "_to:7]] Good", " morning NO_RE", "PLY")):
+        view.event(event)
+    assert live_text(view) == "Good morning"
+
+
 def test_an_answer_that_was_not_followed_comes_whole() -> None:
     assert shown(opened(), start(), begin(), whole("One."), end()) == [Piece(Tone.SAID, "One.")]
     assert shown(opened(), whole("One.")) == [Piece(Tone.SAID, "One.")]

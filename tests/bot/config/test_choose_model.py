@@ -8,8 +8,9 @@ from threading import Thread
 
 import pytest
 
+from agent.models.price import Price
 from agent.models.spec import ModelSpec
-from bot.config.choose_model import choose_model, probe_ollama
+from bot.config.choose_model import beat_model, choose_model, probe_ollama
 from bot.config.errors import ConfigError
 from bot.config.load import load
 
@@ -104,6 +105,64 @@ def test_a_named_model_without_its_key_is_said(tmp_path: Path) -> None:
         choose(tmp_path, "agent: {model: openai/gpt-5.1}", ANTHROPIC_API_KEY="a")
     with pytest.raises(ConfigError, match=r"agent\.model: .*providers\.shop\.api_keys$"):
         choose(tmp_path, "agent: {model: shop/m}\nproviders: {shop: {api: anthropic}}", ANTHROPIC_API_KEY="a")
+
+
+class TestBeats:
+    """Which model beats, and that a budget in money can be kept."""
+
+    @staticmethod
+    def beat(tmp_path: Path, text: str, ollama: str | None = None, **environ: str) -> ModelSpec | None:
+        agent = choose(tmp_path, text, ollama, **environ)
+        return beat_model(load(None, environ, tmp_path), environ, agent)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "agent: {model: openai/gpt-5.1, thinking: high}",
+            "agent: {model: openai/gpt-5.1, thinking: high}\nheartbeat: {model: openai/gpt-5.1, thinking: high}",
+            "providers: {openai: {models: {m: {thinking: false}}}}\nheartbeat: {thinking: high}",
+            "agent: {model: offline}\nheartbeat: {model: offline}",
+        ],
+    )
+    def test_that_of_the_agent_where_nothing_differs(self, tmp_path: Path, text: str) -> None:
+        assert self.beat(tmp_path, text, OPENAI_API_KEY="o") is None
+        assert self.beat(tmp_path, "", "llama") is None
+
+    def test_another_model(self, tmp_path: Path) -> None:
+        text = "agent: {thinking: high}\nheartbeat: {model: anthropic/claude-haiku}"
+        beat = self.beat(tmp_path, text, OPENAI_API_KEY="o", ANTHROPIC_API_KEY="a")
+        assert beat is not None
+        assert (beat.name, keys(beat), beat.thinking) == ("anthropic/claude-haiku", ["a"], "high")
+        assert beat.why == "heartbeat.model names it"
+
+    @pytest.mark.parametrize(("told", "thinks"), [("low", "low"), ("off", "off"), ("auto", "off")])
+    def test_another_level_of_thinking(self, tmp_path: Path, told: str, thinks: str) -> None:
+        beat = self.beat(tmp_path, f"agent: {{thinking: high}}\nheartbeat: {{thinking: {told}}}", OPENAI_API_KEY="o")
+        assert beat is not None
+        assert (beat.provider, beat.thinking) == ("openai", thinks)
+
+    def test_a_model_without_its_key_is_said(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match=r"heartbeat\.model: `anthropic/x` needs a key: .* set ANTHROPIC_API_KEY"):
+            self.beat(tmp_path, "heartbeat: {model: anthropic/x}", OPENAI_API_KEY="o")
+
+    def test_money_needs_the_price_of_the_model_that_beats(self, tmp_path: Path) -> None:
+        prices = "providers: {openai: {models: {m: {price: {input: 3, output: 15}}, n: {}}}}\n"
+        priced, unpriced = "heartbeat: {daily_budget: $2}", "heartbeat: {daily_budget: $2, model: openai/n}"
+        assert self.beat(tmp_path, prices + priced, OPENAI_API_KEY="o") is None
+        for text in (unpriced, f"{priced}\nagent: {{model: openai/n}}"):
+            (tmp_path / "config.yaml").write_text(prices + text)
+            with pytest.raises(ConfigError) as caught:
+                load(None, {"OPENAI_API_KEY": "o"}, tmp_path, service=True)
+            assert str(caught.value) == (
+                "config.yaml:2: heartbeat.daily_budget: money needs the price of `openai/n`, which beats: write it at "
+                "providers.openai.models.n.price, or give a number of tokens"
+            )
+
+    def test_the_price_goes_with_the_model(self, tmp_path: Path) -> None:
+        text = "providers: {openai: {models: {m: {price: {input: 3, output: 15, cache_read: 0.3}}}}}"
+        assert choose(tmp_path, text, OPENAI_API_KEY="o").price == Price(input=3, output=15, cache_read=0.3)
+        assert choose(tmp_path, "agent: {model: openai/other}", OPENAI_API_KEY="o").price is None
 
 
 class TestProbe:

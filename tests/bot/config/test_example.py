@@ -1,5 +1,6 @@
 """`config.example.yaml` shows every key with its default, and what it shows is true."""
 
+import re
 from pathlib import Path
 
 from bot.config.document import Tree, read_document
@@ -40,7 +41,7 @@ def test_every_key_is_there() -> None:
 def test_every_default_has_its_line_of_why() -> None:
     lines = written()
     for number, line in enumerate(lines):
-        is_value = line.startswith("#") and not line.startswith("##") and not line.endswith(":")
+        is_value = re.match(r"# *[a-z_]+: ", line)
         assert not is_value or " # " in line or lines[number - 1].startswith(("##", "#workspace")), line
 
 

@@ -26,6 +26,7 @@ def test_the_arguments_of_a_message() -> None:
         ("*a* **b** ~~c~~ <u>d</u> ||e|| `f`", "_a_ **b** ~~c~~ __d__ ||e|| `f`"),
         ("**a\nb**", "**a**\n**b**"),
         ("*a*b 中**文：**字", "_a_\u200bb 中**文：**字"),
+        ("fo*o* `a`<u>`b`</u>", "fo\u200b_o_ `a`\u200b`b`"),
         ("\\# a\n\n\\- b\n\n3\\. c\n\n\\> d\n\n-# e", "\\# a\n\n\\- b\n\n3\\. c\n\n\\> d\n\n\\-# e"),
         ("snake_case 2 * 3 a|b", "snake\\_case 2 \\* 3 a\\|b"),
         ("<@1> <#2> <t:1:R> </a:1> :tada: @everyone", "\\<@1> \\<#2> \\<t\\:1:R> \\</a:1> \\:tada: @everyone"),

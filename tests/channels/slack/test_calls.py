@@ -2,8 +2,8 @@
 
 import pytest
 
+from channels.slack.api import is_slack
 from channels.slack.calls import emoji_name
-from channels.slack.download import is_slack
 from channels.slack.history import position
 
 

@@ -6,13 +6,12 @@ import pytest
 
 from channels.fields import Unreadable
 from channels.message import InboundMessage, Incoming
-from channels.slack.events import Me, read, read_message, unread
-from channels.slack.known import Known, Room
+from channels.slack.events import read, read_message, unread
+from channels.slack.known import Known
 from channels.slack.text import markup_of, readable
 from tests.standins import slack_corpus as corpus
 from tests.standins.slack_shapes import ALICE, BOB, BOT, BOT_ID
 
-ME = Me(BOT, BOT_ID, "hark")
 # B: by another bot, M: names the bot, O: names somebody else
 READ = {
     "direct message": ("message", "direct", False, "U0ALICE001", "", "hello"),
@@ -150,9 +149,16 @@ NOTHING = {
 }
 
 
+def met() -> Known:
+    """What is known when the bot knows itself alone."""
+    known = Known()
+    known.meet({"user_id": BOT, "bot_id": BOT_ID, "user": "hark"})
+    return known
+
+
 def one(body: Any, known: Known | None = None) -> InboundMessage:
     """The one message in it."""
-    (item,) = read(body, ME, known or Known(), 0)
+    (item,) = read(body, known or met(), 0)
     assert isinstance(item, InboundMessage)
     return item
 
@@ -178,7 +184,7 @@ def test_what_people_and_programs_say(name: str) -> None:
 
 
 def test_the_rest_is_nothing_and_the_corpus_is_complete() -> None:
-    assert {name for name, (_, body) in corpus.readable().items() if not read(body, ME, Known(), 0)} == NOTHING
+    assert {name for name, (_, body) in corpus.readable().items() if not read(body, met(), 0)} == NOTHING
     assert READ.keys() | NOTHING == corpus.readable().keys()
 
 
@@ -187,10 +193,10 @@ def test_no_malformed_payload_is_read_halfway() -> None:
     kept = 0
     for name, (_, body) in corpus.malformed().items():
         try:
-            items: list[Incoming] = read(body, ME, Known(), 0)
+            items: list[Incoming] = read(body, met(), 0)
         except Exception as error:
             if isinstance(body, dict):
-                event = unread(body, ME, error)
+                event = unread(body, met(), error)
                 assert event.event_key.startswith("u:"), name
                 assert "standin-verification" not in event.raw, name
                 kept += 1
@@ -221,7 +227,7 @@ def test_keys_are_those_of_the_history_and_each_event_has_its_own() -> None:
 
 
 def test_a_mention_says_where_it_is_as_its_twin_does_where_the_place_is_known() -> None:
-    known = Known()
+    known = met()
     twin = payload("mention as its twin")
     twin["event"]["channel"] = "C0MPDM0001"
     assert one(twin, known).origin.place.kind.value == "channel"
@@ -232,8 +238,8 @@ def test_a_mention_says_where_it_is_as_its_twin_does_where_the_place_is_known() 
 
 
 def test_names_are_shown_where_they_are_known() -> None:
-    known = Known()
-    known.keep_room("C0GENERAL0", Room(known.kind("C0GENERAL0", "channel"), "general"))
+    known = met()
+    known.keep_room("C0GENERAL0", known.kind("C0GENERAL0", "channel"), "general")
     known._people[BOB.id] = "Bob"
     event = {"type": "message", "channel": "C0GENERAL0", "channel_type": "channel", "user": BOB.id, "ts": "1.000000"}
     event["text"] = f"<@{BOT}>: ask <@{ALICE.id}|al> or <@{BOB.id}> in <#C0GENERAL0> about <@{BOT}>"
@@ -267,7 +273,7 @@ def test_forwarded_words_and_files() -> None:
 
 def test_a_tombstone_in_the_history_is_a_deletion() -> None:
     event = {"subtype": "tombstone", "channel": "C1", "channel_type": "channel", "ts": "1.000000", "user": "USLACKBOT"}
-    (item,) = read_message(event, ME, Known())
+    (item,) = read_message(event, met())
     assert item.event_key == "d:C1:1.000000"  # type: ignore[union-attr]
 
 
@@ -296,4 +302,4 @@ def test_what_blocks_say_is_escaped_like_a_text() -> None:
 
 def test_an_error_says_what_is_wrong() -> None:
     with pytest.raises(Unreadable, match="ts is no time: yesterday"):
-        read(corpus.malformed()["ts is no time"][1], ME, Known(), 0)
+        read(corpus.malformed()["ts is no time"][1], met(), 0)

@@ -8,10 +8,9 @@ import pytest
 
 from channels.slack.actions import ACTIONS
 from channels.slack.events import read as read_event
-from channels.slack.known import Known
 from channels.slack.settings import Slack, SlackAccount
 from tests.bot.config.test_load import mistakes, read
-from tests.channels.slack.test_events import ME, READ
+from tests.channels.slack.test_events import READ, met
 from tests.standins import slack_corpus as corpus
 
 BOT, APP = "bot_token: xoxb-1", "app_token: xapp-1"
@@ -45,7 +44,7 @@ def test_an_account_takes_all_but_tokens_from_above(tmp_path: Path) -> None:
 def test_a_mention_in_a_channel_opens_a_thread(tmp_path: Path) -> None:
     (bot,) = slack(tmp_path, f"{{{BOT}, {APP}}}").values()
     (beside,) = slack(tmp_path, f"{{{BOT}, {APP}, reply_in: channel}}").values()
-    said = {name: read_event(corpus.readable()[name][1], ME, Known(), 0)[0] for name in READ}
+    said = {name: read_event(corpus.readable()[name][1], met(), 0)[0] for name in READ}
     opens = {name for name, one in said.items() if bot.opens_thread(one)}  # type: ignore[arg-type]
     assert {"mention as message", "mention as its twin", "text that begins with the bot's label"} <= opens
     assert not opens & {"direct message", "channel message", "group direct message"}

@@ -14,6 +14,7 @@ from channels.markdown.render import render
 from channels.outgoing import ReplyBlock
 from channels.stream.chunker import Chunker
 from channels.utf16 import units
+from tests.examples import fewer
 from tests.memory import held_by
 
 PARSER = MarkdownIt("commonmark", {"html": False})
@@ -71,6 +72,7 @@ def visible(text: str) -> str:
     return " ".join(found)
 
 
+@fewer(50)
 @given(DOCUMENT, LIMITS)
 def test_blocks_fit_are_not_blank_and_join_to_what_was_fed(text: str, limits: tuple[int, int]) -> None:
     low, high = limits
@@ -88,11 +90,13 @@ def test_blocks_fit_are_not_blank_and_join_to_what_was_fed(text: str, limits: tu
         assert said == text
 
 
+@fewer(50)
 @given(DOCUMENT, LIMITS, st.integers(1, 40))
 def test_slicing_of_the_stream_does_not_matter(text: str, limits: tuple[int, int], step: int) -> None:
     assert chunk(text, *limits, step=step) == chunk(text, *limits)
 
 
+@fewer(50)
 @given(DOCUMENT, LIMITS)
 def test_every_block_closes_the_fences_it_opens(text: str, limits: tuple[int, int]) -> None:
     for block in chunk(text, *limits):
@@ -117,6 +121,7 @@ def test_no_grapheme_is_cut(parts: list[str]) -> None:
         assert at in ends or at == len(text)
 
 
+@fewer(50)
 @given(DOCUMENT, LIMITS)
 def test_an_answer_cut_after_any_block_goes_on_as_if_it_had_not_been(text: str, limits: tuple[int, int]) -> None:
     blocks = chunk(text, *limits)
@@ -125,13 +130,15 @@ def test_an_answer_cut_after_any_block_goes_on_as_if_it_had_not_been(text: str, 
         assert chunk(text[len(said) :], *limits, after=said) == blocks[number:]
 
 
+@fewer(50)
 @given(st.lists(st.one_of(PARAGRAPH.filter(lambda p: "[x]:" not in p), fenced()), max_size=8).map("\n\n".join), LIMITS)
 def test_nothing_visible_is_lost(text: str, limits: tuple[int, int]) -> None:
     blocks = chunk(text, *limits)
     seen = "".join(visible(block.text) for block in blocks)
 
     def plain(found: str) -> str:
-        return re.sub(r"[\s*`\x01\\#>-]|\d\.", "", found)
+        # an item that goes on without its marker begins with a comment, which is shown to nobody
+        return re.sub(r"<!---->|[\s*`\x01\\#>-]|\d\.", "", found)
 
     assert plain(seen) == plain(visible(text))
 

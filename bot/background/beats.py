@@ -1,0 +1,320 @@
+"""Beats of the heartbeat: where, whether and with which words; and what happens outside, for the next turn to see.
+
+A beat is a turn in its session's lane. What speaks against it is found out before anything is spent, and each due time
+leaves a receipt. Whether what it says is shown is decided in the reply path, see `bot/runs/journal.py`.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import tzinfo
+from pathlib import Path
+from typing import Literal
+
+import structlog
+
+from agent.errors import ToolError
+from agent.message import Usage
+from agent.tools.workspace import WorkspaceError
+from agent.workspace_files import HEARTBEAT as FILE
+from agent.workspace_files import PER_FILE_CHARACTERS, read
+from bot import wording
+from bot.background.firing import Starter, firings_of
+from bot.clock import Clock
+from bot.compose import shortened
+from bot.config.background import Heartbeat
+from bot.inbound.access import LOCAL, OWNER, PERSON
+from bot.outbox import Outbox
+from bot.persistence.protocols import Store
+from bot.persistence.schedules import HEARTBEAT, BeatFacts, Fired, Firing, Job
+from bot.runs.messaging import Messaging
+from channels.actions import ActionFailed
+from channels.console.adapter import PLACE as CONSOLE
+from channels.message import ChatKind, Origin, Place
+from channels.session_key import heartbeat_key, parse
+from heartbeat import checklist, prompt
+from heartbeat.active_hours import ActiveHours, day_start
+from heartbeat.checklist import Checklist
+from heartbeat.gate import Cause, Facts, Skip, due_tasks, skip
+from heartbeat.local_time import zone_named
+from heartbeat.schedule import Due, Every, next_after
+
+log = structlog.get_logger()
+
+# Where a beat answers that is told nobody.
+NOWHERE = Place(channel="http", account="", chat="heartbeat", kind=ChatKind.API)
+# Seconds for which a platform may look for a conversation by its name.
+_PATIENCE = 5.0
+# Seconds until a beat is tried again whose session is at work.
+RETRY = 15.0
+_LONGEST = 60.0
+# For how long an alert that nobody could read is kept, and how long ago a beat's file is asked about, in milliseconds.
+_WEEK = 7 * 24 * 3600 * 1000
+# Tasks of one beat, the others come with the next; and characters of what one of them says.
+_MOST_TASKS, _TASK_LIMIT = 20, 1000
+# The default of `every`, whose phase is kept while that is 0.
+_HALF_AN_HOUR = 1_800_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """A beat as it would be now. skip: why it does not come. prompt: what the model is asked, by its user message.
+
+    session_key: where it runs; told: which session hears of what it says. tasks: names of those that it does.
+    """
+
+    facts: Facts
+    skip: Skip | None
+    prompt: str
+    session_key: str
+    origin: Origin
+    told: str
+    tasks: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Beats:
+    """cost: of tokens of the model that beats, in US dollars; None where no price is known."""
+
+    store: Store
+    clock: Clock
+    starter: Starter
+    outbox: Outbox
+    messaging: Messaging
+    settings: Heartbeat
+    workspace: Path
+    cost: Callable[[Usage], float | None]
+    _retry_at: int = field(default=0, init=False)
+    _wanted: dict[str, None] = field(default_factory=dict, init=False)
+
+    async def set_up(self) -> None:
+        """Make the job of the heartbeat, or give it another interval: its phase stays. Raises StoreUnavailable."""
+        now, every = self.clock.now(), round(self.settings.every.total_seconds() * 1000)
+        old = await self.job()
+        anchor = old.schedule.anchor if old and isinstance(old.schedule, Every) else now
+        schedule = Every(every or _HALF_AN_HOUR, anchor)
+        next_at = next_after(schedule, now)
+        if old and old.next_at is not None and (old.next_at <= now or old.schedule == schedule):
+            next_at = min(old.next_at, next_at or 0)  # what was missed is due; the clock may have been set back
+        job = Job(
+            job_id=HEARTBEAT,
+            name=HEARTBEAT,
+            schedule=schedule,
+            prompt="",
+            origin=None,
+            session_key="",
+            own=self.settings.isolated,
+            next_at=next_at if every else None,
+        )
+        if old is not None and (old.schedule, old.next_at) == (job.schedule, job.next_at):
+            return
+        await self.store.schedules.put(job)
+
+    async def job(self) -> Job | None:
+        """The heartbeat as it is kept."""
+        return next((job for job in await self.store.schedules.jobs() if job.job_id == HEARTBEAT), None)
+
+    async def switch(self, on: bool) -> None:
+        """Let it rest, or go on with its next due time; also over a restart."""
+        if (job := await self.job()) is not None:
+            later = next_after(job.schedule, self.clock.now()) if self.settings.every else None
+            await self.store.schedules.pause(HEARTBEAT, not on, later)
+
+    async def wake(self, text: str, session_key: str = "", *, now: bool = False) -> str | None:
+        """Tell a session of an event: its next turn sees it, which is a beat at once with `now`. Returns that session;
+        None: there is none yet. Raises StoreUnavailable when nothing was kept."""
+        told = session_key or (await self._session())[0]
+        if told is None:
+            return None
+        await self.store.schedules.tell(told, self.clock.new_id(), text)
+        if now:
+            await self.begin("wake", told)
+        return told
+
+    async def begin(self, cause: Literal["wake", "now"], session_key: str = "") -> Beat:
+        """Beat now, besides its due times. One that an event asks for while the session is at work comes behind that.
+
+        Returns the beat; it has begun unless something keeps it.
+        """
+        job, beat = await self.job(), await self.look(cause, session_key)
+        if beat.skip is None:
+            firing = Firing(job_id=HEARTBEAT, due_at=self.clock.now(), cause=cause)
+            fired = await self._start(job, beat, (firing,), job.next_at) if job else "changed"
+            if fired != "fired":
+                beat = replace(beat, skip=Skip("busy", wording.BEATS_ALREADY))
+        if beat.skip is not None and beat.skip.reason == "busy" and cause == "wake":
+            self._wanted[beat.facts.session], self._retry_at = None, self.clock.now() + int(RETRY * 1000)
+        return beat
+
+    async def again(self) -> float:
+        """Begin the beat that an event asked for when that was not possible, unless another turn has seen it meanwhile.
+
+        Returns seconds until there is something to do.
+        """
+        if not self._wanted:
+            return _LONGEST
+        if (wait := self._retry_at - self.clock.now()) <= 0:
+            wanted, self._wanted = self._wanted, {}
+            for session_key in wanted:
+                if (await self._facts(session_key, session_key)).pending:
+                    await self.begin("wake", session_key)
+            return RETRY
+        return wait / 1000
+
+    async def fire(self, job: Job, found: Due) -> float:
+        """A due time has come. Returns seconds until there is something to do again."""
+        now = self.clock.now()
+        if now < self._retry_at:
+            return (self._retry_at - now) / 1000
+        await self._say_again(now)
+        firing, *missed = firings_of(job, found)
+        beat = await self.look(firing.cause, due_at=found.due_at)
+        if beat.skip is None:
+            fired = await self._start(job, beat, (firing, *missed), found.next_at)
+            if fired == "running":
+                beat = replace(beat, skip=Skip("busy", wording.BEATS_ALREADY))
+        elif beat.skip.reason != "busy":
+            reason = beat.skip.reason
+            await self.store.schedules.fire(job, (replace(firing, reason=reason), *missed), found.next_at)
+            if reason in ("idle", "errors"):
+                await self.outbox.tell_owner(f"heartbeat:{reason}:{beat.facts.last_person}", beat.skip.words)
+        if beat.skip is not None and beat.skip.reason == "busy":
+            self._retry_at = now + int(RETRY * 1000)
+            return RETRY
+        return 0 if found.next_at is None else max(0, found.next_at - now) / 1000
+
+    async def look(self, cause: Cause, session_key: str = "", due_at: int = 0) -> Beat:
+        """What a beat would be now, without any effect but that an owner is told, once, what is wrong in its file."""
+        now = self.clock.now()
+        of = session_key or (await self._session())[0] or ""
+        runs_in = str(heartbeat_key(of)) if of and self.settings.isolated else of
+        kept = await self._facts(of, runs_in)
+        origin, told, unknown = await self._target(of, kept)
+        listed = await self._checklist()
+        budget, used = self.settings.daily_budget, kept.spent
+        job = await self.job()
+        began = job.schedule.anchor if job and isinstance(job.schedule, Every) else now
+        hours = self.settings.active_hours
+        facts = Facts(
+            enabled=bool(self.settings.every) and not (job and job.paused),
+            cause=cause,
+            now=now,
+            session=of,
+            last_person=kept.last_person or began,
+            errors=kept.errors,
+            active_hours=ActiveHours(hours.start, hours.end, self._zone()),
+            busy=kept.busy,
+            checklist=listed,
+            own_prompt=self.settings.prompt != prompt.DEFAULT,
+            task_times=kept.tasks,
+            events=kept.pending,
+            shown=origin is not None and self._shown(origin),
+            spent=used.input + used.output if budget.unit == "tokens" else self.cost(used) or 0.0,
+            budget=budget,
+        )
+        skipped = skip(facts)
+        if skipped is not None and skipped.reason == "not-shown" and unknown:
+            skipped = Skip("not-shown", unknown)
+        tasks = due_tasks(listed, kept.tasks, now)[:_MOST_TASKS] if listed else ()
+        tasks = tuple(replace(task, prompt=shortened(task.prompt, _TASK_LIMIT)) for task in tasks)
+        notes = shortened(listed.notes, PER_FILE_CHARACTERS) if listed else ""
+        late = self.clock.stamp(due_at) if cause == "late" else None
+        return Beat(
+            facts=facts,
+            skip=skipped,
+            prompt=prompt.compose(self.settings.prompt, tasks, notes, late),
+            session_key=runs_in,
+            origin=origin or Origin(place=NOWHERE),
+            told=told,
+            tasks=tuple(task.name for task in tasks),
+        )
+
+    async def _start(self, job: Job, beat: Beat, firings: Sequence[Firing], next_at: int | None) -> Fired:
+        firings = (replace(firings[0], session_key=beat.told, tasks=beat.tasks), *firings[1:])
+        return await self.starter.start(job, firings, next_at, beat.session_key, beat.origin, beat.prompt)
+
+    async def _session(self) -> tuple[str | None, Place | None]:
+        """The session of the heartbeat: that of the configuration, else the one in which an owner wrote last; and where
+        that was, for several people may share it."""
+        found, place = await self.store.schedules.owner_session(self.messaging.people.owners)
+        own = self.settings.session
+        return (found, place) if own in (None, found) else (own, None)
+
+    async def _facts(self, of: str, runs_in: str) -> BeatFacts:
+        return await self.store.schedules.beat_facts(of, runs_in, day_start(self.clock.now(), self._zone()))
+
+    async def _target(self, of: str, facts: BeatFacts) -> tuple[Origin | None, str, str]:
+        """Where a beat of a session answers, in whose name, and which session is told; no place, and why not."""
+        target = self.settings.target
+        if target == "none":
+            return self._in_name_of(of, Origin(place=NOWHERE)), "", ""
+        if target == "last":
+            session_key, place = await self._session()
+            place = place if place and of == session_key else facts.place
+            return (self._in_name_of(of, Origin(place=place)) if place else None), of, ""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                origin = await self.messaging.named(target)
+        except (ToolError, ActionFailed, TimeoutError) as error:
+            return None, "", f"The target {target} cannot be used. {error or 'The platform does not answer.'}"
+        return self._in_name_of(of, origin), self.messaging.session_of(origin), ""
+
+    def _in_name_of(self, of: str, origin: Origin) -> Origin:
+        """Whose tools a beat has: those of the person whose direct session it is, else of an owner on that channel."""
+        place, key, owners = origin.place, parse(of), self.messaging.people.owners
+        own = key.id if key.kind == "direct" and key.channel == place.channel else ""
+        if key.channel not in ("", CONSOLE.channel) and (key.kind != "direct" or (key.channel, key.id) not in owners):
+            sender = PERSON if place.kind in LOCAL else own  # of a group, or of somebody who is no owner
+        elif place.kind in LOCAL:
+            sender = OWNER
+        else:
+            sender = own or next((sender for channel, sender in owners if channel == place.channel), "")
+        return replace(origin, sender=sender, message_id="")
+
+    def _shown(self, origin: Origin) -> bool:
+        """Whether anything that a beat says could be read there."""
+        place, accounts = origin.place, self.messaging.accounts
+        if place.kind in LOCAL:
+            return True
+        account = accounts.of(place) or accounts.like(place)
+        if account is None:
+            return False
+        shows = self.settings.shown_by(account.section)
+        if (shows.direct == "block" and place.kind is ChatKind.DIRECT) or not (shows.show_alerts or shows.show_ok):
+            return False
+        return accounts.of(place) is None or self.messaging.may_speak(origin)
+
+    async def _checklist(self) -> Checklist | None:
+        """HEARTBEAT.md as it is now; an owner is told once of each mistake in it."""
+        try:
+            text = await asyncio.to_thread(read, self.workspace, FILE)
+        except WorkspaceError as error:
+            await self._complain(str(error))
+            return None
+        if text is None:
+            return None
+        found = checklist.read(text)
+        if found.mistakes:
+            await self._complain(wording.mistakes_in(FILE, found.mistakes[:5]))
+        return found
+
+    async def _complain(self, words: str) -> None:
+        key = hashlib.sha256(words.encode()).hexdigest()[:16]
+        await self.outbox.tell_owner(f"heartbeat:file:{key}", words)
+
+    async def _say_again(self, now: int) -> None:
+        """What beats have said and nobody could read has another chance, once."""
+        lost = await self.store.schedules.lost_alerts(now - _WEEK)
+        if not lost:
+            return
+        of = (await self._session())[0] or ""
+        origin, *_ = await self._target(of, await self._facts(of, of))
+        if origin is None or self.outbox.serving(origin.place) is None:
+            return
+        text = wording.kept_alert(self.clock.stamp(lost[0].at), "\n\n".join(one.text for one in lost))
+        blocks = self.outbox.notice(f"again:{lost[0].turn_id}", text, origin.place.channel)
+        self.outbox.send(await self.store.schedules.say_again(lost, origin.place, blocks))
+
+    def _zone(self) -> tzinfo | None:
+        return zone_named(self.settings.active_hours.timezone) or self.clock.zone

@@ -1,0 +1,63 @@
+"""The heartbeat as owners see and steer it: in a chat, over HTTP and on the command line."""
+
+from dataclasses import dataclass
+
+from bot.background.dispatcher import Dispatcher
+from bot.gateway.views import BeatView, HeartbeatView, receipt
+from bot.persistence.schedules import HEARTBEAT
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Of one service."""
+
+    dispatcher: Dispatcher
+
+    async def heartbeat(self) -> HeartbeatView:
+        """How it stands. Raises StoreUnavailable."""
+        beats = self.dispatcher.beats
+        job, beat = await beats.job(), await beats.look("due")
+        facts, shown = beat.facts, await beats.store.schedules.firings(HEARTBEAT, _SHOWN)
+        return HeartbeatView(
+            on=facts.enabled,
+            every=beats.settings.every.total_seconds(),
+            session=facts.session,
+            next_at=job.next_at if job and facts.enabled else None,
+            skip=beat.skip.words if beat.skip else "",
+            spent=facts.spent,
+            budget=facts.budget.amount,
+            unit=facts.budget.unit,
+            beats=tuple(receipt(one, beats.cost) for one in shown),
+        )
+
+    async def beat(self, *, dry: bool) -> BeatView:
+        """Beat now, or with dry only say what a beat that is due now would be. Raises StoreUnavailable."""
+        beats = self.dispatcher.beats
+        beat = await (beats.look("due") if dry else beats.begin("now"))
+        skip = beat.skip
+        return BeatView(
+            session=beat.session_key,
+            begun=skip is None and not dry,
+            reason=skip.reason if skip else "",
+            words=skip.words if skip else "",
+            prompt=beat.prompt,
+        )
+
+    async def wake(self, text: str, session_key: str = "", *, now: bool = False) -> str | None:
+        """See `Beats.wake`."""
+        told = await self.dispatcher.beats.wake(text, session_key, now=now)
+        self.dispatcher.hurry()
+        return told
+
+    async def carry_out(self, action: str) -> str:
+        """What an owner asks for in a chat (status, on, off or now), in words. Raises StoreUnavailable."""
+        if action == "now":
+            begun = await self.beat(dry=False)
+            return "I am having a look." if begun.begun else f"No beat now: {begun.words}"
+        if action != "status":
+            await self.dispatcher.beats.switch(action == "on")
+            self.dispatcher.hurry()
+        rows = (await self.heartbeat()).rows(self.dispatcher.clock.stamp)
+        return "\n".join(f"- **{name.capitalize()}** {text}" for name, text in rows)

@@ -1,0 +1,78 @@
+"""The `schedule` tool: reminders and jobs, for owners, in conversations where nobody else writes."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from agent.errors import ToolError
+from agent.message import ToolOutput
+from agent.tools.base import CallContext, Parameters, Tool
+from bot.background.jobs import JobError, Jobs
+from bot.config.values import SCHEDULE
+from bot.persistence.values import Turn
+from channels.session_key import parse
+
+
+class ScheduleParameters(Parameters):
+    """Of `schedule`."""
+
+    action: Literal["add", "list", "pause", "resume", "run", "delete", "history"] = "add"
+    at: str = Field(default="", description="Once: ISO 8601 date and time, with zone.")
+    every: str = Field(default="", description="30m, 2h, 1d …")
+    cron: str = Field(default="", description="Five fields.")
+    zone: str = Field(default="", description="IANA name, of at and cron; else this machine's.")
+    prompt: str = Field(default="", description="What to do or say then. Complete: who does it may not see this chat.")
+    name: str = ""
+    id: str = Field(default="", description="Of the job, for all but add and list.")
+    session: Literal["own", "current"] = Field(default="own", description="current: with this conversation's history.")
+
+
+class ScheduleTool(Tool[ScheduleParameters]):
+    """Of one run."""
+
+    name = SCHEDULE
+    description = (
+        "Reminders and jobs: at a time, every so often, or by cron, you are asked the prompt, and your answer is sent"
+        " here. Add takes prompt and one of at, every, cron."
+    )
+    parameters = ScheduleParameters
+    changes = True
+
+    def __init__(self, jobs: Jobs, turn: Turn) -> None:
+        self._jobs = jobs
+        self._turn = turn
+
+    async def run(self, parameters: ScheduleParameters, context: CallContext) -> ToolOutput:
+        """What was done, with times. Raises ToolError."""
+        asked = parameters
+        if not all(map(self._jobs.dispatcher.messaging.people.is_owner, self._turn.messages)):
+            raise ToolError("Only owners of this bot can schedule, and somebody else has asked.")
+        if context.background and asked.action == "add":
+            raise ToolError("Nobody is here to ask for that: only a person can order a job.")
+        try:
+            if asked.action != "add":
+                return ToolOutput(text=await self._jobs.carry_out(asked.action, asked.id or asked.name))
+            text = await self._jobs.add(
+                f"{context.turn_id}:{context.call_id}",
+                self._turn.messages[-1].origin,
+                asked.prompt,
+                asked.model_dump(include={"at", "every", "cron", "zone"}),
+                name=asked.name,
+                own=asked.session == "own",
+            )
+        except JobError as error:
+            raise ToolError(str(error)) from None
+        return ToolOutput(text=text)
+
+
+def schedule_tools(jobs: Jobs, turn: Turn) -> Sequence[ScheduleTool]:
+    """The tool of a run: in the direct conversations of owners, in the terminal, and in what jobs do.
+
+    A session has it or not, whoever asks, since its tools stay the same: where several share one, the call decides.
+    """
+    key = parse(turn.session_key)
+    person = f"{key.channel}:{key.id}" if key.channel else key.id
+    shared = ":" not in person or key.channel == "console"
+    owned = tuple(person.split(":", 1)) in jobs.dispatcher.messaging.people.owners
+    return (ScheduleTool(jobs, turn),) if shared or owned else ()

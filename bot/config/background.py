@@ -1,0 +1,119 @@
+"""The sections of what the bot does unasked: beats of the heartbeat, and schedules."""
+
+import re
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
+
+from bot.config.values import EndOfHours, ModelName, Seconds, Span, Thinking, TimeOfDay, Zone
+from channels.registry import FOLDERS
+from channels.section import Section, Whole, refused
+from channels.session_key import parse
+from channels.settings import AccountSection, Beats, ChannelSection
+from heartbeat.gate import Budget
+from heartbeat.prompt import DEFAULT
+
+_SUM = r"\d{1,6}(?:\.\d{1,4})?"
+_BUDGET = re.compile(rf"(?P<tokens>\d{{1,12}})|\$ ?(?P<sign>{_SUM})|(?P<word>{_SUM}) ?USD", re.ASCII)
+_REACHED = tuple(name for name in FOLDERS if name != "console")
+
+
+def _to_budget(value: object) -> object:
+    if isinstance(value, Budget):
+        return value
+    found = _BUDGET.fullmatch(str(value))
+    amount = float(found[found.lastgroup or 0]) if found else 0
+    if not found or not amount:
+        raise refused("a whole number of tokens, or money such as $2 or 2 USD; more than nothing")
+    return Budget(amount, "tokens" if found["tokens"] else "USD")
+
+
+def _show_budget(budget: Budget) -> int | str:
+    return int(budget.amount) if budget.unit == "tokens" else f"${budget.amount:.12g}"
+
+
+def _to_interval(value: object) -> object:
+    return timedelta(0) if value in (0, "0") and not isinstance(value, bool) else value
+
+
+def _check_interval(value: timedelta) -> timedelta:
+    if value and value < timedelta(seconds=1):
+        raise refused("at least 1s, or 0 for no beats")
+    return value
+
+
+def _check_target(value: str) -> str:
+    channel, _, chat = value.partition(":")
+    if value not in ("last", "none") and (channel not in _REACHED or not chat.strip()):
+        raise refused(f"last, none, or <channel>:<chat> with one of {', '.join(_REACHED)}")
+    return value
+
+
+def _check_session(value: str) -> str:
+    try:
+        key = parse(value)
+    except ValueError:
+        key = None
+    if key is None or key.base != value or key.kind == "job":
+        raise refused("the key of a conversation, such as agent:main:main or agent:main:<channel>:direct:<id>")
+    return value
+
+
+class ActiveHours(Section):
+    """The hours of the day in which it beats; the same start and end is never."""
+
+    start: TimeOfDay = Field(default=0, description="From this time on.")
+    end: EndOfHours = Field(default=24 * 60, description="Until this time; before start means on the next day.")
+    timezone: Zone = Field(default="", description="Such as Europe/Berlin; without it that of this machine.")
+
+
+class Heartbeat(Section):
+    """When it looks by itself whether something needs attention, and who is told."""
+
+    every: Annotated[
+        Span,
+        BeforeValidator(_to_interval),
+        AfterValidator(_check_interval),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"const": 0}]}),
+    ] = Field(default=timedelta(minutes=30), description="Time between two beats; 0 is off.")
+    prompt: str = Field(default=DEFAULT, min_length=1, description="What a beat is asked.")
+    active_hours: ActiveHours = Field(default=ActiveHours(), description="When it beats.")
+    target: Annotated[str, AfterValidator(_check_target)] = Field(
+        default="last", description="Where alerts go: where its session last was, none, or <channel>:<chat>."
+    )
+    session: Annotated[str, AfterValidator(_check_session)] | None = Field(
+        default=None, description="Whose session beats; without it the direct one in which an owner wrote last."
+    )
+    model: ModelName | None = Field(default=None, description="provider/model; without it that of the agent.")
+    thinking: Thinking | None = Field(default=None, description="As that of the agent; without it the same.")
+    isolated: bool = Field(default=False, description="Beat without the history of the session.")
+    light_context: bool = Field(default=False, description="Give a beat HEARTBEAT.md alone of the workspace's files.")
+    ack_max_chars: Whole = Field(
+        default=300, ge=0, description="With at most so many characters beside HEARTBEAT_OK an answer is quiet."
+    )
+    show_ok: bool = Field(default=False, description="Whether quiet answers are shown, as HEARTBEAT_OK.")
+    show_alerts: bool = Field(default=True, description="Whether all other answers are shown.")
+    daily_budget: Annotated[
+        Budget,
+        BeforeValidator(_to_budget),
+        PlainSerializer(_show_budget, return_type=int | str),
+        WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}]}),
+    ] = Field(
+        default=Budget(300_000, "tokens"), description="What beats may cost in a day: tokens, or money such as $2."
+    )
+    timeout_seconds: Seconds = Field(default=300, gt=0, description="Running time of one beat.")
+
+    def shown_by(self, section: ChannelSection | None) -> Beats:
+        """What of it is shown on an account, by its section: what that does not say is as here."""
+        general = Beats(show_ok=self.show_ok, show_alerts=self.show_alerts)
+        if not isinstance(section, AccountSection):
+            return general
+        said = section.heartbeat.model_dump(exclude_none=True)
+        return general.model_copy(update=said)
+
+
+class Schedules(Section):
+    """Reminders and jobs."""
+
+    max_concurrent: Whole = Field(default=2, ge=1, description="How many jobs may run at the same time.")

@@ -1,0 +1,63 @@
+"""The heartbeat over HTTP, for owners: how it stands, a beat now, and events for its next turn."""
+
+from typing import Annotated
+
+from pydantic import StringConstraints
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.background.control import Control
+from bot.compose import EVENT_LIMIT
+from bot.gateway.access import Caller, caller, not_open
+from bot.gateway.agent_routes import Body, parse_body, read_body, resolve_session
+from bot.gateway.answers import HttpProblem, answer
+
+# Instead of telling anybody.
+NO_SESSION = "No owner has written directly yet, so there is no session to tell. Name one."
+
+
+class RunBody(Body):
+    """Body of POST /v1/heartbeat/run."""
+
+    dry: bool = False
+
+
+class WakeBody(Body):
+    """Body of POST /v1/heartbeat/wake. session: a session key, or a name; without it that of the heartbeat."""
+
+    text: Annotated[str, StringConstraints(pattern=r"\S", max_length=EVENT_LIMIT)]
+    now: bool = False
+    session: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = None
+
+
+class HeartbeatRoutes:
+    """The handlers of /v1/heartbeat."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    async def show(self, request: Request) -> Response:
+        """GET /v1/heartbeat."""
+        _only_owners(request)
+        return answer(await self._control.heartbeat())
+
+    async def run(self, request: Request) -> Response:
+        """POST /v1/heartbeat/run: a beat now, or what it would be."""
+        _only_owners(request)
+        body = parse_body(RunBody, await read_body(request) or b"{}")
+        return answer(await self._control.beat(dry=body.dry))
+
+    async def wake(self, request: Request) -> Response:
+        """POST /v1/heartbeat/wake: an event that the next turn is told of."""
+        _only_owners(request)
+        body = parse_body(WakeBody, await read_body(request))
+        wanted = resolve_session(body.session) if body.session else ""
+        told = await self._control.wake(body.text.strip(), wanted, now=body.now)
+        if told is None:
+            raise HttpProblem(409, "no_session", NO_SESSION)
+        return answer({"session": told}, 202)
+
+
+def _only_owners(request: Request) -> None:
+    if caller(request) is Caller.PERSON:
+        raise not_open("The heartbeat is for owners.")

@@ -1,0 +1,51 @@
+"""What a beat says: its words are held until its turn ends, and then judged as one text (`heartbeat/quiet`)."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from agent.journal import Step
+from agent.message import Entry
+from bot.directives import Directives
+from bot.repeats import is_repeat
+from channels.settings import Beats
+from heartbeat.quiet import HEARTBEAT_OK, alert
+
+
+@dataclass(eq=False)
+class BeatWords:
+    """Of one beat. most: characters beside HEARTBEAT_OK that count as quiet. shows: what of beats is shown where it
+    answers. earlier: what beats have said of late, which is not said again."""
+
+    most: int
+    shows: Beats
+    earlier: Callable[[], Awaitable[Sequence[str]]]
+    _held: str = field(default="", init=False)
+
+    def resume(self, turn_id: str, entries: Iterable[Entry]) -> None:
+        """Go on behind what its turn has said before it was parked or cut."""
+        for entry in entries:
+            if entry.turn_id == turn_id and entry.message.role == "assistant":
+                self._hold(entry.message.text, goes_on=entry.kind == "assistant_cut")
+
+    async def shown(self, step: Step, *, silent: bool) -> str:
+        """What people are shown with an answer: nothing while the turn goes on. HEARTBEAT_OK: that it was quiet.
+
+        silent: the model has chosen to say nothing.
+        """
+        goes_on = step.note is not None or bool(step.message.tool_calls)
+        self._hold(step.message.text, goes_on=step.note is not None)
+        if goes_on and not silent:
+            return ""
+        words, self._held = self._held.strip(), ""
+        sends = Directives()
+        sends.feed(words)
+        sends.end()
+        if not sends.files:
+            words = alert(words, self.most)
+        if silent or not words:
+            return HEARTBEAT_OK if self.shows.show_ok else ""
+        again = not sends.files and any(is_repeat(words, said) for said in await self.earlier())
+        return "" if again or not self.shows.show_alerts else words
+
+    def _hold(self, words: str, *, goes_on: bool) -> None:
+        self._held += words if goes_on else f"{words}\n\n"

@@ -1,0 +1,252 @@
+"""What runs by itself: a due time is kept with the message that its run answers, and with the job's next one."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from agent.message import Usage
+from bot.persistence.schedules import HEARTBEAT, TOLD, BeatFacts, Fired, Firing, Job, LostAlert
+from bot.persistence.values import AcceptedMessage, PlanIn
+from bot.store import codec, edits, rows
+from bot.store.inbox import Inbox
+from bot.store.indexes import OPEN_TURN, UNNOTED, WAITING
+from bot.store.writer import query, transaction
+from channels.message import Place
+from channels.outgoing import Delivery, Planned
+
+_JOB = "job_id, name, schedule, prompt, origin, session_key, own, next_at, paused, failures, retry_at"
+_FIRING = ("job_id", "due_at", "until", "cause", "reason", "turn_id", "session_key", "tasks", "outcome")
+_FIRINGS = f"SELECT {', '.join(f'firing.{name}' for name in _FIRING)}, usage FROM firing LEFT JOIN turn USING (turn_id)"
+_OF_BEAT = f"JOIN firing USING (turn_id) WHERE job_id='{HEARTBEAT}' AND due_at >= ? AND step IS NOT NULL AND said<>''"
+# How many beats behind a moment have failed for the key or the account, since one that did not fail.
+_ERRORS = (
+    "SELECT count(*) FROM firing WHERE job_id=?1 AND outcome='failed' AND reason IN ('auth','billing') AND due_at >"
+    " max(?2, coalesce((SELECT max(due_at) FROM firing WHERE job_id=?1 AND outcome NOT IN ('','failed')), 0))"
+)
+# True of what nobody could read, and of that which was said again.
+_LOST, _AGAIN = "state IN ('failed','expired')", "error GLOB '*said again'"
+
+
+class Schedules(Inbox):
+    """Transactions of jobs and beats."""
+
+    @query
+    def jobs(self, db: sqlite3.Connection) -> Sequence[Job]:
+        return _jobs(db.execute(f"SELECT {_JOB} FROM job ORDER BY rowid"))
+
+    @query
+    def due(self, db: sqlite3.Connection, now: int) -> tuple[Sequence[Job], int | None]:
+        waiting = "next_at IS NOT NULL AND paused=0"
+        found = _jobs(db.execute(f"SELECT {_JOB} FROM job WHERE {waiting} AND next_at <= ? ORDER BY next_at", (now,)))
+        (later,) = db.execute(f"SELECT min(next_at) FROM job WHERE {waiting} AND next_at > ?", (now,)).fetchone()
+        return found, later
+
+    @transaction
+    def put(self, db: sqlite3.Connection, job: Job, most: int | None = None) -> bool:
+        (others,) = db.execute("SELECT count(*) FROM job WHERE job_id<>?", (job.job_id,)).fetchone()
+        if most is not None and others >= most:
+            return False
+        db.execute(
+            f"INSERT INTO job ({_JOB}) VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (job_id) DO UPDATE SET"
+            " schedule=excluded.schedule, next_at=excluded.next_at",
+            (
+                *(job.job_id, job.name, codec.SCHEDULE.dump(job.schedule), job.prompt),
+                codec.ORIGIN.dump(job.origin) if job.origin else None,
+                *(job.session_key, job.own, job.next_at, job.paused, job.failures, job.retry_at),
+            ),
+        )
+        return True
+
+    @transaction
+    def pause(self, db: sqlite3.Connection, job_id: str, paused: bool, next_at: int | None) -> None:
+        if paused:
+            db.execute("UPDATE job SET paused=1 WHERE job_id=?", (job_id,))
+            return
+        db.execute(
+            "INSERT INTO firing (job_id, due_at, until, at, cause, reason)"
+            " SELECT job_id, next_at, ?1, ?1, 'late', 'paused' FROM job"
+            " WHERE job_id=?2 AND paused=1 AND next_at <= ?1 ON CONFLICT DO NOTHING",
+            (self._now(), job_id),
+        )
+        db.execute("UPDATE job SET paused=0, failures=0, retry_at=0, next_at=? WHERE job_id=?", (next_at, job_id))
+
+    @transaction
+    def delete(self, db: sqlite3.Connection, job_id: str) -> None:
+        db.execute("DELETE FROM job WHERE job_id=?", (job_id,))
+
+    @transaction
+    def fire(
+        self,
+        db: sqlite3.Connection,
+        job: Job,
+        firings: Sequence[Firing],
+        next_at: int | None,
+        run: AcceptedMessage | None = None,
+        most: int | None = None,
+    ) -> Fired:
+        now = self._now()
+        if run is not None:
+            others, same = db.execute(
+                "SELECT count(*) FILTER (WHERE kind='job' AND state<>'parked'), count(*) FILTER (WHERE job_id=?)"
+                f" FROM turn LEFT JOIN firing USING (turn_id) WHERE {OPEN_TURN}",
+                (job.job_id,),
+            ).fetchone()
+            at = (job.job_id, firings[0].due_at)
+            there = db.execute("SELECT 1 FROM firing WHERE job_id=? AND due_at=?", at).fetchone()
+            if same or (there and firings[0].cause in ("wake", "now")):
+                return "running"
+            if most is not None and others >= most:
+                return "full"
+        moved = db.execute(
+            "UPDATE job SET next_at=? WHERE job_id=? AND next_at IS ? AND paused=?",
+            (next_at, job.job_id, job.next_at, job.paused),
+        )
+        if moved.rowcount != 1:
+            return "changed"
+        for one in firings:
+            if not one.turn_id and _lengthened(db, one, now):
+                continue
+            db.execute(
+                "INSERT INTO firing (job_id, due_at, until, at, cause, reason, turn_id, session_key, tasks)"
+                " VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+                (
+                    *(one.job_id, one.due_at, one.until or one.due_at, now, one.cause, one.reason, one.turn_id or None),
+                    *(one.session_key, json.dumps(one.tasks)),
+                ),
+            )
+        if run is not None:
+            self._accept(db, run, now)
+        return "fired"
+
+    @query
+    def firings(self, db: sqlite3.Connection, job_id: str, limit: int) -> Sequence[Firing]:
+        found = db.execute(f"{_FIRINGS} WHERE job_id=? ORDER BY due_at DESC LIMIT ?", (job_id, limit))
+        return [_firing(row) for row in found]
+
+    @query
+    def firing_of(self, db: sqlite3.Connection, turn_id: str) -> tuple[Firing, Job | None] | None:
+        found = db.execute(f"{_FIRINGS} WHERE firing.turn_id=?", (turn_id,)).fetchone()
+        if found is None:
+            return None
+        jobs = _jobs(db.execute(f"SELECT {_JOB} FROM job WHERE job_id=?", (found[0],)))
+        return _firing(found), jobs[0] if jobs else None
+
+    @query
+    def owner_session(
+        self, db: sqlite3.Connection, owners: Sequence[tuple[str, str]]
+    ) -> tuple[str, Place] | tuple[None, None]:
+        newest: tuple[int, str, int] = (0, "", 0)
+        for channel, sender in (*owners, ("console", "owner")):
+            found = db.execute(
+                "SELECT seq, session_key, coalesce(moved_to, conv_id)"
+                " FROM conversation CROSS JOIN inbox USING (conv_id)"  # in this order: groups are much larger
+                " WHERE conversation.channel=? AND conversation.kind IN ('direct','console') AND sender=?"
+                " AND session_key IS NOT NULL AND inbox.kind IN ('message','command','button','api')"
+                " ORDER BY seq DESC LIMIT 1",
+                (channel, sender),
+            ).fetchone()
+            newest = max(newest, found or newest)
+        return (newest[1], rows.place_of(db, newest[2])) if newest[2] else (None, None)
+
+    @query
+    def beat_facts(self, db: sqlite3.Connection, session_key: str, runs_in: str, since: int) -> BeatFacts:
+        used = db.execute("SELECT last_conv FROM session WHERE session_key=?", (session_key,)).fetchone()
+        (busy,) = db.execute(
+            f"SELECT EXISTS (SELECT 1 FROM turn WHERE session_key IN (?1, ?2) AND {OPEN_TURN} AND epoch > 0"
+            " AND (state<>'parked' OR session_key=?2))"
+            f" OR EXISTS (SELECT 1 FROM inbox WHERE session_key IN (?1, ?2) AND {WAITING} AND {rows.FOR_A_RUN})",
+            (session_key, runs_in),
+        ).fetchone()
+        (pending,) = db.execute(
+            f"SELECT count(*) FROM inbox WHERE session_key=? AND {UNNOTED} AND event_key GLOB '{TOLD}*'", (session_key,)
+        ).fetchone()
+        tasks = db.execute("SELECT substr(key, 6), value FROM kv WHERE scope=?", (HEARTBEAT,)).fetchall()
+        spent = Usage()
+        for (usage,) in db.execute(
+            "SELECT usage FROM firing JOIN turn USING (turn_id) WHERE job_id=? AND at >= ?", (HEARTBEAT, since)
+        ):
+            spent += codec.USAGE.load(usage, Usage())
+        (wrote_at,) = db.execute(
+            "SELECT accepted_at FROM inbox WHERE kind IN ('message','command','button','api') AND channel<>'http'"
+            " AND session_key IS NOT NULL ORDER BY seq DESC LIMIT 1"
+        ).fetchone() or (0,)
+        (errors,) = db.execute(_ERRORS, (HEARTBEAT, wrote_at)).fetchone()
+        return BeatFacts(
+            place=rows.place_of(db, used[0]) if used and used[0] else None,
+            busy=bool(busy),
+            pending=pending,
+            tasks={task: int(at) for task, at in tasks},
+            spent=spent,
+            last_person=wrote_at,
+            errors=errors,
+        )
+
+    @transaction
+    def tell(self, db: sqlite3.Connection, session_key: str, key: str, text: str) -> None:
+        edits.note_event(db, session_key, f"{TOLD}{key}", text, self._now())
+
+    @query
+    def alerts(self, db: sqlite3.Connection, conv_id: int, since: int) -> Sequence[str]:
+        found = db.execute(
+            f"SELECT group_concat(said, '') FROM (SELECT said, turn_id FROM delivery {_OF_BEAT}"
+            f" AND conv_id=? AND ({rows.STANDS} OR {_AGAIN}) ORDER BY delivery_id) GROUP BY turn_id",
+            (since, conv_id),
+        )
+        return [words for (words,) in found]
+
+    @query
+    def lost_alerts(self, db: sqlite3.Connection, since: int) -> Sequence[LostAlert]:
+        found = db.execute(
+            "SELECT turn_id, group_concat(said, ''), min(planned_at) AS at FROM (SELECT * FROM delivery"
+            f" {_OF_BEAT} AND {_LOST} AND coalesce(error, '') NOT GLOB '*said a*' ORDER BY delivery_id)"
+            " GROUP BY turn_id ORDER BY at",
+            (since,),
+        )
+        return [LostAlert(*row) for row in found]
+
+    @transaction
+    def say_again(
+        self, db: sqlite3.Connection, lost: Sequence[LostAlert], place: Place, blocks: Sequence[Planned]
+    ) -> tuple[Delivery, ...]:
+        said_again = (
+            "UPDATE delivery SET error=coalesce(error || '; ', '') || 'said again'"
+            f" WHERE turn_id=? AND {_LOST} AND step IS NOT NULL"
+        )
+        db.executemany(said_again, [(one.turn_id,) for one in lost])
+        return rows.plan(db, PlanIn(rows.conversation(db, place)), blocks, None, self._now())
+
+
+def _lengthened(db: sqlite3.Connection, one: Firing, now: int) -> bool:
+    """Whether a skipped due time goes into the row of the one before, because it was skipped for the same reason."""
+    newest = "SELECT max(due_at) FROM firing WHERE job_id=?3"
+    return (
+        db.execute(
+            "UPDATE firing SET until=?1, at=?2 WHERE job_id=?3 AND reason=?4 AND turn_id IS NULL AND until < ?1"
+            f" AND due_at=({newest})",
+            (one.until or one.due_at, now, one.job_id, one.reason),
+        ).rowcount
+        == 1
+    )
+
+
+def _jobs(found: sqlite3.Cursor) -> list[Job]:
+    """Rows as jobs; a damaged one is passed over."""
+    jobs = []
+    for values in found:
+        row = dict(zip(_JOB.split(", "), values, strict=True))
+        row |= {"own": bool(row["own"]), "paused": bool(row["paused"])}
+        row |= {
+            "schedule": codec.SCHEDULE.load(row["schedule"], None),
+            "origin": codec.ORIGIN.load(row["origin"], None),
+        }
+        if row["schedule"] is not None:
+            jobs.append(Job(**row))
+    return jobs
+
+
+def _firing(values: Sequence[Any]) -> Firing:
+    *kept, usage = values
+    row = dict(zip(_FIRING, kept, strict=True))
+    row |= {"turn_id": row["turn_id"] or "", "tasks": tuple(json.loads(row["tasks"]))}
+    return Firing(**row, usage=codec.USAGE.load(usage, Usage()))

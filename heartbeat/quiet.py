@@ -1,0 +1,116 @@
+"""The rules of silence: which words of a model say that there is nothing to say, and what is left of the others.
+
+A text that is nothing but a token says nothing: in any case, marked up in Markdown or HTML, with punctuation, or as
+JSON. In capitals at an edge of a text the token is taken away, with what is wrapped around it; in the middle, in code
+and as a part of a word it is text. Used by answers as they stream (`bot/directives`) and by beats.
+"""
+
+import string
+
+import regex  # type: ignore[import-untyped]
+
+NO_REPLY, HEARTBEAT_OK = "NO_REPLY", "HEARTBEAT_OK"
+# Characters of a text's beginning and of its end within which a token at the edge is looked for.
+LONGEST_HEAD, LONGEST_TAIL = 256, 64
+
+# Some models escape what they take for Markdown.
+_TOKEN = r"(?P<token>NO\\?_REPLY|HEARTBEAT\\?_OK)"
+_TAG = r"</?(?P<name>[A-Za-z][A-Za-z0-9]{0,9})(?:\s[^<>]{0,40})?/?>"
+_SPACE = r"(?:\s|&nbsp;|<br ?/?>)"
+# What is opened before a token and closed behind it; three backticks may stand on lines of their own.
+_MARK = rf"(?:\n?`{{3}}(?:[a-z]{{0,12}}\n)?|`{{1,2}}|\*{{1,3}}|_{{1,2}}|~~|[\"'“”‘’()\[\]]|{_TAG})"
+_POINT = r"(?:(?!&)\p{P}|[\p{So}\uFE0F])"
+_BEFORE = rf"(?:{_SPACE}|{_MARK}|[~#>+–—-])"
+_AFTER = rf"(?:{_SPACE}|{_MARK}|{_POINT}|~)"
+_ACTION = rf"\s*(?:```(?:json)?\s*)?\{{\s*\"action\"\s*:\s*\"{_TOKEN}\"\s*\}}\s*(?:```\s*)?"
+_SILENT = regex.compile(rf"{_BEFORE}*+(?:{_TOKEN}{_AFTER}*+)+|{_ACTION}", regex.IGNORECASE)
+_LEADING = regex.compile(
+    rf"{_SPACE}*+(?P<item>[#>*+-]+[ \t]+)?(?P<open>{_MARK}*+){_TOKEN}(?P<after>(?:{_MARK}|{_POINT})*+)"
+)
+_GAP = regex.compile(rf"[ \t]*[–—:-]+[ \t]+|{_SPACE}*(?:\n|<br ?/?>)|(?:[^\S\n]|&nbsp;)+")
+_TRAILING = regex.compile(
+    rf"(?:{_SPACE}++|(?=<))(?:[#>*+–—-]+[ \t]+)?(?P<open>{_MARK}*+){_TOKEN}(?P<after>{_AFTER}*+)\Z"
+)
+_MAY_TRAIL = regex.compile(rf"(?:{_SPACE}|{_TAG}){_BEFORE}*+{_TOKEN}{_AFTER}*+\Z")
+_PIECE = regex.compile(rf"(?P<mark>{_MARK})|.", regex.DOTALL)
+_LETTERS = string.ascii_lowercase
+_CLOSING = str.maketrans("([“‘", ")]”’")
+
+
+def is_silent(text: str) -> bool:
+    """Whether a message says that there is nothing to say, in whatever form."""
+    return _SILENT.fullmatch(text) is not None
+
+
+def may_be_silent(begun: str) -> bool:
+    """Whether a text that begins so may come to be silent, or to begin with a token: nothing of it is certain yet."""
+    return len(begun) < LONGEST_HEAD and _SILENT.fullmatch(begun, partial=True) is not None
+
+
+def may_trail(text: str) -> int:
+    """Where in a text begins what may come to be a token at its end; its length where nothing may."""
+    found = _MAY_TRAIL.search(text, max(0, len(text) - LONGEST_TAIL), partial=True)
+    return int(found.start()) if found else len(text)
+
+
+def leading(text: str) -> tuple[int, int]:
+    """From where to where a token stands at the beginning of a text, with what belongs to it; nowhere is (0, 0)."""
+    found = _LEADING.match(text, 0, LONGEST_HEAD)
+    wrapped = _wrapped(found) if found else None
+    if found is None or wrapped is None:
+        return 0, 0
+    start, end = wrapped
+    gap = _GAP.match(text, end, LONGEST_HEAD)
+    if gap is None and text[end - 1] not in ">\n":
+        return 0, 0
+    if start == found.start("open") and not (found["item"] and gap and "\n" not in gap[0]):
+        start = 0
+    return start, gap.end() if gap else end
+
+
+def trailing(text: str) -> tuple[int, int]:
+    """The same of a token at the end of a text; nowhere is twice its length."""
+    found = _TRAILING.search(text, max(0, len(text) - LONGEST_TAIL))
+    wrapped = _wrapped(found) if found else None
+    if found is None or wrapped is None or "`" in text[wrapped[1] :]:
+        return len(text), len(text)
+    start, end = wrapped
+    return (found.start() if start == found.start("open") else start), end
+
+
+def alert(text: str, most: int) -> str:
+    """What of a beat's words is for people; empty when they are quiet.
+
+    most: characters that may stand beside HEARTBEAT_OK for them to count as quiet still.
+    """
+    if is_silent(text):
+        return ""
+    quiet = False
+    for edge in (leading, trailing):
+        start, end = edge(text)
+        quiet = quiet or "HEARTBEAT" in text[start:end]
+        text = text[:start] + text[end:]
+    return "" if len(text.strip()) <= (most if quiet else 0) else text
+
+
+def _wrapped(found: "regex.Match[str]") -> tuple[int, int] | None:
+    """A token with the marks that are opened before and closed behind it, and punctuation; None where it is code.
+
+    What is not closed, or not opened, belongs to the words beside it and stays.
+    """
+    opened = list(_PIECE.finditer(found["open"]))
+    end: int = found.end("token")
+    for piece in _PIECE.finditer(found["after"]):
+        if opened and piece[0].strip().lower() == _closing(opened[-1]):
+            opened.pop()
+        elif piece["mark"]:
+            break
+        end = found.start("after") + piece.end()
+    if any("`" in mark[0] for mark in opened):
+        return None
+    return found.start("open") + (opened[-1].end() if opened else 0), end
+
+
+def _closing(mark: "regex.Match[str]") -> str:
+    name: str | None = mark["name"]
+    return f"</{name.lower()}>" if name else str(mark[0].strip().rstrip(_LETTERS).translate(_CLOSING))

@@ -1,0 +1,151 @@
+"""Beats and jobs: what is due, what is kept of it, and what the end of a turn means."""
+
+from tests.mutants import Fault
+
+_BEATS = "tests/bot/test_beats.py::test_"
+_DUE = "tests/bot/test_due_times.py::test_"
+BEATS, DISPATCHER = "bot/background/beats.py", "bot/background/dispatcher.py"
+STORE, FIRINGS = "bot/store/schedules.py", "bot/store/firings.py"
+
+FAULTS = (
+    Fault(
+        "heartbeat/phase-lost",
+        BEATS,
+        "anchor = old.schedule.anchor if old and isinstance(old.schedule, Every) else now",
+        "anchor = now",
+        (f"{_BEATS}the_phase_is_kept_over_restarts_and_other_intervals",),
+    ),
+    Fault(
+        "heartbeat/missed-without-a-row",
+        "bot/background/firing.py",
+        "if found.skipped is None:",
+        "if found:",
+        (f"{_BEATS}missed_beats_come_once_and_late",),
+    ),
+    Fault(
+        "heartbeat/busy-is-final",
+        BEATS,
+        '        elif beat.skip.reason != "busy":',
+        "        else:",
+        (f"{_BEATS}a_beat_waits_for_the_run_of_its_session",),
+    ),
+    Fault(
+        "heartbeat/mistakes-told-each-time",
+        BEATS,
+        "hashlib.sha256(words.encode()).hexdigest()[:16]",
+        "self.clock.new_id()",
+        (f"{_BEATS}a_mistake_in_the_file_is_told_once",),
+    ),
+    Fault(
+        "heartbeat/tasks-done-without-their-turn",
+        FIRINGS,
+        "if outcome is Outcome.COMPLETED:",
+        "if outcome:",
+        (f"{_BEATS}a_task_counts_as_done_only_when_its_turn_was_completed",),
+    ),
+    Fault(
+        "heartbeat/isolated-words-untold",
+        FIRINGS,
+        'if said and told not in ("", session_key):',
+        "if said and not told:",
+        (f"{_BEATS}isolated_beats_know_nothing_of_the_session_and_tell_it_what_they_said",),
+    ),
+    Fault(
+        "heartbeat/isolated-with-history",
+        "channels/session_key.py",
+        'return key.endswith(_HEARTBEAT) or key.startswith(f"{_AGENT}:job:")',
+        "return False",
+        (f"{_BEATS}isolated_beats_know_nothing_of_the_session_and_tell_it_what_they_said",),
+    ),
+    Fault(
+        "heartbeat/lost-alert-again-and-again",
+        STORE,
+        "AND coalesce(error, '') NOT GLOB '*said a*'",
+        "",
+        (f"{_BEATS}what_could_not_be_delivered_is_said_again_once",),
+    ),
+    Fault(
+        "heartbeat/errors-count-for-ever",
+        STORE,
+        "outcome NOT IN ('','failed')",
+        "outcome='unheard of'",
+        (f"{_BEATS}an_error_now_and_then_does_not_end_the_beats",),
+    ),
+    Fault(
+        "heartbeat/event-told-twice",
+        "bot/store/edits.py",
+        "UPDATE inbox SET reason='noted', turn_id=?1",
+        "UPDATE inbox SET turn_id=?1",
+        (f"{_BEATS}an_event_reaches_the_next_turn_once",),
+    ),
+    Fault(
+        "heartbeat/event-lost-with-a-failed-beat",
+        FIRINGS,
+        "if not said and outcome not in (Outcome.COMPLETED, Outcome.LIMIT):",
+        "if False:",
+        (f"{_BEATS}an_event_that_a_failed_beat_has_seen_reaches_the_next_turn",),
+    ),
+    Fault(
+        "heartbeat/beats-swallow-edits",
+        "bot/store/claims.py",
+        'beat = turn_id if kind == "wake" else None',
+        "beat = None",
+        (f"{_BEATS}a_quiet_beat_leaves_what_was_edited_to_the_next_turn",),
+    ),
+    Fault(
+        "heartbeat/alerts-to-whoever-wrote-last",
+        BEATS,
+        "place = place if place and of == session_key else facts.place",
+        "place = facts.place",
+        (f"{_BEATS}an_alert_goes_to_an_owner_where_others_share_the_session",),
+    ),
+    Fault(
+        "heartbeat/reminders-lost-before-the-platform-is-there",
+        DISPATCHER,
+        "return unknown or self",
+        "return self",
+        (f"{_DUE}a_reminder_waits_for_its_platform",),
+    ),
+    Fault(
+        "heartbeat/reminder-swallowed-by-hand",
+        DISPATCHER,
+        'if fired == "running" and isinstance(job.schedule, At):',
+        "if not fired:",
+        (f"{_DUE}a_reminder_is_not_swallowed_by_its_run_by_hand",),
+    ),
+    Fault(
+        "heartbeat/events-forgotten",
+        "bot/store/prune.py",
+        ' AND NOT coalesce({UNNOTED}, 0)"',
+        '"',
+        (f"{_BEATS}events_and_the_owners_place_outlive_what_is_forgotten",),
+    ),
+    Fault(
+        "heartbeat/too-many-jobs",
+        STORE,
+        "others >= most:\n                return",
+        "others > most:\n                return",
+        (f"{_DUE}at_most_two_jobs_run_at_once",),
+    ),
+    Fault(
+        "heartbeat/failures-forgotten",
+        FIRINGS,
+        "failures=failures+1",
+        "failures=0",
+        (f"{_DUE}a_job_rests_after_failures_and_its_due_times_are_passed_over",),
+    ),
+    Fault(
+        "heartbeat/passed-over-without-a-row",
+        DISPATCHER,
+        "fire(job, (replace(firing, reason=reason), *missed), found.next_at)",
+        "fire(job, missed, found.next_at)",
+        (f"{_DUE}a_job_rests_after_failures_and_its_due_times_are_passed_over",),
+    ),
+    Fault(
+        "heartbeat/jobs-of-anybody",
+        DISPATCHER,
+        "job.origin is None or not self.messaging.people.is_owner(",
+        "job.origin is None or not bool(",
+        (f"{_DUE}who_is_no_owner_any_more_has_no_jobs",),
+    ),
+)

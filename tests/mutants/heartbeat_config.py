@@ -1,0 +1,116 @@
+"""What the configuration says of beats, what they cost, and how what they write into memory is marked."""
+
+from tests.mutants import Fault
+
+_CONFIG = "tests/bot/config/test_background.py::test_"
+_BEATS = "tests/bot/config/test_choose_model.py::TestBeats::test_"
+_MARKS = "tests/agent/tools/test_marks.py::test_"
+_PRICE = "tests/agent/models/test_price.py::test_"
+
+FAULTS = (
+    Fault(
+        "heartbeat-config/no-budget-reads-as-a-budget",
+        "bot/config/background.py",
+        "if not found or not amount:",
+        "if not found:",
+        (f"{_CONFIG}a_mistake_is_one_line",),
+    ),
+    Fault(
+        "heartbeat-config/money-counts-as-tokens",
+        "bot/config/background.py",
+        '"tokens" if found["tokens"] else "USD"',
+        '"tokens"',
+        (f"{_CONFIG}budgets",),
+    ),
+    Fault(
+        "heartbeat-config/a-bare-number-is-an-interval",
+        "bot/config/background.py",
+        'return timedelta(0) if value in (0, "0")',
+        "return timedelta(minutes=value) if isinstance(value, int)",
+        (f"{_CONFIG}a_mistake_is_one_line", f"{_CONFIG}intervals"),
+    ),
+    Fault(
+        "heartbeat-config/beats-in-sessions-of-jobs",
+        "bot/config/background.py",
+        'key.base != value or key.kind == "job"',
+        "False",
+        (f"{_CONFIG}a_mistake_is_one_line",),
+    ),
+    Fault(
+        "heartbeat-config/no-day-has-an-end",
+        "bot/config/values.py",
+        "partial(_to_minute, last=_DAY)",
+        "_to_minute",
+        (f"{_CONFIG}active_hours",),
+    ),
+    Fault(
+        "heartbeat-config/money-without-a-price",
+        "bot/config/choose_model.py",
+        'beat.daily_budget.unit == "USD" and chosen.price is None',
+        "False",
+        (f"{_BEATS}money_needs_the_price_of_the_model_that_beats",),
+    ),
+    Fault(
+        "heartbeat-config/beats-think-as-answers-do",
+        "bot/config/choose_model.py",
+        "beat.thinking or config.agent.thinking",
+        "config.agent.thinking",
+        (f"{_BEATS}another_level_of_thinking",),
+    ),
+    Fault(
+        "heartbeat-config/a-model-of-beats-without-its-provider",
+        "bot/config/model.py",
+        '("heartbeat", self.heartbeat.model)',
+        '("heartbeat", None)',
+        (f"{_CONFIG}a_mistake_is_one_line",),
+    ),
+    Fault(
+        "heartbeat-config/check-passes-over-beats",
+        "bot/config/checks.py",
+        "beat_model(config, environ, choose_model(config, environ, lambda _: None))",
+        "choose_model(config, environ, lambda _: None)",
+        (f"{_BEATS}money_needs_the_price_of_the_model_that_beats",),
+    ),
+    Fault(
+        "heartbeat-config/tokens-of-a-cache-paid-twice",
+        "agent/models/price.py",
+        "usage.input - usage.cache_read - usage.cache_write",
+        "usage.input",
+        (f"{_PRICE}the_cost_of_tokens",),
+    ),
+    Fault(
+        "heartbeat-config/free-caches-cost-as-input",
+        "agent/models/price.py",
+        "self.input if self.cache_read is None else self.cache_read",
+        "self.cache_read or self.input",
+        (f"{_PRICE}the_cost_of_tokens",),
+    ),
+    Fault(
+        "heartbeat-config/words-of-persons-marked",
+        "agent/tools/marks.py",
+        "if known[line.strip()]:",
+        "if False:",
+        (f"{_MARKS}lines_that_are_new_are_marked", f"{_MARKS}nothing_but_marks_is_added"),
+    ),
+    Fault(
+        "heartbeat-config/code-unmarked",
+        "agent/tools/marks.py",
+        "elif not _DRAWN.fullmatch(line):",
+        "elif not fence and not _DRAWN.fullmatch(line):",
+        (f"{_MARKS}lines_that_are_new_are_marked",),
+    ),
+    Fault(
+        "heartbeat-config/an-old-file-is-overwritten-unread",
+        "agent/tools/workspace.py",
+        '(mode == "append" or change is not None)',
+        'mode == "append"',
+        (f"{_MARKS}all_ways_of_writing_are_marked_in_the_background_alone",),
+    ),
+    Fault(
+        "heartbeat-config/tools-do-not-know-of-the-background",
+        "agent/tool_batch.py",
+        "background=spec.background",
+        "background=False",
+        ("tests/bot/test_specs.py::test_memory_is_marked_that_beats_and_jobs_write",),
+    ),
+)
