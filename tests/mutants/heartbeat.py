@@ -58,13 +58,6 @@ FAULTS = (
         (f"{_BEATS}isolated_beats_know_nothing_of_the_session_and_tell_it_what_they_said",),
     ),
     Fault(
-        "heartbeat/lost-alert-again-and-again",
-        STORE,
-        "AND coalesce(error, '') NOT GLOB '*said a*'",
-        "",
-        (f"{_BEATS}what_could_not_be_delivered_is_said_again_once",),
-    ),
-    Fault(
         "heartbeat/errors-count-for-ever",
         STORE,
         "outcome NOT IN ('','failed')",
