@@ -111,10 +111,9 @@ class CommandRunner:
 
     def _follow(self, call: Call, kept: CommandKept) -> None:
         """Stop what was stopped, then send the reply: in this order, so that it is the last word."""
-        handle = self.lanes.handle(call.session_key)
-        if handle is not None and handle.turn_id in kept.stopped.turns:
-            handle.stop()
-        if call.is_words or (kept.stopped.turns and handle is None):  # it was parked, others may have come behind it
+        at_work = self.lanes.handle(call.session_key) is not None
+        self.lanes.stop(kept.stopped.turns)
+        if call.is_words or (kept.stopped.turns and not at_work):  # it was parked, others may have come behind it
             self.lanes.wake(call.session_key)
         self.outbox.send(kept.deliveries)
 

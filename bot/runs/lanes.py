@@ -5,6 +5,7 @@ number; what does not fit is found in the store again. Beats, jobs and children 
 """
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import structlog
@@ -88,6 +89,11 @@ class Lanes:
     def handle(self, session_key: str) -> RunHandle | None:
         """The run of a session, if one is under way."""
         return self._handles.get(session_key)
+
+    def stop(self, turns: Collection[str]) -> None:
+        """End the runs of these turns at once, in whatever session; the store has been told."""
+        for handle in [one for one in self._handles.values() if one.turn_id in turns]:
+            handle.stop()
 
     @property
     def active(self) -> int:

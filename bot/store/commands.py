@@ -21,6 +21,9 @@ _LATE = 5 * 60_000
 _SAID_AT = "coalesce(nullif(sent_at, 0), accepted_at)"
 STOP_NOTE = "(The person stopped this turn.)"
 
+# True of runs in a session of their own that tell ?1 what they say.
+_OF_ITS_OWN = "EXISTS (SELECT 1 FROM firing WHERE firing.turn_id=turn.turn_id AND firing.session_key=?1)"
+
 
 class Commands(Subject):
     """Transactions of commands. seq: of the command's own row in the inbox."""
@@ -108,7 +111,8 @@ class Commands(Subject):
 def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: str) -> Stopped:
     """Stop the turns of a session that began with a message before `before`, and drop what waited before it.
 
-    A command that is found in a history hours later stops nothing that was said after it. Reminders that wait are kept.
+    So are isolated beats and jobs that speak there. A command that is found in a history hours later stops nothing that
+    was said after it. Reminders that wait are kept.
     """
     said_at, accepted_at = db.execute("SELECT sent_at, accepted_at FROM inbox WHERE seq=?", (before,)).fetchone()
     until = said_at if said_at and accepted_at - said_at > _LATE else sys.maxsize
@@ -123,9 +127,9 @@ def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reaso
     ]
     begun = db.execute(
         "SELECT turn_id, (SELECT count(*) FROM inbox WHERE inbox.turn_id = turn.turn_id AND inbox.state='steering')"
-        f" FROM turn WHERE session_key=? AND {OPEN_TURN} AND epoch > 0"
+        f" FROM turn WHERE (session_key=?1 OR {_OF_ITS_OWN}) AND {OPEN_TURN} AND epoch > 0"
         " AND EXISTS (SELECT 1 FROM inbox WHERE inbox.turn_id = turn.turn_id"
-        f" AND seq < ? AND {_SAID_AT} <= ?)",
+        f" AND seq < ?2 AND {_SAID_AT} <= ?3)",
         (session_key, before, until),
     ).fetchall()
     made = [turn_id for (turn_id,) in waiting if turn_id is not None]  # at acceptance, for HTTP

@@ -9,7 +9,7 @@ import pytest
 
 from channels.message import InboundKind
 from tests.service import Hark, running
-from tests.standins.script import Fail, Say
+from tests.standins.script import Fail, Hang, Say
 
 BEATS: dict[str, Any] = {"heartbeat": {"every": "30m"}}
 HALF_AN_HOUR = 1800.0
@@ -452,3 +452,16 @@ async def test_a_beat_late_at_night_counts_for_the_day_on_which_it_ran(tmp_path:
         await tick(hark, 24 * 3600)
         await tick(hark, 6 * 3600)
         assert [reason for _, reason, _ in receipts(hark)] == ["", "missed", "budget"]
+
+
+async def test_stop_reaches_isolated_beats(tmp_path: Path) -> None:
+    async with running(tmp_path, config=with_beats(isolated=True)) as hark:
+        checklist(hark)
+        await say_hello(hark)
+        hark.model.add(Hang())
+        hark.time.advance(HALF_AN_HOUR)
+        await hark.service.parts.dispatcher.tick()
+        await hark.model.until_requests(2)
+        await hark.write("/stop")
+        assert "Stopped" in (await hark.until_texts(2))[1]
+        await hark.until(lambda: receipts(hark) == [("due", "", "stopped")])

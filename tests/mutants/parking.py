@@ -126,7 +126,7 @@ FAULTS = (
     Fault(
         "parking/nobody-told-who-waited-behind-it",
         "bot/commands/answers.py",
-        "(kept.stopped.turns and handle is None)",
+        "(kept.stopped.turns and not at_work)",
         "(not kept.stopped.turns and handle is None)",
         (f"{_PARKING}what_waited_behind_a_turn_that_was_parked_and_stopped[/stop]",),
     ),
