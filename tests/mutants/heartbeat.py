@@ -114,6 +114,13 @@ FAULTS = (
         (f"{_BEATS}events_and_the_owners_place_outlive_what_is_forgotten",),
     ),
     Fault(
+        "heartbeat/isolated-beats-cannot-be-stopped",
+        "bot/store/commands.py",
+        "(session_key=?1 OR {_OF_ITS_OWN})",
+        "session_key=?1",
+        (f"{_BEATS}stop_reaches_isolated_beats",),
+    ),
+    Fault(
         "heartbeat/too-many-jobs",
         STORE,
         "others >= most:\n                return",

@@ -127,7 +127,7 @@ FAULTS = (
         "parking/nobody-told-who-waited-behind-it",
         "bot/commands/answers.py",
         "(kept.stopped.turns and not at_work)",
-        "(not kept.stopped.turns and handle is None)",
+        "(not kept.stopped.turns and not at_work)",
         (f"{_PARKING}what_waited_behind_a_turn_that_was_parked_and_stopped[/stop]",),
     ),
     Fault(
