@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from bot.background.dispatcher import Dispatcher
+from bot.compose import composer
 from bot.gateway.views import BeatView, HeartbeatView, receipt
 from bot.persistence.schedules import HEARTBEAT
+from channels.message import InboundKind, InboundMessage
 
 _SHOWN = 10
 
@@ -36,13 +38,18 @@ class Control:
         """Beat now, or with dry only say what a beat that is due now would be. Raises StoreUnavailable."""
         beats = self.dispatcher.beats
         beat = await (beats.look("due") if dry else beats.begin("now"))
-        skip = beat.skip
+        skip, prompt = beat.skip, beat.prompt
+        if dry:
+            now, compose = self.dispatcher.clock.now(), composer(self.dispatcher.clock.stamp)
+            asked = InboundMessage(origin=beat.origin, event_key="", kind=InboundKind.WAKE, text=prompt, sent_at=now)
+            events = await self.dispatcher.store.schedules.events(beat.facts.session)
+            prompt = compose(asked, now, events).text
         return BeatView(
             session=beat.session_key,
             begun=skip is None and not dry,
             reason=skip.reason if skip else "",
             words=skip.words if skip else "",
-            prompt=beat.prompt,
+            prompt=prompt,
         )
 
     async def wake(self, text: str, session_key: str = "", *, now: bool = False) -> str | None:

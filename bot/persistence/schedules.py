@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from agent.message import Usage
-from bot.persistence.values import AcceptedMessage
+from bot.persistence.values import AcceptedMessage, Changes
 from channels.message import Origin, Place
 from channels.outgoing import Delivery, Planned
 from heartbeat.gate import Cause
@@ -146,6 +146,9 @@ class Schedules(Protocol):
 
     async def tell(self, session_key: str, key: str, text: str) -> None:
         """Tell a session of an event, with its next turn; once per key."""
+
+    async def events(self, session_key: str) -> Changes:
+        """What the next turn of a session is told of, oldest first."""
 
     async def alerts(self, conv_id: int, since: int) -> Sequence[str]:
         """What beats have said in a conversation since, as far as it arrived or may still, or was said again."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.message import Usage
 from bot.persistence.schedules import HEARTBEAT, TOLD, BeatFacts, Fired, Firing, Job, LostAlert
-from bot.persistence.values import AcceptedMessage, PlanIn
+from bot.persistence.values import AcceptedMessage, Changes, PlanIn
 from bot.store import codec, edits, rows
 from bot.store.inbox import Inbox
 from bot.store.indexes import OPEN_TURN, UNNOTED, WAITING
@@ -185,6 +185,16 @@ class Schedules(Inbox):
     @transaction
     def tell(self, db: sqlite3.Connection, session_key: str, key: str, text: str) -> None:
         edits.note_event(db, session_key, f"{TOLD}{key}", text, self._now())
+
+    @query
+    def events(self, db: sqlite3.Connection, session_key: str) -> Changes:
+        found = db.execute(
+            f"SELECT payload, seq FROM inbox WHERE session_key=? AND {UNNOTED}"
+            f" AND event_key GLOB '{TOLD}*' ORDER BY seq",
+            (session_key,),
+        )
+        read = (codec.read_inbound(*row) for row in found)
+        return [(event, "", event.sent_at) for event in read if event is not None]
 
     @query
     def alerts(self, db: sqlite3.Connection, conv_id: int, since: int) -> Sequence[str]:

@@ -57,9 +57,9 @@ async def test_a_beat_dry_and_then_really(tmp_path: Path) -> None:
         assert (dry["begun"], dry["reason"], dry["words"]) == (False, "", "")
         assert at.stored.firings() == []
         really = (await at.http.post("/v1/heartbeat/run")).json()
-        assert really == dry | {"begun": True}
+        assert really == dry | {"begun": True, "prompt": dry["prompt"].partition("\n")[2]}
         call = await at.model.called()
-        assert call.request.messages[-1].text.partition("\n")[2] == dry["prompt"]
+        assert call.request.messages[-1].text.partition("\n")[2] == really["prompt"]
         again = (await at.http.post("/v1/heartbeat/run", json={})).json()
         assert (again["begun"], again["reason"]) == (False, "busy")
         call.answer("The tomatoes are dry.")
