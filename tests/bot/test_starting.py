@@ -10,6 +10,7 @@ from channels.base import HealthState
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running, settings
 from tests.serving import assemble
+from tests.standins.script import Hang
 from tests.watch import Watch
 
 
@@ -34,8 +35,9 @@ def store_of(hark: Hark) -> tuple[bool, str | None, str]:
 @pytest.mark.parametrize("table", ["turn", "delivery", "inbox"])
 async def test_every_step_of_the_start_waits(tmp_path: Path, table: str) -> None:
     async with running(tmp_path, config={"agent": {"max_concurrent": 1}}) as hark:
-        hark.model.default = "answered"
+        hark.model.add(Hang())
         await hark.write("hello")
+        await hark.model.until_requests(1)
     hark.stored.rename(table, "gone")
     async with running(tmp_path, wait=False) as hark:
         hark.model.default = "answered"

@@ -89,6 +89,7 @@ async def test_ctrl_c_on_a_line_with_text_only_clears_it_also_during_a_run(tmp_p
         await greeted(terminal)
         terminal.type("go on\r")
         call = await at.model.called()
+        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
         call.say("I go")
         await terminal.until("I go")
         terminal.type("half a line")
@@ -238,6 +239,7 @@ async def test_what_was_shown_live_stays_when_the_terminal_is_told_to_end(tmp_pa
         await greeted(terminal)
         terminal.type("tell\r")
         call = await at.model.called()
+        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
         call.say("Half an answer")
         await terminal.until("Half an answer")
         terminal.send_signal(signal.SIGTERM)
@@ -250,6 +252,7 @@ async def test_a_message_can_be_typed_while_an_answer_is_written(tmp_path: Path)
         await greeted(terminal)
         terminal.type("one\r")
         call = await at.model.called()
+        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
         call.say("Answer to")
         await terminal.until("Answer to")
         terminal.type("tw")
