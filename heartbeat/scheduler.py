@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
 
+# Seconds between two ticks at the most: the clock may be set, and the machine may sleep.
 LONGEST = 60.0
 AFTER_FAULT = 1.0
 

@@ -12,8 +12,6 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Literal
 
-import structlog
-
 from agent.errors import ToolError
 from agent.message import Usage
 from agent.tools.workspace import WorkspaceError
@@ -39,8 +37,7 @@ from heartbeat.checklist import Checklist
 from heartbeat.gate import Cause, Facts, Skip, due_tasks, skip
 from heartbeat.local_time import zone_named
 from heartbeat.schedule import Due, Every, next_after
-
-log = structlog.get_logger()
+from heartbeat.scheduler import LONGEST
 
 # Where a beat answers that is told nobody.
 NOWHERE = Place(channel="http", account="", chat="heartbeat", kind=ChatKind.API)
@@ -48,8 +45,7 @@ NOWHERE = Place(channel="http", account="", chat="heartbeat", kind=ChatKind.API)
 _PATIENCE = 5.0
 # Seconds until a beat is tried again whose session is at work.
 RETRY = 15.0
-_LONGEST = 60.0
-# For how long an alert that nobody could read is kept, and how long ago a beat's file is asked about, in milliseconds.
+# Milliseconds for which an alert that nobody could read is kept.
 _WEEK = 7 * 24 * 3600 * 1000
 # Tasks of one beat, the others come with the next; and characters of what one of them says.
 _MOST_TASKS, _TASK_LIMIT = 20, 1000
@@ -153,7 +149,7 @@ class Beats:
         Returns seconds until there is something to do.
         """
         if not self._wanted:
-            return _LONGEST
+            return LONGEST
         if (wait := self._retry_at - self.clock.now()) <= 0:
             wanted, self._wanted = self._wanted, {}
             for session_key in wanted:
@@ -171,15 +167,15 @@ class Beats:
         firing, *missed = firings_of(job, found)
         beat = await self.look(firing.cause, due_at=found.due_at)
         if beat.skip is None:
-            fired = await self._start(job, beat, (firing, *missed), found.next_at)
-            if fired == "running":
-                beat = replace(beat, skip=Skip("busy", wording.BEATS_ALREADY))
-        elif beat.skip.reason != "busy":
+            busy = await self._start(job, beat, (firing, *missed), found.next_at) == "running"
+        else:
             reason = beat.skip.reason
-            await self.store.schedules.fire(job, (replace(firing, reason=reason), *missed), found.next_at)
+            busy = reason == "busy"
+            if not busy:
+                await self.store.schedules.fire(job, (replace(firing, reason=reason), *missed), found.next_at)
             if reason in ("idle", "errors"):
                 await self.outbox.tell_owner(f"heartbeat:{reason}:{beat.facts.last_person}", beat.skip.words)
-        if beat.skip is not None and beat.skip.reason == "busy":
+        if busy:
             self._retry_at = now + int(RETRY * 1000)
             return RETRY
         return 0 if found.next_at is None else max(0, found.next_at - now) / 1000
@@ -187,10 +183,11 @@ class Beats:
     async def look(self, cause: Cause, session_key: str = "", due_at: int = 0) -> Beat:
         """What a beat would be now, without any effect but that an owner is told, once, what is wrong in its file."""
         now = self.clock.now()
-        of = session_key or (await self._session())[0] or ""
+        mine, place = await self._session()
+        of = session_key or mine or ""
         runs_in = str(heartbeat_key(of)) if of and self.settings.isolated else of
         kept = await self._facts(of, runs_in)
-        origin, told, unknown = await self._target(of, kept)
+        origin, told, unknown = await self._target(of, place if place and of == mine else kept.place)
         listed = await self._checklist()
         budget, used = self.settings.daily_budget, kept.spent
         job = await self.job()
@@ -244,14 +241,15 @@ class Beats:
     async def _facts(self, of: str, runs_in: str) -> BeatFacts:
         return await self.store.schedules.beat_facts(of, runs_in, day_start(self.clock.now(), self._zone()))
 
-    async def _target(self, of: str, facts: BeatFacts) -> tuple[Origin | None, str, str]:
-        """Where a beat of a session answers, in whose name, and which session is told; no place, and why not."""
+    async def _target(self, of: str, place: Place | None) -> tuple[Origin | None, str, str]:
+        """Where a beat of a session answers, in whose name, and which session is told; no place, and why not.
+
+        place: where the session was last, as far as its owner is concerned.
+        """
         target = self.settings.target
         if target == "none":
             return self._in_name_of(of, Origin(place=NOWHERE)), "", ""
         if target == "last":
-            session_key, place = await self._session()
-            place = place if place and of == session_key else facts.place
             return (self._in_name_of(of, Origin(place=place)) if place else None), of, ""
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -308,8 +306,9 @@ class Beats:
         lost = await self.store.schedules.lost_alerts(now - _WEEK)
         if not lost:
             return
-        of = (await self._session())[0] or ""
-        origin, *_ = await self._target(of, await self._facts(of, of))
+        mine, place = await self._session()
+        of = mine or ""
+        origin, *_ = await self._target(of, place or (await self._facts(of, of)).place)
         if origin is None or self.outbox.serving(origin.place) is None:
             return
         text = wording.kept_alert(self.clock.stamp(lost[0].at), "\n\n".join(one.text for one in lost))

@@ -19,13 +19,14 @@ from channels.message import Origin
 from channels.session_key import job_key
 from heartbeat.prompt import job_prompt
 from heartbeat.schedule import At, Due, ScheduleError, due
+from heartbeat.scheduler import LONGEST
 
 log = structlog.get_logger()
 
 # Why a due time of a job is passed over.
 RUNNING, FAILED, NO_OWNER, NOT_LET_IN = "still running", "failed before", "no owner", "not let in"
-# Seconds until a job is tried again for which there is no place, and between two looks at the clock at the most.
-_NO_PLACE, _LONGEST = 2.0, 60.0
+# Seconds until a job is tried again for which there is no place.
+_NO_PLACE = 2.0
 
 
 @dataclass(eq=False)
@@ -43,7 +44,7 @@ class Dispatcher:
         """Fire what is due; returns how many seconds later there is something to do again, at most."""
         now = self.clock.now()
         jobs, later = await self.store.schedules.due(now)
-        waits = [_LONGEST if later is None else (later - now) / 1000]
+        waits = [LONGEST if later is None else (later - now) / 1000]
         for job in jobs:
             assert job.next_at is not None
             try:

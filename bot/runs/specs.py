@@ -32,8 +32,9 @@ from channels.message import ChatKind
 from channels.session_key import begins_anew, parse
 from channels.settings import AccountSection, Group, GroupTools, ReplyTo, Streaming
 
-# A program wants the answer in one piece, and nothing is said before it is whole.
+# Milliseconds within which the same alert is not said again.
 _DAY = 24 * 3_600_000
+# A program wants the answer in one piece, and nothing is said before it is whole.
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
 # Turns that nobody asks for at the moment.
 BY_THEMSELVES = (TurnKind.BEAT, TurnKind.JOB)

@@ -16,6 +16,8 @@ from bot.store.indexes import UNNOTED
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 
 CHANGES = (InboundKind.EDIT, InboundKind.DELETE)
+# True of what has happened, beside what was changed or written.
+IS_EVENT = f"event_key GLOB '{TOLD}*'"
 _NOWHERE = Place(channel="http", account="", chat="", kind=ChatKind.API)
 _UNSEEN = ("waiting", "steering", "held")
 
@@ -105,7 +107,7 @@ def noted(db: sqlite3.Connection, session_key: str, transcript_id: str, beat: st
     """
     found = db.execute(
         f"UPDATE inbox SET reason='noted', turn_id=?1 WHERE session_key=?2 AND {UNNOTED}"
-        f" AND (?1 IS NULL OR event_key GLOB '{TOLD}*') RETURNING seq, payload",
+        f" AND (?1 IS NULL OR {IS_EVENT}) RETURNING seq, payload",
         (beat, session_key),
     ).fetchall()
     changed = []

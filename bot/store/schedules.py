@@ -159,7 +159,7 @@ class Schedules(Inbox):
             (session_key, runs_in),
         ).fetchone()
         (pending,) = db.execute(
-            f"SELECT count(*) FROM inbox WHERE session_key=? AND {UNNOTED} AND event_key GLOB '{TOLD}*'", (session_key,)
+            f"SELECT count(*) FROM inbox WHERE session_key=? AND {UNNOTED} AND {edits.IS_EVENT}", (session_key,)
         ).fetchone()
         tasks = db.execute("SELECT substr(key, 6), value FROM kv WHERE scope=?", (HEARTBEAT,)).fetchall()
         spent = Usage()
@@ -189,8 +189,7 @@ class Schedules(Inbox):
     @query
     def events(self, db: sqlite3.Connection, session_key: str) -> Changes:
         found = db.execute(
-            f"SELECT payload, seq FROM inbox WHERE session_key=? AND {UNNOTED}"
-            f" AND event_key GLOB '{TOLD}*' ORDER BY seq",
+            f"SELECT payload, seq FROM inbox WHERE session_key=? AND {UNNOTED} AND {edits.IS_EVENT} ORDER BY seq",
             (session_key,),
         )
         read = (codec.read_inbound(*row) for row in found)

@@ -25,8 +25,8 @@ FAULTS = (
     Fault(
         "heartbeat/busy-is-final",
         BEATS,
-        '        elif beat.skip.reason != "busy":',
-        "        else:",
+        'busy = reason == "busy"',
+        "busy = False",
         (f"{_BEATS}a_beat_waits_for_the_run_of_its_session",),
     ),
     Fault(
@@ -88,8 +88,8 @@ FAULTS = (
     Fault(
         "heartbeat/alerts-to-whoever-wrote-last",
         BEATS,
-        "place = place if place and of == session_key else facts.place",
-        "place = facts.place",
+        "place if place and of == mine else kept.place",
+        "kept.place",
         (f"{_BEATS}an_alert_goes_to_an_owner_where_others_share_the_session",),
     ),
     Fault(
