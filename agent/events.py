@@ -19,6 +19,8 @@ _IdOnly = Annotated[int, Field(exclude=True)]
 
 # Kind of a notice that is a sentence of the service for people.
 SAID = "said"
+# Kind of a notice that a person has to decide.
+WAITING = "waiting"
 
 
 class Outcome(StrEnum):
@@ -174,23 +176,10 @@ class ToolExecutionEnd(_PersistedEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionStart(_PersistedEvent):
-    """The context is being summarised."""
-
-    type: Literal["compaction_start"] = "compaction_start"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionEnd(_PersistedEvent):
-    """The summary stands, or failed."""
-
-    ok: bool
-    type: Literal["compaction_end"] = "compaction_end"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(_PersistedEvent):
-    """A decision of the runner. kind: retry, cut, limit, ... detail: one plain sentence, empty when it was said.
+    """A decision of the runner, or about it. kind: retry, cut, limit, waiting, allowed, ...
+
+    detail: one plain sentence, empty when it was said.
 
     Of kind "said" it is Markdown for people: what the service says itself in a conversation that is read from events.
     number: of this attempt, from 1.
@@ -240,17 +229,7 @@ def first_and_last(turn_id: str) -> tuple[str, str]:
     return f"{turn_id}/start", f"{turn_id}/end"
 
 
-PersistedEvent = (
-    AgentStart
-    | MessageStart
-    | MessageEnd
-    | ToolExecutionStart
-    | ToolExecutionEnd
-    | CompactionStart
-    | CompactionEnd
-    | Notice
-    | AgentEnd
-)
+PersistedEvent = AgentStart | MessageStart | MessageEnd | ToolExecutionStart | ToolExecutionEnd | Notice | AgentEnd
 UpdateEvent = MessageUpdate | ToolExecutionUpdate
 AgentEvent = PersistedEvent | UpdateEvent
 

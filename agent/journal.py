@@ -19,17 +19,18 @@ from agent.events import (
     ToolExecutionUpdate,
 )
 from agent.message import Entry, Message, ToolResult, Usage
-from agent.tools.base import Ask
+from agent.tools.base import Ask, Decision
 
 CallState = Literal["done", "failed", "denied", "cut"]
 
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """How a call ended."""
+    """How a call ended. goes_on: the process that it began runs on, and stays known."""
 
     result: ToolResult
     state: CallState
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +93,11 @@ class Journal(Protocol):
     async def start_calls(self, starts: Sequence[ToolExecutionStart]) -> None:
         """asked → running, directly before execution; from waiting, which uses the decision up."""
 
-    async def park(self, call_id: str, ask: Ask) -> AgentEnd:
-        """asked → waiting, and the turn is parked until a person has decided: this run ends here."""
+    async def park(self, call_id: str, ask: Ask) -> AgentEnd | Decision:
+        """asked → waiting, and the turn is parked until a person has decided: this run ends here.
+
+        Where nobody may decide it goes on, with an expired decision.
+        """
 
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
         """Remember a call's process before it may do anything."""

@@ -33,6 +33,7 @@ from agent.spec import RunSpec
 from agent.text import cleaned, visible, well_formed
 from agent.tokens import estimate_text
 from agent.tool_batch import run_batch
+from agent.tools.loop_guard import OVER_NOTE, REFUSAL, repeats
 
 LIMIT_NOTE = (
     "You have reached the limit of steps for this turn. Call no tool. "
@@ -73,9 +74,10 @@ class Loop:
                 ended = await run_batch(self._spec, calls, self._context, self._journal, self.step)
                 if ended is not None:
                     return ended
-            last = self.step >= self._spec.limits.max_steps
-            if last and not self._limit_said():
-                self._context.append([await self._journal.note(Message("user", (Text(LIMIT_NOTE),)))])
+            note = self._last_words()
+            if note and not self._is_noted(note):
+                self._context.append([await self._journal.note(Message("user", (Text(note),)))])
+            last = bool(note)
             end = await self._answer(Outcome.LIMIT if last else Outcome.COMPLETED, allow_calls=not last)
             if end is not None:
                 return end
@@ -135,9 +137,11 @@ class Loop:
         return kept.end
 
     def _failed(self) -> ToolResult | None:
-        """What the turn has tried to change and did not, unless somebody decided so."""
+        """What the turn has tried to change and did not, unless somebody decided so, or it was the same once more."""
         tools = {tool.name for tool in self._spec.tools.values() if tool.changes}
-        denied = {call_id for call_id, decision in self._spec.decisions.items() if not decision.allows}
+        denied = {call_id for call_id, one in self._spec.decisions.items() if one.state in ("denied", "expired")}
+        results = (result for entry in self._context.entries for result in entry.message.tool_results)
+        denied |= {result.call_id for result in results if result.text == REFUSAL}
         return self._context.unmended(self._spec.ref.turn_id, tools, denied)
 
     def hide_images(self) -> bool:
@@ -218,9 +222,16 @@ class Loop:
         # an empty ending behind words of an earlier step leaves no line
         return replace(message, parts=())
 
-    def _limit_said(self) -> bool:
+    def _last_words(self) -> str:
+        """What the model is told before an answer that may call nothing; empty: it may."""
+        spec = self._spec
+        if self.step >= spec.limits.max_steps:
+            return LIMIT_NOTE
+        return OVER_NOTE if repeats(self._context.entries, spec.ref.turn_id, spec.tools).is_over else ""
+
+    def _is_noted(self, note: str) -> bool:
         return any(
-            entry.kind == "note" and entry.turn_id == self._spec.ref.turn_id and entry.message.text == LIMIT_NOTE
+            entry.kind == "note" and entry.turn_id == self._spec.ref.turn_id and entry.message.text == note
             for entry in reversed(self._context.entries)
         )
 

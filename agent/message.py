@@ -127,8 +127,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutput:
-    """What a tool returns: text for the model, and images."""
+    """What a tool returns: text for the model, and images. goes_on: the process that it began runs on."""
 
     text: str
     is_error: bool = False
     images: tuple[Image, ...] = ()
+    goes_on: bool = False

@@ -1,6 +1,6 @@
 """What a run is made of: fixed before it starts, the same after a crash."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +8,8 @@ from agent.events import RunRef
 from agent.message import Message, Usage
 from agent.models.base import ModelClient, ToolSpec
 from agent.tools.base import Decision, Tool
+from agent.tools.hooks import Hook
+from agent.tools.overflow import Overflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,11 @@ class RunSpec:
     epoch; sleep: seconds. decisions: about calls that the turn was parked on, by their ids. shown: puts into messages
     what the files they name hold. background: no person asked for it, as of beats and jobs. may_be_empty: an empty
     answer is no mistake.
+
+    Of calls: forbidden: why those who wrote the turn may not call a tool, by its name. asked_for: patterns of tools
+    about whose calls a person is asked; grants: what people have allowed for good. hooks: in order. redact: a text
+    without secrets; withheld: how many characters at the end of a piece of one may be the beginning of a secret.
+    overflow: keeps results that are too long.
     """
 
     ref: RunRef
@@ -52,3 +59,10 @@ class RunSpec:
     shown: Callable[[tuple[Message, ...]], Awaitable[tuple[Message, ...]]] = as_they_are
     background: bool = False
     may_be_empty: bool = False
+    forbidden: Callable[[str], str | None] = lambda name: None
+    asked_for: tuple[str, ...] = ()
+    grants: Callable[[], Collection[str]] = tuple
+    hooks: Sequence[Hook] = ()
+    redact: Callable[[str], str] = str
+    withheld: Callable[[str], int] = lambda text: 0
+    overflow: Overflow | None = None

@@ -6,12 +6,13 @@ A run belongs to its session, not to the caller: nothing here stops one but `abo
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable
 
-from agent.tools.base import Verdict
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.inbound.access import PERSON
 from bot.inbound.pipeline import Pipeline
+from bot.persistence.approvals import Approval
 from bot.persistence.protocols import Store
 from bot.persistence.values import AcceptedMessage, Duplicate, TurnState, TurnView
 from bot.runs.lanes import Lanes
@@ -23,7 +24,11 @@ OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)
 class AgentApi:
     """One per service."""
 
-    def __init__(self, store: Store, pipeline: Pipeline, lanes: Lanes, bus: EventBus, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, pipeline: Pipeline, lanes: Lanes, bus: EventBus, clock: Clock, settled: Callable[[], None]
+    ) -> None:
+        """settled: told when a turn has ended that may have waited for a person."""
+        self._settled = settled
         self._store = store
         self._pipeline = pipeline
         self._lanes = lanes
@@ -80,19 +85,12 @@ class AgentApi:
             handle.stop()
         if view.state is TurnState.PARKED:  # what waited behind it
             self._lanes.wake(view.session_key)
+            self._settled()
         return True
 
-    async def decide(self, approval_id: str, state: Verdict, by: str, reason: str = "") -> bool:
-        """Let a parked turn go on; False when somebody else was first, it was too late, or there is no such approval.
-
-        by: "channel:id" of a person who may. reason: for the model.
-        """
-        found = await self._store.approvals.decide(approval_id, state, by, reason)
-        if found is None:
-            return False
-        session_key, background = found
-        self._lanes.wake(session_key, background=background)
-        return True
+    async def waits_for(self, turn_id: str) -> Approval | None:
+        """What a parked turn waits for."""
+        return next((one for one in await self._store.approvals.open() if one.turn_id == turn_id), None)
 
     async def steer(self, turn_id: str, text: str, sender: str = PERSON) -> bool:
         """Give a running turn a text to read before its next model call; False when the turn has ended."""

@@ -6,7 +6,7 @@ from bot import wording
 from bot.accounts import Account, twins
 from bot.clock import moment
 from bot.gateway.views import ChannelView, ReadinessView
-from bot.persistence.values import Salvage
+from bot.persistence.found import Salvage
 from channels.base import Health, HealthState
 
 

@@ -128,8 +128,8 @@ class Outbox:
                 self._left(reserved)
 
     def send(self, deliveries: Sequence[Delivery]) -> None:
-        """Deliveries of one conversation were stored: send them, in their order."""
-        for first in deliveries[:1]:
+        """Deliveries were stored: send them, those of a conversation in their order."""
+        for first in {one.conv_id: one for one in reversed(deliveries)}.values():
             reserved = self._conversations.get(first.conv_id)
             if first.state is DeliveryState.SENDING and reserved is not None and reserved.task is None:
                 reserved.begun = first
@@ -159,6 +159,12 @@ class Outbox:
     async def tell_owner(self, source: str, text: str) -> None:
         """Tell an owner something, once per source: where they wrote last, else in the terminal."""
         await self._store.deliveries.tell_owner(self.to_owner(source, text))
+        await self.serve_open()
+
+    async def tell(self, place: Place, source: str, text: str) -> None:
+        """Say something in a conversation, once per source. Raises StoreUnavailable."""
+        said = OwnerNotice((), place, lambda where: self.notice(source, text, where.channel))
+        await self._store.deliveries.tell_owner(said)
         await self.serve_open()
 
     async def close(self, grace: float) -> None:

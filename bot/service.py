@@ -9,16 +9,18 @@ delivered, and the rest stays queued.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from agent.models.base import ModelClient
+from agent.tools.background import Background
 from agent.tools.leftovers import end_leftover
 from bot import wording
 from bot.accounts import Account
 from bot.agent_api import AgentApi
+from bot.approvals.requests import Requests
 from bot.background.dispatcher import Dispatcher
 from bot.bus import EventBus
 from bot.clock import Clock
@@ -30,8 +32,8 @@ from bot.inbound.people import People
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
+from bot.persistence.found import CutTurn
 from bot.persistence.protocols import Store
-from bot.persistence.values import CutTurn
 from bot.runs.lanes import Lanes
 from channels.base import Surface
 from channels.outgoing import Planned
@@ -48,6 +50,8 @@ PROBE_EVERY = 1.0
 SWEEP_EVERY = 30.0
 # Seconds that deliveries have at the end.
 OUTBOX_GRACE = 5.0
+# The same that commands in the background have, and what is to be said of them.
+BACKGROUND_GRACE = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,8 @@ class Parts:
     bus: EventBus
     api: AgentApi
     dispatcher: Dispatcher
+    requests: Requests
+    background: Background
     create_workspace: Callable[[], Awaitable[None]]
     on_preloaded: Callable[[], None]
     on_wait: Callable[[StoreUnavailable], None]
@@ -106,6 +112,7 @@ class Service:
             rows = sum(found.rows.values())
             log.error("the store was damaged", problem=found.problem, kept_as=str(found.kept_as), recovered_rows=rows)
         await self._once_possible(parts.people.load)
+        await self._once_possible(parts.requests.load)
         await self._once_possible(self._recover)
         await self._once_possible(parts.outbox.start)
         await self._once_possible(self._tell_of_salvage)
@@ -119,6 +126,7 @@ class Service:
         self._in_background(self._begin_runs(), "begin-runs")
         self._in_background(self._prune(), "prune")
         self._in_background(self._sweep(), "sweep")
+        self._in_background(parts.requests.serve(), "requests")
         self._in_background(self._probe_store(), "probe-store")
 
     def health(self) -> ReadinessView:
@@ -143,6 +151,7 @@ class Service:
         await asyncio.gather(*self._background, return_exceptions=True)
         await self._scheduler.close()
         await parts.lanes.drain(parts.drain_seconds)
+        await parts.background.close(BACKGROUND_GRACE)
         await parts.commands.drain(OUTBOX_GRACE)
         await parts.outbox.close(OUTBOX_GRACE)
         parts.bus.close()
@@ -186,7 +195,8 @@ class Service:
         over = []
         for leftover in await store.recovery.leftovers(self.parts.worker):
             if await asyncio.to_thread(end_leftover, leftover.pid, leftover.started):
-                over.append(leftover)
+                told = wording.background_cut(leftover.background) if leftover.background else ""
+                over.append(replace(leftover, told=told))
             else:
                 log.warning("a process of an earlier run cannot be ended", pid=leftover.pid)
         await store.recovery.forget(over)
@@ -234,6 +244,7 @@ class Service:
             await self.parts.clock.sleep(SWEEP_EVERY)
             try:
                 await self.parts.lanes.sweep()
+                self.parts.requests.hurry()
                 await self.parts.outbox.serve_open()
             except Exception:
                 log.exception("sweep failed")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,29 +13,38 @@ from agent.images import Images
 from agent.models import registry as models
 from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec
+from agent.shell import Judge, parse_rule
 from agent.spec import Limits
+from agent.tools.background import Background
 from agent.tools.base import Tool, ToolFactory
-from agent.tools.registry import is_allowed, same_for_all, tools_for
+from agent.tools.exec import ExecTool, scrubbed
+from agent.tools.hooks import Hook
+from agent.tools.overflow import Overflow
+from agent.tools.permission import Permission
+from agent.tools.process_tool import ProcessTool
+from agent.tools.registry import same_for_all, tools_for
 from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import create as create_workspace
 from bot.accounts import Account, Accounts
 from bot.agent_api import AgentApi
+from bot.approvals.requests import Requests
 from bot.background.beats import Beats
 from bot.background.control import Control
 from bot.background.dispatcher import Dispatcher
 from bot.background.firing import Starter
 from bot.background.jobs import Jobs
-from bot.background.schedule_tool import schedule_tools
+from bot.background.schedule_tool import ScheduleTool
 from bot.bus import EventBus
 from bot.clock import Clock
-from bot.commands import background, builtin
+from bot.commands import approvals, background, builtin, tools
 from bot.commands.answers import CommandRunner
 from bot.commands.registry import Command, Registry
 from bot.commands.status import Status
 from bot.compose import composer
 from bot.config.choose_model import Probe, beat_model, choose_model, probe_ollama
+from bot.config.load import find_file
 from bot.config.model import Config
-from bot.config.values import MESSAGE, SCHEDULE
+from bot.config.secrets import secrets
 from bot.gateway.unix_socket import SOCKET
 from bot.inbound.pairing import Pairing, new_code
 from bot.inbound.people import People
@@ -48,13 +58,16 @@ from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
 from bot.runs.messaging import Messaging
+from bot.runs.permissions import Permissions
 from bot.runs.runner import TurnRunner
 from bot.runs.specs import Specs
 from bot.service import Parts, Service
 from bot.store.sqlite_errors import passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
+from bot.telemetry.redact import Redactor
 from channels.base import Channel, Times
+from channels.message import Origin
 from channels.session_key import link_index
 from channels.settings import ChannelSection
 
@@ -67,9 +80,9 @@ class Dependencies:
     """What a service takes from outside; tests bring their own.
 
     model: instead of the one the configuration chooses. channels, commands, tools and tool_factories: besides those of
-    the configuration. only_local: no platforms and no TCP port, for `hark chat`. gateway: whether it is served at all.
-    on_preloaded: called once everything heavy has been imported. on_wait: see `bot/service.py`. commit_probe: see
-    `bot/store/writer.py`.
+    the configuration. hooks: around all calls of tools, in order. only_local: no platforms and no TCP port, for `hark
+    chat`. gateway: whether it is served at all. on_preloaded: called once everything heavy has been imported. on_wait:
+    see `bot/service.py`. commit_probe: see `bot/store/writer.py`.
     """
 
     environ: Mapping[str, str]
@@ -80,6 +93,7 @@ class Dependencies:
     commands: Sequence[Command] = ()
     tools: Sequence[Tool[Any]] = ()
     tool_factories: Sequence[ToolFactory] = ()
+    hooks: Sequence[Hook] = ()
     gateway: bool = True
     only_local: bool = False
     on_preloaded: Callable[[], None] = lambda: None
@@ -95,6 +109,7 @@ async def build(config: Config, given: Dependencies) -> Service:
     clock = given.clock
     chosen = await asyncio.to_thread(choose_model, config, given.environ, given.ollama)
     model = given.model or models.build(chosen)
+    chosen = replace(chosen, why="given") if given.model else chosen
     beating = await asyncio.to_thread(beat_model, config, given.environ, chosen)
     beats = models.build(beating) if beating and not given.model else model
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
@@ -136,34 +151,32 @@ def _assemble(
 ) -> Service:
     """Make the parts and tell them of each other. chosen, clients: the model that answers, the one that beats."""
     clock = given.clock
-    people = People(store, config.owners)
-    accounts = _accounts(config, given)
-    outbox = _outbox(config, clock, store, people, accounts)
-    worker = clock.new_id()
-    workspace = Workspace(config.workspace)
-    reach = config.tools.message.reach
-    messaging = Messaging(
-        store, clock, outbox, accounts, people, workspace, reach, lambda origin: routing.session_of(origin)
+    messaging = _messaging(config, given, store, lambda origin: routing.session_of(origin))
+    accounts, outbox, people, workspace = messaging.accounts, messaging.outbox, messaging.people, messaging.workspace
+    requests = Requests(messaging, config.approvals, lambda key, behind: lanes.wake(key, background=behind))
+    overflow = _overflow(config, given, workspace)
+    running = Background(lambda one: dispatcher.command_over(one, overflow.clean), overflow, clock.monotonic)
+    specs = _specs(
+        config, given, clients, messaging, running, overflow, requests, lambda turn: ScheduleTool(jobs, turn)
     )
-    runner = TurnRunner(
-        RunDependencies(store, outbox, bus, clock, workspace, worker, people.is_owner),
-        _specs(config, given, clients, messaging, lambda turn: schedule_tools(jobs, turn)),
-        Media(workspace, accounts.delivering),
-    )
+    around = RunDependencies(store, outbox, bus, clock, requests, workspace, clock.new_id(), people.is_owner)
+    runner = TurnRunner(around, specs, Media(workspace, accounts.delivering))
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
-    why = chosen[0].why if given.model is None else "given"
-    status = Status(store, lanes, clients[0].name, why, clock.stamp, lambda: service.health())
+    status = Status(store, lanes, clients[0].name, chosen[0].why, clock.stamp, lambda: service.health())
     pairing = Pairing(store, people, outbox, lambda *accepted: pipeline.begin(*accepted))
     dispatcher = _dispatcher(config, clock, store, lanes, outbox, messaging, chosen[1])
     jobs = Jobs(dispatcher)
-    besides = (*given.commands, *background.build(jobs, Control(dispatcher)))
+    besides = (tools.build(specs), *approvals.build(requests, store, clock), *given.commands)
+    besides += background.build(jobs, Control(dispatcher))
     registry = builtin.build(status.text, pairing.carry_out, store.reads.settings, config.agent.name, besides)
-    commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner)
+    commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, requests.decided, running)
     routing = _routing(config, accounts, people, registry, clock, outbox)
-    pipeline = Pipeline(store, routing, people, registry, lanes, commands, outbox, clock, config.catch_up)
+    pipeline = Pipeline(
+        store, routing, people, registry, lanes, commands, outbox, clock, config.catch_up, requests.waits
+    )
     parts = Parts(
         store=store,
-        worker=worker,
+        worker=around.worker,
         outbox=outbox,
         lanes=lanes,
         commands=commands,
@@ -176,8 +189,10 @@ def _assemble(
         clock=clock,
         drain_seconds=config.agent.drain_seconds,
         bus=bus,
-        api=AgentApi(store, pipeline, lanes, bus, clock),
+        api=AgentApi(store, pipeline, lanes, bus, clock, requests.hurry),
         dispatcher=dispatcher,
+        requests=requests,
+        background=running,
         create_workspace=partial(_create_workspace, config.workspace),
         on_preloaded=given.on_preloaded,
         on_wait=given.on_wait,
@@ -192,6 +207,18 @@ def _gateway(config: Config, given: Dependencies, service: Service, status: Stat
     from bot.gateway.server import Gateway
 
     return Gateway(service, status.view, config.state / SOCKET, None if given.only_local else config.gateway)
+
+
+def _messaging(config: Config, given: Dependencies, store: Store, session_of: Callable[[Origin], str]) -> Messaging:
+    people, accounts = People(store, config.owners), _accounts(config, given)
+    outbox = _outbox(config, given.clock, store, people, accounts)
+    workspace, reach = Workspace(config.workspace), config.tools.message.reach
+    return Messaging(store, given.clock, outbox, accounts, people, workspace, reach, session_of)
+
+
+def _overflow(config: Config, given: Dependencies, workspace: Workspace) -> Overflow:
+    redactor = Redactor(secrets(config, given.environ))
+    return Overflow(workspace, redactor.clean, redactor.withheld)
 
 
 def _outbox(config: Config, clock: Clock, store: Store, people: People, accounts: Accounts) -> Outbox:
@@ -230,16 +257,13 @@ def _specs(
     given: Dependencies,
     clients: tuple[ModelClient, ModelClient],
     messaging: Messaging,
-    scheduling: Callable[[Turn], Sequence[Tool[Any]]],
+    running: Background,
+    overflow: Overflow,
+    requests: Requests,
+    scheduling: Callable[[Turn], Tool[Any]],
 ) -> Specs:
     workspace = messaging.workspace
-    tools = tools_for(
-        workspace,
-        allow=config.tools.allow,
-        deny=config.tools.deny,
-        exec_security=config.tools.exec.security,
-        exec_timeout_seconds=config.tools.exec.timeout_seconds,
-    )
+    own = tools_for(workspace, commands=_commands(config, given, workspace, running, requests))
     agent = config.agent
     limits = Limits(timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps)
     return Specs(
@@ -247,7 +271,7 @@ def _specs(
         clock=given.clock,
         model=clients[0],
         beat_model=clients[1],
-        tools=(same_for_all((*tools, *given.tools)), *given.tool_factories),
+        tools=(same_for_all((*own, *given.tools)), *given.tool_factories),
         images=Images(workspace),
         limits=limits,
         beat_limits=replace(limits, timeout=config.heartbeat.timeout_seconds, idle_timeout=0),
@@ -256,9 +280,32 @@ def _specs(
         workspace=config.workspace,
         accounts=messaging.accounts,
         people=messaging.people,
-        messaging=messaging if is_allowed(MESSAGE, config.tools.allow, config.tools.deny) else None,
-        scheduling=scheduling if is_allowed(SCHEDULE, config.tools.allow, config.tools.deny) else lambda turn: (),
+        messaging=messaging,
+        scheduling=scheduling,
+        permissions=Permissions(
+            tools=config.tools,
+            channels=config.channels.sections(),
+            accounts=messaging.accounts,
+            people=messaging.people,
+        ),
+        granted=requests.granted,
+        hooks=given.hooks,
+        overflow=overflow,
     )
+
+
+def _commands(
+    config: Config, given: Dependencies, workspace: Workspace, running: Background, requests: Requests
+) -> Sequence[Tool[Any]]:
+    """`exec` and `process`, unless the configuration has none."""
+    settings = config.tools.exec
+    if settings.security == "deny":
+        return ()
+    allowlist, file = tuple(map(parse_rule, settings.allowlist)), find_file(None, given.environ, Path.cwd())
+    private = (config.state, *([file] if file else ()))
+    judge = Judge(workspace=workspace.root, path=scrubbed(os.environ)["PATH"], allowlist=allowlist, private=private)
+    permission = Permission(settings.security, settings.ask, settings.ask_fallback, judge, requests.granted)
+    return ExecTool(workspace, settings.timeout_seconds, permission, running), ProcessTool(running, permission)
 
 
 def _accounts(config: Config, given: Dependencies) -> Accounts:
@@ -285,6 +332,7 @@ def _routing(
         scope=config.sessions.dm_scope,
         links=link_index(config.sessions.identity_links),
         several={name for name, section in config.channels.sections().items() if len(section.bots()) > 1},
+        approvers=config.approvals.approvers,
         debounce=config.queue.debounce_ms,
         new_code=partial(new_code, clock.random),
         notice=outbox.notice,

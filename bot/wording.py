@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 
 from agent.errors import ErrorKind
+from bot.persistence.found import Salvage
 from bot.persistence.schedules import Job
-from bot.persistence.values import LostDelivery, Person, Salvage, Settled
+from bot.persistence.values import LostDelivery, Person, Settled
 from bot.telemetry.redact import mask_text
 from channels.message import Place
 from channels.outgoing import Action, DeliveryState
@@ -40,6 +41,15 @@ ENDED_EARLY = {
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
 EDITED_MEANWHILE = "I am still answering the first version; I will look at your edit next."
 CHOOSE = "Please choose:"
+# What has become of a request, by the verdict and by the event.
+DECIDED = {
+    "allowed": "✓ Allowed",
+    "once": "✓ Allowed once",
+    "always": "✓ Allowed always",
+    "denied": "✗ Denied",
+    "answered": "✓ Answered",
+    "expired": "⌛ Nobody decided in time",
+}
 # Characters of what a call is about, or of its error, on its one line.
 _LONGEST = 72
 TERMINAL_KEYS = (
@@ -186,6 +196,11 @@ def subject(arguments: str) -> str:
         return ""
     first = next((value for value in (values.get("path"), *values.values()) if isinstance(value, str)), "")
     return one_line(mask_text(first.strip()[:1000]))
+
+
+def background_cut(arguments: str) -> str:
+    """What a session is told of a command in the background that a crash of the service has ended."""
+    return f"Background command `{subject(arguments)}` was ended, because the service broke off and began anew."
 
 
 def one_line(text: str) -> str:

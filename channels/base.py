@@ -7,6 +7,7 @@ Policy (access, order, retries, rate of blocks) is the service's; translation is
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import resources
 from typing import Protocol, runtime_checkable
 
 from channels.actions import Arguments
@@ -56,6 +57,11 @@ class Capabilities:
     actions: frozenset[Action] = frozenset({Action.SEND})
     file_bytes: int = 0
     drafts: bool = False
+
+
+def rules_of(package: str | None) -> str:
+    """What the model is told of a channel: `rules.md` in its folder."""
+    return (resources.files(package or "") / "rules.md").read_text("utf-8").strip()
 
 
 @dataclass(frozen=True, slots=True)

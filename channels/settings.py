@@ -43,8 +43,8 @@ class DirectMessages(Section, Generic[Person]):
     allow_from: tuple[Person, ...] = Field(default=(), description="The ids of those who are answered without a code.")
 
 
-class GroupTools(Section):
-    """Which tools the model has in a group; it can only be less than elsewhere."""
+class ToolLists(Section):
+    """Which tools the model has there; it can only be less than elsewhere."""
 
     allow: tuple[str, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
     deny: tuple[str, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
@@ -60,7 +60,7 @@ class Group(Section, Generic[Person]):
         default=None, description="Only people with one of these roles, or in users (on Discord)."
     )
     require_mention: bool | None = Field(default=None, description="Whether the bot has to be named there.")
-    tools: GroupTools = Field(default=GroupTools(), description="The tools that the model has there.")
+    tools: ToolLists = Field(default=ToolLists(), description="The tools that the model has there.")
     prompt: str | None = Field(default=None, description="Added to the system prompt there.")
 
 
@@ -229,6 +229,7 @@ class AccountSection(ChannelSection, Patience):
     actions: Mapping[str, bool] = Field(
         default={}, description="What the model may do with the `message` tool; false takes an action away."
     )
+    tools: ToolLists = Field(default=ToolLists(), description="The tools that the model has in conversations there.")
     heartbeat: Beats = Field(default=Beats(), description="What of the heartbeat is shown there.")
     prompt: str | None = Field(default=None, description="Added to the system prompt in conversations there.")
 

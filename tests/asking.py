@@ -37,9 +37,9 @@ class AskingTool(Tool[Labelled]):
             return None
         return Ask(
             digest=f"{parameters.label} {self.where}",
-            approvers=("telegram:1",),
+            subject=self.words,
+            is_code=False,
             seconds=self.seconds,
-            words=self.words,
             otherwise=OTHERWISE,
         )
 
@@ -124,6 +124,13 @@ class _Made(AbstractAsyncContextManager[Sequence[Tool[Any]]]):
     async def __aexit__(self, *error: object) -> None:
         await asyncio.sleep(0)
         self._bench.open -= 1
+
+
+def said(hark: Hark, chat: str = "1") -> list[str]:
+    """What was sent into a chat; of a request only that it was, and not how it was edited."""
+    aside = ("told:", "waits:", "again:")
+    sent = (one for one in hark.channel.sent if one.place.chat == chat and not one.source.startswith(aside))
+    return [ASKED if one.source.startswith("ask:") and ASKED in one.body else one.body for one in sent]
 
 
 async def approval(hark: Hark, count: int = 1) -> str:

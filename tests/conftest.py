@@ -1,12 +1,15 @@
 """What holds for every test: a clean environment, loopback only, stand-ins without complaint, the same properties."""
 
 import atexit
+import functools
+import gc
 import ipaddress
 import logging
 import os
 import shutil
 import socket
 import sqlite3
+import ssl
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +39,22 @@ _MEMORY = Path("/dev/shm")
 if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 1_000_000_000:
     os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
 
+# What is imported and collected stays to the end: no collection of garbage looks at it again and again.
+gc.disable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What has to stay on one worker begins first, so that all workers end together."""
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Begin to collect garbage: that of the tests alone."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
 _FOREIGN_PREFIXES = ("ANTHROPIC_", "OPENAI_", "OLLAMA_", "HARK_", "SLACK_", "TELEGRAM_")
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
 
@@ -61,6 +80,14 @@ def _loggers_are_made_anew() -> Iterator[None]:
     configure([*before, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(structlog, "configure", lambda **given: configure(**given | {"cache_logger_on_first_use": False}))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates_are_read_once() -> Iterator[None]:
+    """Each client of HTTP reads all certificates of the world for itself, and none is needed on loopback."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
         yield
 
 

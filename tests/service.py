@@ -27,6 +27,7 @@ from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome
 from agent.message import ToolOutput
 from agent.models.base import ModelClient
 from agent.tools.base import CallContext, Parameters, Tool, ToolFactory
+from agent.tools.hooks import Hook
 from bot.clock import Clock
 from bot.commands.registry import Command
 from bot.config.model import Config
@@ -297,6 +298,7 @@ async def running(
     client: ModelClient | None = None,
     tools: Callable[[Watch], Sequence[Tool[Any]]] = lambda watch: (),
     factories: Sequence[ToolFactory] = (),
+    hooks: Sequence[Hook] = (),
     commands: Sequence[Command] = (),
     channel: Mapping[str, Any] | None = None,
     made: Callable[..., RecordingChannel] = RecordingChannel,
@@ -333,6 +335,7 @@ async def running(
         channels=(recording,),
         tools=tools(watch),
         tool_factories=factories,
+        hooks=hooks,
         commands=commands,
         commit_probe=committed,
     )

@@ -6,14 +6,9 @@ Plain regular expressions on purpose: it is a demonstration that can be relied o
 import json
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
-HELP = """I understand, one after the other or joined by "and" (same step) or "then" (next step):
-
-- `say WORDS`
-- `read FILE` · `write TEXT to FILE` · `run COMMAND` · `call TOOL with {"json": "arguments"}`
-- `write 3000 words of Markdown` · `long markdown` · `be slow`
-
-Everything else I repeat. Of a heartbeat I do the first line of HEARTBEAT.md that I understand."""
+HELP = Path(__file__).with_name("offline_help.md").read_text(encoding="utf-8").rstrip("\n")
 
 # The line that the service puts above a person's words; in groups it ends with the sender's name.
 STAMP = re.compile(r"\A\s*(?:\[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\]\n]*\](?: [^\n]+:)?[ \t]*(?:\n|\Z))+")

@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from agent.errors import ToolError
 from agent.message import ToolOutput
 
 
@@ -17,37 +18,53 @@ class Parameters(BaseModel):
 
 
 P = TypeVar("P", bound=Parameters)
-Verdict = Literal["once", "always", "denied", "expired"]
+# What becomes of an Ask: a call may run once, or always when the same is asked; a question is answered.
+Verdict = Literal["once", "always", "denied", "answered", "expired"]
+
+
+class Refused(ToolError):
+    """A call is not allowed, and nobody is asked about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What a person must decide before a call may run.
+    """What a person must decide before a call may run, or be asked for it.
 
-    digest: of all that the decision is bound to (command, directory, …): it counts for a call that asks the same.
-    approvers: who may decide, "channel:id" of each. seconds: until nobody can any more. words: for people, Markdown;
-    empty: nothing is sent. otherwise: what the model is told when nobody decided.
+    digest: of all that the decision is bound to (command, directory, session, …): it counts for a call that asks the
+    same. subject: what it is about, in full; is_code: shown as code. why: it is asked, and risks: sentences for people.
+    grants: what "always" allows from then on, and granted: the same for people; empty: that is not offered.
+    question: the subject is one; options: answers to choose from; who: may answer: "asker", "owner", "anyone" who
+    writes there, or "channel:id". seconds: until nobody can decide any more; None: as configured. otherwise: what the
+    model is told when nobody did. runs_unanswered: then it runs all the same.
     """
 
     digest: str
-    approvers: tuple[str, ...]
-    seconds: float
-    words: str = ""
+    subject: str
+    is_code: bool = True
+    why: tuple[str, ...] = ()
+    risks: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
+    granted: str = ""
+    question: bool = False
+    options: tuple[str, ...] = ()
+    who: str = "asker"
+    seconds: float | None = None
     otherwise: str = "Nobody decided in time whether this call may run. It was not executed."
+    runs_unanswered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of an Ask. reason: given with it; of an expired one, its `otherwise`."""
+    """What became of an Ask. reason: given with it; the answer to a question; of an expired one, its `otherwise`."""
 
     state: Verdict
     digest: str
     reason: str
 
-    @property
-    def allows(self) -> bool:
-        """The call may run."""
-        return self.state in ("once", "always")
+    def allows(self, ask: Ask) -> bool:
+        """The call that asks this may run."""
+        allowed = self.state in ("once", "always", "answered") or (self.state == "expired" and ask.runs_unanswered)
+        return allowed and self.digest == ask.digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +73,8 @@ class CallContext:
 
     update: reports progress; events only, nothing is stored. started: to be awaited by a tool that starts a process,
     with its pid and the kernel's start time of it, BEFORE the process may do anything: it is stored, so that a
-    leftover can be ended after a crash. background: of a run that no person asked for.
+    leftover can be ended after a crash. background: of a run that no person asked for. decision: what became of its
+    Ask.
     """
 
     turn_id: str
@@ -65,6 +83,7 @@ class CallContext:
     update: Callable[[str], None]
     started: Callable[[int, str], Awaitable[None]]
     background: bool = False
+    decision: Decision | None = None
 
 
 class Tool(Generic[P]):
@@ -72,7 +91,8 @@ class Tool(Generic[P]):
 
     `changes`: a call does something to the world, so that people are told when it failed for good. `speaks`: what
     people read may come from it, so that nothing has to be said besides. `trusted_only`: runs for callers whom nobody
-    vouches for are made without it.
+    vouches for are made without it. `owner_only`: exists where only owners write. `polls`: the same call again and
+    again is how it is used.
 
     An exception out of `asks` or `run` becomes an error result that the model can read, a ToolError word for word;
     cancellation ends the work at once and leaves nothing running.
@@ -85,10 +105,12 @@ class Tool(Generic[P]):
     changes: bool = False
     speaks: bool = False
     trusted_only: bool = False
+    owner_only: bool = False
+    polls: bool = False
 
     async def asks(self, parameters: P, context: CallContext) -> Ask | None:
         """What a person must decide before this call may run; None: nothing. Without effects: it is asked again when
-        the turn goes on."""
+        the turn goes on. Raises Refused when it may not run, whoever decides."""
         return None
 
     async def run(self, parameters: P, context: CallContext) -> ToolOutput:

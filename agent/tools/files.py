@@ -19,7 +19,7 @@ from agent.tools.marks import is_memory, marked
 from agent.tools.workspace import IsFolder, Workspace
 
 MAX_LINES = 2000
-MAX_BYTES = 48 * 1024
+MAX_BYTES = 30 * 1024
 MAX_LINE_BYTES = 4096
 MAX_WRITE_CHARACTERS = 1_000_000
 

@@ -15,18 +15,20 @@ _SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
 _SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
 
 
-def main(shell: str, command: str) -> None:
-    """Run it. Standard input is the socket; the command has none, and the signals of its group end only the command."""
+def main(shell: str, command: str, given: str) -> None:
+    """Run it. Standard input is the socket, `given` the descriptor of what the command reads; the signals of its group
+    end only the command."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     if not os.read(0, 1):
         return  # the service has died, or wants nothing any more
-    no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+    reads = [(os.POSIX_SPAWN_DUP2, int(given), 0), (os.POSIX_SPAWN_CLOSE, int(given))]
     own = os.posix_spawn(
-        shell, [shell, "-c", command], os.environ, file_actions=[no_input], setsigdef=(*_SIGNALS, signal.SIGCHLD)
+        shell, [shell, "-c", command], os.environ, file_actions=reads, setsigdef=(*_SIGNALS, signal.SIGCHLD)
     )
+    os.close(int(given))  # who writes there learns when nobody reads any more
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 1)  # the output ends with those who can write something
     os.dup2(nowhere, 2)

@@ -1,8 +1,8 @@
-"""A shell command below a gate (see `gate`): it runs nothing until it is told to, and nothing of it outlives the call.
+"""A shell command below a gate (see `gate`): it runs nothing until it is told to, and nothing of it outlives the block.
 
 Promises: if this program dies while the gate is shut, the command never runs; once `end` has returned, nothing that
 the command began runs, on Linux also not what has left its group, session and parent; what the command writes reaches
-`output` as it comes, whoever keeps the pipe open. Called by `exec`.
+`output` as it comes, whoever keeps the pipe open. Called by `exec` and `background`.
 """
 
 import asyncio
@@ -20,6 +20,8 @@ from agent.tools.leftovers import end_tree, signal_below
 _GATE = Path(__file__).with_name("gate.py")
 _CHUNK = 64 * 1024
 _LAST_CHUNKS = 16  # chunks read after the end: a full pipe and more, but not for ever from a process that got away
+ABORT_SECONDS = 0.1  # between TERM and KILL when the run is aborted, of the 200 ms that /stop may take
+OUTPUT_GRACE_SECONDS = 0.2  # for what a pipeline still writes when its shell has ended
 _DEATH_SECONDS = 0.05  # a killed process takes a millisecond, unless the kernel holds it
 
 
@@ -33,9 +35,13 @@ class GatedProcess:
         folder: Path,
         environment: Mapping[str, str],
         output: Callable[[bytes], None],
-        abort_seconds: float,
+        abort_seconds: float = ABORT_SECONDS,
+        *,
+        has_input: bool = False,
     ) -> None:
         """Start `command` behind its gate. abort_seconds: how long an exception, a cancellation too, lets it end.
+
+        has_input: it can be told something; else it reads nothing.
 
         Raises OSError when no process can be started.
         """
@@ -48,10 +54,16 @@ class GatedProcess:
         self._ended = False
         self._gate, gate = socket.socketpair()
         self._reader, writer = os.pipe()
+        self._input: int | None = None
+        if has_input:
+            given, self._input = os.pipe()
+        else:
+            given = os.open(os.devnull, os.O_RDONLY)
         try:
             self._popen = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_GATE), shell, command],
+                [sys.executable, "-I", "-S", str(_GATE), shell, command, str(given)],
                 stdin=gate.fileno(),
+                pass_fds=(given,),
                 stdout=writer,
                 stderr=subprocess.STDOUT,
                 cwd=folder,
@@ -61,13 +73,17 @@ class GatedProcess:
         except BaseException:
             self._gate.close()
             os.close(self._reader)
+            self.close_input()
             raise
         finally:
             gate.close()
             os.close(writer)
+            os.close(given)
         self.pid = self._popen.pid
         self._gate.setblocking(False)
         os.set_blocking(self._reader, False)
+        if self._input is not None:
+            os.set_blocking(self._input, False)
         loop = asyncio.get_running_loop()
         loop.add_reader(self._gate, self._hear)
         loop.add_reader(self._reader, self._read)
@@ -86,6 +102,21 @@ class GatedProcess:
         with suppress(OSError):  # the gate has been killed
             self._gate.send(b"\n")
 
+    def write(self, data: bytes) -> None:
+        """Give the command something to read, at most `select.PIPE_BUF` bytes: all of it or nothing.
+
+        Raises BlockingIOError when it has not read enough of what it was given, BrokenPipeError when it reads no more.
+        """
+        if self._input is None:
+            raise BrokenPipeError
+        os.write(self._input, data)
+
+    def close_input(self) -> None:
+        """What the command reads ends here."""
+        if self._input is not None:
+            os.close(self._input)
+            self._input = None
+
     async def wait(self) -> None:
         """Until the command's own process has ended; others of it may go on."""
         await self._command_ended.wait()
@@ -101,9 +132,9 @@ class GatedProcess:
         try:
             if grace_seconds and not self._hear():
                 signal_below(self.pid, signal.SIGTERM)
-                await _at_most(grace_seconds, self.wait())
+                await at_most(grace_seconds, self.wait())
             elif self._status is not None:  # when nothing else is left, the gate ends now
-                await _at_most(_DEATH_SECONDS / 5, self._gate_ended.wait())
+                await at_most(_DEATH_SECONDS / 5, self._gate_ended.wait())
         finally:
             with suppress(OSError):
                 self._gate.shutdown(socket.SHUT_WR)  # one that is still shut ends by this
@@ -111,13 +142,13 @@ class GatedProcess:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)  # it is not reaped yet: the pid means nobody else
             self._ended = True
-        await _at_most(_DEATH_SECONDS, self._gate_ended.wait())
+        await at_most(_DEATH_SECONDS, self._gate_ended.wait())
         code = self._popen.poll()
         return code if self._status is None else self._status
 
     async def last_words(self, seconds: float) -> None:
         """Wait that long for the end of the output."""
-        await _at_most(seconds, self._output_ended.wait())
+        await at_most(seconds, self._output_ended.wait())
 
     def _close(self) -> None:
         """Take what the pipe still holds and let go of all descriptors."""
@@ -126,6 +157,7 @@ class GatedProcess:
                 break
         self._stop_reading()
         os.close(self._reader)
+        self.close_input()
         asyncio.get_running_loop().remove_reader(self._gate)
         self._gate.close()
         with suppress(subprocess.TimeoutExpired):  # killed already: it takes a millisecond
@@ -163,7 +195,18 @@ class GatedProcess:
         self._output_ended.set()
 
 
-async def _at_most(seconds: float, waiting: Coroutine[None, None, object]) -> None:
+def ending(status: int | None) -> str:
+    """How a command ended, by its exit status: negative for a signal, None when the kernel does not tell."""
+    if status is None or status >= 0:
+        return f"exit code {'unknown' if status is None else status}"
+    try:
+        return f"ended by signal {signal.Signals(-status).name}"
+    except ValueError:
+        return f"ended by signal {-status}"
+
+
+async def at_most(seconds: float, waiting: Coroutine[None, None, object]) -> None:
+    """Wait for something, for so many seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await waiting

@@ -1,18 +1,21 @@
-"""Which tools there are, less what the configuration does not allow: fixed when the service starts."""
+"""Which tools there are, whatever the configuration allows of them (`agent/tools/policy.py`)."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any
 
+from agent.tools.ask_person import AskPersonTool
 from agent.tools.base import Tool, ToolFactory
+from agent.tools.edit import EditTool
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
+from agent.tools.process_tool import ProcessTool
+from agent.tools.search import GlobTool, GrepTool
 from agent.tools.stay_silent import StaySilentTool
 from agent.tools.workspace import Workspace
 
-NAMES = (ReadTool.name, WriteTool.name, StaySilentTool.name, ExecTool.name)
-ExecSecurity = Literal["deny", "allowlist", "full"]
+_FILES = (ReadTool, WriteTool, EditTool, GlobTool, GrepTool)
+NAMES = tuple(tool.name for tool in (*_FILES, StaySilentTool, AskPersonTool, ExecTool, ProcessTool))
 
 
 def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
@@ -23,34 +26,10 @@ def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
 def tools_for(
     workspace: Workspace,
     *,
-    allow: tuple[str, ...] | None = None,
-    deny: tuple[str, ...] = (),
-    exec_security: ExecSecurity = "deny",
-    exec_timeout_seconds: float = 120.0,
+    commands: Sequence[Tool[Any]] = (),
 ) -> tuple[Tool[Any], ...]:
     """The tools of a run, always in the same order.
 
-    allow, deny: names, in any case, `*` stands for anything; allow None: all; deny wins. exec_security: only `full`
-    offers `exec`, since `allowlist` needs approvals.
+    commands: further ones.
     """
-    tools: list[Tool[Any]] = [ReadTool(workspace), WriteTool(workspace), StaySilentTool()]
-    if exec_security == "full":
-        tools.append(ExecTool(workspace, exec_timeout_seconds))
-    return allowed(tools, allow, deny)
-
-
-def allowed(
-    tools: Sequence[Tool[Any]], allow: tuple[str, ...] | None, deny: tuple[str, ...] = ()
-) -> tuple[Tool[Any], ...]:
-    """Those that are allowed and not denied; see `tools_for`."""
-    return tuple(tool for tool in tools if is_allowed(tool.name, allow, deny))
-
-
-def is_allowed(name: str, allow: tuple[str, ...] | None, deny: tuple[str, ...] = ()) -> bool:
-    """Whether the tool of that name is; see `tools_for`."""
-    return (allow is None or matches(name, allow)) and not matches(name, deny)
-
-
-def matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a tool's name is one of these, in any case; `*` stands for anything."""
-    return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
+    return (*(tool(workspace) for tool in _FILES), StaySilentTool(), AskPersonTool(), *commands)

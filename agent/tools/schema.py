@@ -8,6 +8,7 @@ import difflib
 import json
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -17,6 +18,8 @@ from pydantic_core.core_schema import ModelSchema, NullableSchema, WithDefaultSc
 from agent.models.base import ToolSpec
 from agent.tools.base import P, Parameters, Tool
 
+# What is told of no parameter, beside defaults that are nothing; a parameter of such a name is.
+_UNSAID = ("additionalProperties", "minLength", "maxLength", "maxItems", "minimum", "exclusiveMinimum")
 _SHOWN = 80  # characters of a wrong value that an error repeats
 
 
@@ -33,7 +36,14 @@ def spec(tool: Tool[P]) -> ToolSpec:
 def _told(parameters: type[Parameters]) -> str:
     schema = parameters.model_json_schema(schema_generator=_Generator)
     schema.pop("description", None)  # of the class, for readers of the code
-    return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_short(schema), ensure_ascii=False, separators=(",", ":"))
+
+
+def _short(schema: Any) -> Any:
+    """Without bounds that hardly any call reaches: validation says them when one does."""
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _short(value) for key, value in schema.items() if key not in _UNSAID or isinstance(value, dict)}
 
 
 class _Generator(GenerateJsonSchema):
@@ -52,7 +62,7 @@ class _Generator(GenerateJsonSchema):
 
     def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
         described = super().default_schema(schema)
-        return {key: value for key, value in described.items() if key != "default" or value not in (None, "", [])}
+        return {key: value for key, value in described.items() if key != "default" or value}
 
 
 def parse_arguments(tool: Tool[P], json_text: str) -> P:

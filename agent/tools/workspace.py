@@ -11,7 +11,8 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
@@ -20,8 +21,8 @@ from typing import Literal
 
 from agent.errors import ToolError
 
-WriteMode = Literal["create", "overwrite", "append"]
-# Of what a file held and what it is to hold, what is written.
+WriteMode = Literal["create", "overwrite", "append", "change"]
+# Of what a file held and what it is to hold, what is written; a ToolError leaves the file as it was.
 Change = Callable[[bytes, bytes], bytes]
 
 # Larger files are neither read nor written.
@@ -30,6 +31,7 @@ MAX_FILE_BYTES = 32 * 1024 * 1024
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | _FLAGS
 _TEMPORARY = ".hark-write.tmp"  # one per folder, under _writing: the next write there sweeps up what a crash left
+_MAX_DEPTH = 64  # of a walk, which holds a descriptor for each folder on its way
 _writing = threading.Lock()
 _last_step = threading.Lock()  # of a write, which its caller either sees done or prevents for good
 
@@ -53,6 +55,20 @@ class Written:
     path: str
     created: bool
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One that `walk` has reached: path, open descriptor, and names in it, sorted, without links and devices."""
+
+    parts: tuple[str, ...]
+    fd: int
+    folders: list[str]
+    files: list[str]
+
+    def open(self, name: str) -> BufferedReader:
+        """A file of it, for reading bytes."""
+        return os.fdopen(_open_file(self.fd, name, "/".join((*self.parts, name))), "rb")
 
 
 class Workspace:
@@ -93,24 +109,54 @@ class Workspace:
         parts = self.relative(path)
         if not parts:
             raise _no_file(stat.S_IFDIR, _shown(path))
-        with self._folder(parts[:-1]) as folder:
+        with self.descend(parts[:-1]) as folder:
             fd = _open_file(folder, parts[-1], "/".join(parts))
         with os.fdopen(fd, "rb") as file, _plain_errors("/".join(parts)):
             yield file
 
     def listing(self, path: str) -> list[str]:
         """What is in a folder, sorted: a line each, names of folders with a slash at their end."""
-        with self._folder(self.relative(path)) as folder, os.scandir(folder) as entries:
+        with self.descend(self.relative(path)) as folder, os.scandir(folder) as entries:
             return sorted(map(_listed, entries))
+
+    def walk(self) -> Generator[Folder, None, None]:
+        """Each folder, the root first, in the order of paths. Names taken from `folders` are not gone into."""
+        with self.descend(()) as fd:
+            yield from _walk(fd, ())
 
     def folder(self, path: str) -> Path:
         """The absolute path of an existing folder, for a process to start in."""
         parts = self.relative(path)
-        with self._folder(parts):
+        with self.descend(parts):
             return self.root.joinpath(*parts)
 
+    @contextmanager
+    def descend(self, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:
+        """A descriptor of the folder at `parts`, reached without following any link. create: makes it (0700)."""
+        with _plain_errors("the workspace folder"):
+            fd = os.open(self.root, _FOLDER)
+        try:
+            for count, part in enumerate(parts, 1):
+                if create:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, 0o700, dir_fd=fd)
+                below = _open(fd, part, "/".join(parts[:count]), _FOLDER)
+                os.close(fd)
+                fd = below
+            yield fd
+        finally:
+            os.close(fd)
+
+    def extend(self, path: str, data: bytes) -> None:
+        """Add to a file, which is made when missing (0600), without writing it anew: a crash may leave a part."""
+        *above, name = self.relative(path)
+        with _plain_errors(path), self.descend(tuple(above), create=True) as folder:
+            fd = _open_file(folder, name, path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            with os.fdopen(fd, "ab") as file:
+                file.write(data)
+
     async def write(self, path: str, content: bytes, mode: WriteMode, change: Change | None = None) -> Written:
-        """Write a whole file, in a thread. create: it must not be there; append: it is made when missing.
+        """Write a whole file, in a thread. create: it must not be there; append: made when missing; change: it must be.
 
         change: makes of the old file, empty where there is none, and of the new one what is written. Makes missing
         folders (0700); a new file is 0600, an existing one keeps its mode. Once this has been cancelled, the file is
@@ -137,8 +183,12 @@ class Workspace:
         shown = "/".join(parts)
         if not parts or path.endswith("/"):
             raise _no_file(stat.S_IFDIR, _shown(path))
-        with _writing, _plain_errors(shown), self._folder(parts[:-1], create=True) as folder:
+        if any(map(is_git, parts)):
+            raise WorkspaceError(f"{shown}: nothing is written in .git, since git runs programs that its files name.")
+        with _writing, _plain_errors(shown), self.descend(parts[:-1], create=mode != "change") as folder:
             old = _mode_of(folder, parts[-1], shown)
+            if old is None and mode == "change":
+                raise NotThere(f"{shown}: no such file in the workspace. Make it with write.")
             if old is not None and mode == "create":
                 raise WorkspaceError(f"{shown}: exists already. Use mode overwrite or append to change it.")
             before = b""
@@ -154,22 +204,36 @@ class Workspace:
             _replace(folder, parts[-1], content, 0o600 if old is None else old, withdrawn)
         return Written(shown, created=old is None, size=len(content))
 
-    @contextmanager
-    def _folder(self, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:
-        """A descriptor of the folder at `parts`, reached without following any link."""
-        with _plain_errors("the workspace folder"):
-            fd = os.open(self.root, _FOLDER)
-        try:
-            for count, part in enumerate(parts, 1):
-                if create:
-                    with suppress(FileExistsError):
-                        os.mkdir(part, 0o700, dir_fd=fd)
-                below = _open(fd, part, "/".join(parts[:count]), _FOLDER)
-                os.close(fd)
-                fd = below
-            yield fd
-        finally:
-            os.close(fd)
+
+def is_git(name: str) -> bool:
+    """Whether some file system takes the name for `.git`: case, dots and spaces at its end, invisible characters."""
+    visible = "".join(c for c in name if unicodedata.category(c) != "Cf")
+    return visible.casefold().rstrip(". ") in (".git", "git~1")
+
+
+def printable(name: str) -> str:
+    """A name as it may appear in a line: valid text that ends no line."""
+    return "".join(c if c.isprintable() else "�" for c in os.fsencode(name).decode(errors="replace"))
+
+
+def _walk(fd: int, parts: tuple[str, ...]) -> Generator[Folder, None, None]:
+    found = Folder(parts, fd, [], [])
+    with suppress(OSError), os.scandir(fd) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                found.folders.append(entry.name)
+            elif entry.is_file(follow_symlinks=False):
+                found.files.append(entry.name)
+    found.folders.sort()
+    found.files.sort()
+    yield found
+    for name in found.folders if len(parts) < _MAX_DEPTH else ():
+        with suppress(OSError):
+            below = os.open(name, _FOLDER, dir_fd=fd)
+            try:
+                yield from _walk(below, (*parts, name))
+            finally:
+                os.close(below)
 
 
 def _shown(path: str) -> str:
@@ -211,14 +275,14 @@ def _no_file(mode: int, shown: str) -> WorkspaceError:
 
 def _open(folder: int, name: str, shown: str, flags: int) -> int:
     try:
-        return os.open(name, flags, dir_fd=folder)
+        return os.open(name, flags, 0o600, dir_fd=folder)
     except OSError as error:
         raise _refusal(folder, name, shown, error) from error
 
 
-def _open_file(folder: int, name: str, shown: str) -> int:
+def _open_file(folder: int, name: str, shown: str, flags: int = os.O_RDONLY) -> int:
     """A descriptor of a regular file. O_NONBLOCK: a pipe that waits for its writer does not hold us up."""
-    fd = _open(folder, name, shown, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
+    fd = _open(folder, name, shown, flags | os.O_NONBLOCK | _FLAGS)
     status = os.fstat(fd)
     if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
         return fd
@@ -263,7 +327,7 @@ def _replace(folder: int, name: str, content: bytes, mode: int, withdrawn: threa
 
 
 def _listed(entry: os.DirEntry[str]) -> str:
-    name = "".join(c if c.isprintable() else "�" for c in os.fsencode(entry.name).decode(errors="replace"))
+    name = printable(entry.name)
     with suppress(OSError):
         if entry.is_symlink():
             return f"{name} (symbolic link, not followed)"

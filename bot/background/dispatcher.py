@@ -3,15 +3,19 @@
 `tick` does all there is to do at a moment; `heartbeat/scheduler` calls it when the next one has come.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
+from agent.tools.background import Running
 from bot import wording
 from bot.background.beats import Beats
 from bot.background.firing import Starter, firings_of, message_of
 from bot.clock import Clock
+from bot.persistence.errors import StoreUnavailable, once_available
+from bot.persistence.found import Leftover
 from bot.persistence.protocols import Store
 from bot.persistence.schedules import HEARTBEAT, Fired, Firing, Job
 from bot.runs.messaging import Messaging
@@ -27,6 +31,8 @@ log = structlog.get_logger()
 RUNNING, FAILED, NO_OWNER, NOT_LET_IN = "still running", "failed before", "no owner", "not let in"
 # Seconds until a job is tried again for which there is no place.
 _NO_PLACE = 2.0
+# The same while the store cannot write.
+_PAUSE = 1.0
 
 
 @dataclass(eq=False)
@@ -62,6 +68,16 @@ class Dispatcher:
                 waits.append(0 if found.next_at is None else (found.next_at - now) / 1000)
         waits.append(await self.beats.again())
         return max(0.0, min(waits))
+
+    async def command_over(self, one: Running, redact: Callable[[str], str]) -> None:
+        """A command in the background has ended: that is kept as soon as the store can, and told where it is news, with
+        a beat unless a person ended it. redact: takes secrets out."""
+        over = Leftover(one.process.pid, one.started, one.session_key, one.key, told=one.told(redact))
+        await once_available(lambda: self.store.recovery.forget((over,)), lambda _: self.clock.sleep(_PAUSE))
+        if over.told and not one.wanted.done():
+            with contextlib.suppress(StoreUnavailable):  # then the next turn sees it
+                await self.beats.begin("wake", one.session_key)
+                self.hurry()
 
     async def run_now(self, job: Job) -> Fired | str:
         """Let a job run because a person asks for it; its due times stay as they are. Returns else what is against it.

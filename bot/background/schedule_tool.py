@@ -1,6 +1,5 @@
 """The `schedule` tool: reminders and jobs, for owners, in conversations where nobody else writes."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -11,7 +10,6 @@ from agent.tools.base import CallContext, Parameters, Tool
 from bot.background.jobs import JobError, Jobs
 from bot.config.values import SCHEDULE
 from bot.persistence.values import Turn
-from channels.session_key import parse
 
 
 class ScheduleParameters(Parameters):
@@ -38,6 +36,7 @@ class ScheduleTool(Tool[ScheduleParameters]):
     )
     parameters = ScheduleParameters
     changes = True
+    owner_only = True
 
     def __init__(self, jobs: Jobs, turn: Turn) -> None:
         self._jobs = jobs
@@ -46,8 +45,6 @@ class ScheduleTool(Tool[ScheduleParameters]):
     async def run(self, parameters: ScheduleParameters, context: CallContext) -> ToolOutput:
         """What was done, with times. Raises ToolError."""
         asked = parameters
-        if not all(map(self._jobs.dispatcher.messaging.people.is_owner, self._turn.messages)):
-            raise ToolError("Only owners of this bot can schedule, and somebody else has asked.")
         if context.background and asked.action == "add":
             raise ToolError("Nobody is here to ask for that: only a person can order a job.")
         try:
@@ -64,15 +61,3 @@ class ScheduleTool(Tool[ScheduleParameters]):
         except JobError as error:
             raise ToolError(str(error)) from None
         return ToolOutput(text=text)
-
-
-def schedule_tools(jobs: Jobs, turn: Turn) -> Sequence[ScheduleTool]:
-    """The tool of a run: in the direct conversations of owners, in the terminal, and in what jobs do.
-
-    A session has it or not, whoever asks, since its tools stay the same: where several share one, the call decides.
-    """
-    key = parse(turn.session_key)
-    person = f"{key.channel}:{key.id}" if key.channel else key.id
-    shared = ":" not in person or key.channel == "console"
-    owned = tuple(person.split(":", 1)) in jobs.dispatcher.messaging.people.owners
-    return (ScheduleTool(jobs, turn),) if shared or owned else ()

@@ -31,6 +31,8 @@ pairing_app = typer.Typer(help="Let people in who ask to write.", no_args_is_hel
 app.add_typer(pairing_app, name="pairing")
 heartbeat_app = typer.Typer(help="What it looks after by itself.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(heartbeat_app, name="heartbeat")
+approvals_app = typer.Typer(help="Decide what it asks for.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(approvals_app, name="approvals")
 
 
 def _given(context: typer.Context, config: Path | None) -> Path | None:
@@ -54,6 +56,9 @@ Dry = Annotated[bool, typer.Option("--dry", help="Only print what would be asked
 Event = Annotated[str, typer.Option("--text", metavar="TEXT", help="What has happened.")]
 Now = Annotated[bool, typer.Option("--now", help="Beat at once, instead of waiting for the next turn.")]
 Told = Annotated[str | None, typer.Option(metavar="KEY", help="Who is told; otherwise the session of the heartbeat.")]
+RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="Its id, or the beginning of it.")]
+Always = Annotated[bool, typer.Option("--always", help="Allow the same from now on, too.")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; the model is told.")]
 Timeout = Annotated[float | None, typer.Option(min=0, metavar="S", help="Wait no longer than this many seconds.")]
 
 
@@ -182,6 +187,46 @@ def heartbeat_wake(text: Event, now: Now = False, session: Told = None, config: 
     from bot.cli.heartbeat import wake
 
     _carry_out(config, partial(wake, text, now, session))
+
+
+@approvals_app.command("list")
+def approvals_list(as_json: AsJson = False, config: ConfigOption = None) -> None:
+    """Show what waits for a decision."""
+    from bot.cli.approvals import show
+
+    _carry_out(config, partial(show, as_json))
+
+
+@approvals_app.command("approve")
+def approvals_approve(request: RequestId, always: Always = False, config: ConfigOption = None) -> None:
+    """Allow what REQUEST asks for. Exit code: 0 done, 1 unknown, ambiguous or decided."""
+    from bot.cli.approvals import settle
+
+    _carry_out(config, partial(settle, request, "always" if always else "once", ""))
+
+
+@approvals_app.command("deny")
+def approvals_deny(request: RequestId, reason: Reason = "", config: ConfigOption = None) -> None:
+    """Deny it. Exit code: 0 done, 1 unknown, ambiguous or decided."""
+    from bot.cli.approvals import settle
+
+    _carry_out(config, partial(settle, request, "deny", reason))
+
+
+@approvals_app.command("rules")
+def approvals_rules(config: ConfigOption = None) -> None:
+    """Show what was allowed for always."""
+    from bot.cli.approvals import rules
+
+    _carry_out(config, rules)
+
+
+@approvals_app.command("forget")
+def approvals_forget(number: int, config: ConfigOption = None) -> None:
+    """Ask again about what was allowed for always, by its NUMBER. Exit code: 0 done, 1 there is none."""
+    from bot.cli.approvals import forget
+
+    _carry_out(config, partial(forget, number))
 
 
 @config_app.command()

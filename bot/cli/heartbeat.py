@@ -1,13 +1,11 @@
 """`hark heartbeat`: how it stands, a beat now, and events for the next turn; where no service runs, over the store."""
 
-import os
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 
 from bot.background.control import Control
 from bot.cli.home import answers
-from bot.cli.local import FAILED, USAGE, complain
-from bot.cli.run import prepare
+from bot.cli.local import FAILED, USAGE, asked, complain
 from bot.cli.status import at
 from bot.cli.terminal.client import Client
 from bot.compose import EVENT_LIMIT
@@ -15,13 +13,12 @@ from bot.config.model import Config
 from bot.gateway.agent_routes import resolve_session
 from bot.gateway.answers import HttpProblem
 from bot.gateway.heartbeat_routes import NO_SESSION
-from bot.gateway.unix_socket import SOCKET
 
 
 async def status(config: Config) -> int:
     """Print it. Returns the exit code."""
-    async with _asked(config) as asked:
-        rows = list((await asked.heartbeat()).rows(at))
+    async with _asked(config) as beats:
+        rows = list((await beats.heartbeat()).rows(at))
     print("\n".join(f"{name:<12}{text}" for name, text in rows))  # noqa: T201
     return 0
 
@@ -30,8 +27,8 @@ async def run(dry: bool, config: Config) -> int:
     """Beat now; with dry print what would be asked, and whether. Returns the exit code: 1 when it does not begin."""
     if not dry and not answers(config.state):
         return _nobody(config, "`hark run` starts one; `--dry` shows what a beat would be.")
-    async with _asked(config) as asked:
-        beat = await asked.beat(dry=dry)
+    async with _asked(config) as beats:
+        beat = await beats.beat(dry=dry)
     why = f" ({beat.reason}): {beat.words}"
     if dry:
         would = f"would not ask the model{why}" if beat.reason else f"would ask the model, in {beat.session}."
@@ -53,8 +50,8 @@ async def wake(text: str, now: bool, session: str | None, config: Config) -> int
         return USAGE
     if now and not answers(config.state):
         return _nobody(config, "Without --now the event is kept for the next turn.")
-    async with _asked(config) as asked:
-        told = await asked.wake(text, wanted, now=now)
+    async with _asked(config) as beats:
+        told = await beats.wake(text, wanted, now=now)
     if told is None:
         complain(NO_SESSION)
         return FAILED
@@ -69,19 +66,5 @@ def _nobody(config: Config, hint: str) -> int:
 
 @asynccontextmanager
 async def _asked(config: Config) -> AsyncIterator[Client | Control]:
-    """Who answers: the service that runs, or one that is not started, over the store that nobody else has."""
-    if answers(config.state):
-        async with aclosing(Client(config.state / SOCKET)) as client:
-            yield client
-        return
-    from bot.wiring import Dependencies, build
-
-    environ = dict(os.environ)
-    prepare(config, environ, log_to_file=True)
-    parts = (await build(config, Dependencies(environ=environ, gateway=False))).parts
-    try:
-        await parts.store.open()
-        await parts.people.load()
-        yield Control(parts.dispatcher)
-    finally:
-        await parts.store.close()
+    async with asked(config) as found:
+        yield found if isinstance(found, Client) else Control(found.dispatcher)

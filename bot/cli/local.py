@@ -11,14 +11,17 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.cli.home import answers, beginning, find, is_begun
-from bot.cli.terminal.client import Rejected, Unreachable
+from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.persistence.errors import StateLocked, StoreError
 from bot.to_the_end import to_the_end
+
+if TYPE_CHECKING:  # it imports the whole service
+    from bot.service import Parts
 
 FAILED = 1
 USAGE = 2
@@ -89,6 +92,27 @@ async def service(config: Config) -> AsyncIterator[Path]:
         yield socket
     finally:
         await to_the_end(own.close())  # half a close would leave threads that keep the process
+
+
+@contextlib.asynccontextmanager
+async def asked(config: Config) -> "AsyncIterator[Client | Parts]":
+    """Who answers: the service that runs, or the parts of one that is not started, over the store nobody else has."""
+    if answers(config.state):
+        async with contextlib.aclosing(Client(config.state / SOCKET)) as client:
+            yield client
+        return
+    from bot.cli.run import prepare
+    from bot.wiring import Dependencies, build
+
+    environ = dict(os.environ)
+    prepare(config, environ, log_to_file=True)
+    parts = (await build(config, Dependencies(environ=environ, gateway=False))).parts
+    try:
+        await parts.store.open()
+        await parts.people.load()
+        yield parts
+    finally:
+        await parts.store.close()
 
 
 async def chat(config: Config) -> int:

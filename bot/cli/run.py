@@ -10,22 +10,21 @@ import signal
 import sqlite3
 import sys
 import termios
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import structlog
-from pydantic import BaseModel, SecretStr
 
 from bot.cli.home import beginning, is_begun, note
 from bot.cli.shield import shield
 from bot.config.checks import warnings
-from bot.config.choose_model import environment_secrets
 from bot.config.load import load
 from bot.config.model import Config
+from bot.config.secrets import secrets
 from bot.gateway.unix_socket import SOCKET
 from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
 from bot.telemetry.logs import set_up
-from bot.telemetry.redact import Redactor, mask_url
+from bot.telemetry.redact import Redactor
 
 log = structlog.get_logger()
 
@@ -38,7 +37,7 @@ def main(config_path: Path | None) -> int:
 
     Raises ConfigError, which the command line shows.
     """
-    environ = dict(os.environ)
+    environ = os.environ | ({"HARK_CONFIG": str(config_path)} if config_path else {})
     config = load(config_path, environ, Path.cwd(), service=True)
     interactive = config.channels.sections()["console"].enabled and sys.stdin is not None and sys.stdin.isatty()
     from bot.gateway.server import GatewayError
@@ -59,27 +58,6 @@ def prepare(config: Config, environ: Mapping[str, str], *, log_to_file: bool) ->
     known = secrets(config, environ)
     shield(known)
     set_up(Redactor(known), config.state / LOG_FILE if log_to_file else None)
-
-
-def secrets(config: Config, environ: Mapping[str, str]) -> list[str]:
-    """Every secret of the configuration, those inside URLs too, and of the environment it reads."""
-    keys, urls = environment_secrets(environ)
-    return [*keys, *(secret for value in (config, *urls) for secret in _within(value))]
-
-
-def _within(value: object) -> Iterator[str]:
-    """The secrets in a value of the configuration, found by their type."""
-    if isinstance(value, SecretStr):
-        yield value.get_secret_value()
-    elif isinstance(value, str) and not any(map(str.isspace, value)):
-        yield from mask_url(value)[1]
-    elif isinstance(value, BaseModel):
-        yield from _within(vars(value))
-    elif isinstance(value, Mapping):
-        yield from _within(tuple(value.values()))
-    elif isinstance(value, tuple | list):
-        for below in value:
-            yield from _within(below)
 
 
 async def _run(config: Config, config_path: Path | None, interactive: bool, environ: Mapping[str, str]) -> int:

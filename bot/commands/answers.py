@@ -7,9 +7,11 @@ from functools import partial
 
 import structlog
 
+from agent.tools.background import Background
+from agent.tools.base import Verdict
 from bot import wording
 from bot.clock import Clock
-from bot.commands.registry import Call, Effect, Registry, Say
+from bot.commands.registry import AskAgain, Call, Decide, Effect, Registry, Say
 from bot.outbox import Outbox
 from bot.persistence.errors import once_available
 from bot.persistence.protocols import Store
@@ -27,7 +29,8 @@ _PAUSE = 1.0
 class CommandRunner:
     """Runs accepted commands, each in a task of its own.
 
-    is_owner: whether a message is by an owner of the bot.
+    is_owner: whether a message is by an owner of the bot. decided: told of a request that was settled. background: what
+    /stop ends besides.
     """
 
     store: Store
@@ -36,6 +39,8 @@ class CommandRunner:
     clock: Clock
     registry: Registry
     is_owner: Callable[[InboundMessage], bool]
+    decided: Callable[[Verdict], Awaitable[None]]
+    background: Background
     _tasks: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
 
     def begin(self, seq: int, session_key: str, message: InboundMessage) -> None:
@@ -77,21 +82,49 @@ class CommandRunner:
         effect = await find(call)
         if isinstance(effect, Say):
             chosen = () if effect.mistake else await self._chosen(call)
-            blocks = self._blocks(call, effect.text, effect.choices)
+            blocks = self._blocks(call, effect.text, effect.choices, private=effect.mistake)
             if effect.change is not None:
                 return await commands.set(call.seq, call.session_key, effect.change, blocks)
             return await commands.answer(call.seq, blocks, chosen)
+        if isinstance(effect, Decide):
+            return await self._decide(call, effect)
+        if isinstance(effect, AskAgain):
+            message = replace(call.message, kind=InboundKind.MESSAGE, text=effect.said)
+            return await commands.take_up(call.seq, message, effect.edits, effect.approval_id)
         text, chosen = effect.text, await self._chosen(call)
 
         def reply(stopped: Stopped) -> tuple[Planned, ...]:
-            return self._blocks(call, text(stopped.running, stopped.dropped))
+            return self._blocks(call, text(stopped.running or goes_on, stopped.dropped))
 
+        goes_on = self.background.stop(call.session_key)
         renew = self.clock.new_id() if effect.renew else None
-        return await commands.stop(call.seq, call.session_key, reply, chosen, renew)
+        kept = await commands.stop(call.seq, call.session_key, reply, chosen, renew)
+        await self.decided("expired")  # what was asked of people for it is not open any more
+        return kept
 
-    def _blocks(self, call: Call, text: str, choices: tuple[Button, ...] = ()) -> tuple[Planned, ...]:
+    async def _decide(self, call: Call, effect: Decide) -> CommandKept:
+        """The messages that show the request follow by themselves."""
+        origin = call.message.origin
+        kept = await self.store.commands.decide(
+            call.seq,
+            effect.approval_id,
+            effect.verdict,
+            f"{origin.place.channel}:{origin.sender} {origin.sender_name}".strip(),
+            effect.reason,
+            lambda won: self._blocks(call, effect.text(won)),
+        )
+        if kept.resumed is not None:
+            await self.decided(effect.verdict)
+        return kept
+
+    def _blocks(
+        self, call: Call, text: str, choices: tuple[Button, ...] = (), *, private: bool = False
+    ) -> tuple[Planned, ...]:
+        """private: to a press of a button, too, only who pressed it is answered, where the platform can."""
+        if not text:
+            return ()
         blocks = self.outbox.notice(f"cmd:{call.seq}", text, call.message.origin.place.channel, choices)
-        if call.message.kind is InboundKind.COMMAND and call.message.respond:
+        if blocks and call.message.respond and (private or call.message.kind is InboundKind.COMMAND):
             blocks = (replace(blocks[0], respond=call.message.respond), *blocks[1:])
         return blocks
 
@@ -113,7 +146,9 @@ class CommandRunner:
         """Stop what was stopped, then send the reply: in this order, so that it is the last word."""
         at_work = self.lanes.handle(call.session_key) is not None
         self.lanes.stop(kept.stopped.turns)
-        if call.is_words or (kept.stopped.turns and not at_work):  # it was parked, others may have come behind it
+        if kept.resumed is not None:
+            self.lanes.wake(kept.resumed[0], background=kept.resumed[1])
+        if kept.stopped.turns and not at_work:  # it was parked, others may have come behind it
             self.lanes.wake(call.session_key)
         self.outbox.send(kept.deliveries)
 

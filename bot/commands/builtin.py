@@ -58,7 +58,7 @@ def build(
     async def show_help(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, HelpArguments)
         if arguments.command is None:
-            shown = (one for one in registry.commands if call.by_owner or not one.owner_only)
+            shown = (one for one in registry.commands if one.listed and (call.by_owner or not one.owner_only))
             # without marks of code, so that platforms make them links to tap
             lines = [f"{command.usage.replace('<', chr(92) + '<')} – {command.help}" for command in shown]
             if call.message.origin.place.kind is ChatKind.CONSOLE:

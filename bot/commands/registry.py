@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
+from agent.tools.base import Verdict
 from bot.persistence.settings import Change
 from channels.base import CommandInfo, CommandOption
 from channels.message import InboundKind, InboundMessage
-from channels.outgoing import Button
+from channels.outgoing import Button, Planned
 
 COMMAND_SIGNS = ("/", "!")
 _FORM = re.compile(r"[/!]([A-Za-z][\w-]*):?(?:\s+(.*))?", re.DOTALL)
@@ -66,15 +67,35 @@ class Stop:
     renew: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decide:
+    """A request is settled. text: what is said, made of whether it was this command that settled it; may be empty."""
+
+    approval_id: str
+    verdict: Verdict
+    reason: str = ""
+    text: Callable[[bool], str]
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """What nobody decided in time is asked once more. said: by whoever wants that. edits: what becomes of the message
+    that offered it; their names let that happen once."""
+
+    approval_id: str
+    said: str
+    edits: tuple[Planned, ...]
+
+
 # What a command does, decided before anything is written; `answers` makes one transaction of it.
-Effect = Say | Stop
+Effect = Say | Stop | Decide | AskAgain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """One command. run: takes the call and its arguments. lenient: words behind it are ignored.
 
-    owner_only: for others it is as if it did not exist.
+    owner_only: for others it is as if it did not exist. listed: in menus and by /help; else it is for buttons.
     """
 
     name: str
@@ -84,6 +105,7 @@ class Command:
     arguments: type[Arguments] = Arguments
     lenient: bool = False
     owner_only: bool = False
+    listed: bool = True
 
     @property
     def usage(self) -> str:
@@ -117,7 +139,7 @@ class Registry:
         return [
             CommandInfo(one.name, one.help, tuple(map(_option, one.arguments.model_fields.items())))
             for one in self.commands
-            if not one.owner_only
+            if one.listed and not one.owner_only
         ]
 
     async def effect(self, call: Call) -> Effect:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+from bot.approvals import words
 from bot.commands.registry import Call
 from bot.gateway.views import ReadinessView, StatusView
 from bot.persistence.protocols import Store
@@ -43,6 +44,9 @@ class Status:
         handle = self.lanes.handle(call.session_key)
         waiting = await self.store.inbox.count_waiting(call.session_key)
         state = "idle" if handle is None else "answering" if handle.journal.answering else "working"
+        for one in await self.store.approvals.open():
+            if one.session_key == call.session_key:
+                state = f"waiting for somebody (`/approvals`): {words.line(one)}"
         lines = [f"**Model** {self.model}", f"**This conversation** {state}, {waiting} waiting"]
         settings = asdict(await self.store.reads.settings(call.session_key))
         lines += [f"**{name.capitalize()}** {value}" for name, value in settings.items() if value != "off"]

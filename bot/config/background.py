@@ -1,4 +1,4 @@
-"""The sections of what the bot does unasked: beats of the heartbeat, and schedules."""
+"""The sections of what the bot does unasked (beats of the heartbeat, schedules), and of what it asks people first."""
 
 import re
 from datetime import timedelta
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-from bot.config.values import EndOfHours, ModelName, Seconds, Span, Thinking, TimeOfDay, Zone
+from bot.config.values import EndOfHours, ModelName, Person, Seconds, Span, Thinking, TimeOfDay, Zone
 from channels.registry import FOLDERS
 from channels.section import Section, Whole, refused
 from channels.session_key import parse
@@ -17,6 +17,7 @@ from heartbeat.prompt import DEFAULT
 _SUM = r"\d{1,6}(?:\.\d{1,4})?"
 _BUDGET = re.compile(rf"(?P<tokens>\d{{1,12}})|\$ ?(?P<sign>{_SUM})|(?P<word>{_SUM}) ?USD", re.ASCII)
 _REACHED = tuple(name for name in FOLDERS if name != "console")
+_A_CHAT = f"<channel>:<chat> with one of {', '.join(_REACHED)}"
 
 
 def _to_budget(value: object) -> object:
@@ -43,10 +44,20 @@ def _check_interval(value: timedelta) -> timedelta:
     return value
 
 
-def _check_target(value: str) -> str:
+def _is_chat(value: str) -> bool:
     channel, _, chat = value.partition(":")
-    if value not in ("last", "none") and (channel not in _REACHED or not chat.strip()):
-        raise refused(f"last, none, or <channel>:<chat> with one of {', '.join(_REACHED)}")
+    return channel in _REACHED and bool(chat.strip())
+
+
+def _check_target(value: str) -> str:
+    if value not in ("last", "none") and not _is_chat(value):
+        raise refused(f"last, none, or {_A_CHAT}")
+    return value
+
+
+def _check_chat(value: str) -> str:
+    if not _is_chat(value):
+        raise refused(_A_CHAT)
     return value
 
 
@@ -117,3 +128,13 @@ class Schedules(Section):
     """Reminders and jobs."""
 
     max_concurrent: Whole = Field(default=2, ge=1, description="How many jobs may run at the same time.")
+
+
+class Approvals(Section):
+    """What a person has to allow before it is done."""
+
+    timeout_seconds: Seconds = Field(default=1800, ge=1, description="How long a request waits for a decision.")
+    approvers: tuple[Person, ...] = Field(default=(), description="Who may decide; without any the owners may.")
+    forward_to: Annotated[str, AfterValidator(_check_chat)] | None = Field(
+        default=None, description="<channel>:<chat> where requests are shown, instead of the conversation that asks."
+    )

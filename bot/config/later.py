@@ -7,16 +7,14 @@ its part arrives. Called by `explain`.
 from bot.config.errors import KeyPath
 
 _KEYS = {
-    "": "approvals compaction budget send_policy memory skills mcp hooks extensions web transcription telemetry",
+    "": "compaction budget send_policy memory skills mcp hooks extensions web transcription telemetry",
     "agent": "fallbacks",
     "providers.*": "command",
     "queue": "mode cap drop",
-    "tools": "profile",
-    "tools.exec": "ask ask_fallback allowlist sandbox",
+    "tools.exec": "sandbox",
 }
 _VALUES = {
     "providers.*.api": "openai-responses cli",
-    "tools.exec.security": "allowlist",
 }
 
 

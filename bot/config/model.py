@@ -13,8 +13,9 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr, StringConstraints, field_validator, model_validator
 
 from agent.models.price import Price
-from bot.config.background import Heartbeat, Schedules
+from bot.config.background import Approvals, Heartbeat, Schedules
 from bot.config.channels import Channels
+from bot.config.tools import Tools
 from bot.config.values import (
     ChatSort,
     ModelName,
@@ -25,13 +26,12 @@ from bot.config.values import (
     Thinking,
     TimeOfDay,
     Token,
-    ToolPattern,
     check_tools,
     nearest,
 )
 from channels.section import Section, Url, Whole, conflict
 from channels.session_key import DmScope
-from channels.settings import AccountSection
+from channels.settings import AccountSection, PlatformSection
 
 BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
 
@@ -157,33 +157,6 @@ class DeliverySettings(Section):
     )
 
 
-class Exec(Section):
-    """The tool that runs commands on this machine."""
-
-    security: Literal["deny", "full"] = Field(
-        default="deny", description="deny refuses every command; full runs all of them, as the user of the service."
-    )
-    timeout_seconds: Seconds = Field(default=120, gt=0, description="A command that runs longer is ended.")
-
-
-class Messaging(Section):
-    """The tool that writes into conversations beside the answer."""
-
-    reach: Literal["conversation", "channel", "all"] = Field(
-        default="channel",
-        description="Only the conversation the run answers in, others of the same account too, or of every channel.",
-    )
-
-
-class Tools(Section):
-    """What the model may use."""
-
-    allow: tuple[ToolPattern, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
-    deny: tuple[ToolPattern, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
-    exec: Exec = Field(default=Exec(), description="Commands on this machine.")
-    message: Messaging = Field(default=Messaging(), description="Messages beside the answer.")
-
-
 class Gateway(Section):
     """The HTTP interface."""
 
@@ -218,6 +191,7 @@ class Config(Section):
     heartbeat: Heartbeat = Field(default=Heartbeat(), description="What it looks at by itself.")
     schedules: Schedules = Field(default=Schedules(), description="Reminders and jobs.")
     tools: Tools = Field(default=Tools(), description="What the model may use.")
+    approvals: Approvals = Field(default=Approvals(), description="What a person has to allow.")
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
     workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in.")
     state: Path = Field(default=Path("state"), description="The folder of the database, for the service alone.")
@@ -235,13 +209,15 @@ class Config(Section):
 
     @field_validator("channels")
     @classmethod
-    def _tools_of_groups_exist(cls, channels: Channels) -> Channels:
+    def _tools_exist(cls, channels: Channels) -> Channels:
         for name, section in channels.sections().items():
-            if isinstance(section, AccountSection):
-                for group, rules in section.groups.allow.items():
-                    at = (name, "groups", "allow", group, "tools")
-                    check_tools(rules.tools.allow or (), (*at, "allow"))
-                    check_tools(rules.tools.deny, (*at, "deny"))
+            accounts = section.accounts if isinstance(section, PlatformSection) else {}
+            for account, bot in {"": section, **accounts}.items():
+                if isinstance(bot, AccountSection):
+                    at = (name, "accounts", account) if account else (name,)
+                    check_tools(bot.tools, (*at, "tools"))
+                    for group, rules in bot.groups.allow.items():
+                        check_tools(rules.tools, (*at, "groups", "allow", group, "tools"))
         return channels
 
     @model_validator(mode="after")

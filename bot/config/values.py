@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Se
 
 from channels.registry import FOLDERS
 from channels.section import conflict, refused
+from channels.settings import ToolLists
 from heartbeat.durations import parse_duration, show_duration
 from heartbeat.local_time import zone_named
 
@@ -93,18 +94,21 @@ def nearest(written: str, known: Iterable[str]) -> str:
     return f"; nearest is `{found[0]}`" if found else ""
 
 
-def check_tools(patterns: Sequence[str], at: tuple[str | int, ...]) -> None:
-    """Refuse what fits no tool; at: the key of the list, below what is being validated."""
-    for number, pattern in enumerate(patterns):
-        _check_tool(pattern, (*at, number))
+def check_tools(lists: ToolLists, at: tuple[str | int, ...] = ()) -> None:
+    """Refuse what fits no tool; at: the key of the lists, below what is being validated."""
+    for key, patterns in (("allow", lists.allow or ()), ("deny", lists.deny)):
+        for number, pattern in enumerate(patterns):
+            _check_tool(pattern, (*at, key, number))
 
 
 def _check_tool(pattern: str, at: tuple[str | int, ...] = ()) -> str:
-    from agent.tools.registry import NAMES, matches  # most configurations name none
+    from agent.tools.policy import GROUPS, matches  # most configurations name none
+    from agent.tools.registry import NAMES
 
     names = sorted((*NAMES, MESSAGE, SCHEDULE))
-    if not any(matches(name, (pattern,)) for name in names):
-        allowed = f"{', '.join(names)}, and * for anything{nearest(pattern.lower(), names)}"
+    if pattern.lower() not in GROUPS and not any(matches(name, (pattern,)) for name in names):
+        known = (*names, *GROUPS)
+        allowed = f"{', '.join(known)}, and * for anything{nearest(pattern.lower(), known)}"
         raise conflict(f"`{pattern}` is no tool; allowed: {allowed}", at)
     return pattern
 

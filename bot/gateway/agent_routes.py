@@ -15,8 +15,9 @@ from bot.agent_api import OPEN, AgentApi
 from bot.clock import moment
 from bot.gateway.access import Caller, caller
 from bot.gateway.answers import HttpProblem, answer
-from bot.gateway.views import RunView
+from bot.gateway.views import RunView, waiting
 from bot.inbound.access import OWNER, PERSON
+from bot.persistence.approvals import Approval
 from bot.persistence.values import TurnState, TurnView
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place
@@ -89,15 +90,15 @@ class AgentRoutes:
         seconds = _wait_of(request)
         view = await self._seen(request)
         if seconds is None:
-            return answer(_run_view(view, request))
+            return answer(await self._view(view, request))
         view = seen_by(caller(request), await self._api.wait(view.turn_id, seconds))
-        return answer(_run_view(view, request), 202 if view.state in OPEN else 200)
+        return answer(await self._view(view, request), 202 if view.state in OPEN else 200)
 
     async def abort(self, request: Request) -> Response:
         """DELETE /v1/agent/{run_id}."""
         if not await self._api.abort((await self._seen(request)).turn_id):
             raise _ended()
-        return answer(_run_view(await self._seen(request), request))
+        return answer(await self._view(await self._seen(request), request))
 
     async def steer(self, request: Request) -> Response:
         """POST /v1/agent/{run_id}/steer."""
@@ -106,6 +107,10 @@ class AgentRoutes:
         if not await self._api.steer(run_id, body.message, _sender(request)):
             raise _ended()
         return answer({"run_id": run_id, "status": "accepted"}, 202)
+
+    async def _view(self, view: TurnView, request: Request) -> RunView:
+        parked = view.state is TurnState.PARKED
+        return _run_view(view, request, await self._api.waits_for(view.turn_id) if parked else None)
 
     async def _seen(self, request: Request) -> TurnView:
         """The run of the path, if it is the caller's business. Raises HttpProblem."""
@@ -186,7 +191,7 @@ def _sender(request: Request) -> str:
     return PERSON if caller(request) is Caller.PERSON else OWNER
 
 
-def _run_view(view: TurnView, request: Request) -> RunView:
+def _run_view(view: TurnView, request: Request, waits_for: Approval | None) -> RunView:
     status = _STATUS[view.state]
     if view.outcome in ("timeout", "limit"):
         status = view.outcome
@@ -206,6 +211,7 @@ def _run_view(view: TurnView, request: Request) -> RunView:
         media=(),
         usage=view.usage,
         error=error,
+        waiting_for=waiting(waits_for) if waits_for else None,
     )
 
 

@@ -14,6 +14,7 @@ from bot.background.control import Control
 from bot.gateway.access import Caller, caller, not_open
 from bot.gateway.agent_routes import AgentRoutes, Body, parse_body, read_body, resolve_session, seen_by
 from bot.gateway.answers import HttpProblem, answer, unavailable
+from bot.gateway.approval_routes import ApprovalRoutes
 from bot.gateway.event_stream import EventStream
 from bot.gateway.heartbeat_routes import HeartbeatRoutes
 from bot.gateway.sse import read_position, stream_response
@@ -105,6 +106,7 @@ def build(service: Service, status: Callable[[], Awaitable[StatusView]]) -> Star
     routes = Routes(service, status)
     agent = AgentRoutes(service.parts.api)
     heartbeat = HeartbeatRoutes(Control(service.parts.dispatcher))
+    approvals = ApprovalRoutes(service.parts.requests)
     stream = Route("/v1/events", routes.events)
     stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
     app = Starlette(
@@ -120,6 +122,10 @@ def build(service: Service, status: Callable[[], Awaitable[StatusView]]) -> Star
             Route("/v1/heartbeat", heartbeat.show, methods=["GET"]),
             Route("/v1/heartbeat/run", heartbeat.run, methods=["POST"]),
             Route("/v1/heartbeat/wake", heartbeat.wake, methods=["POST"]),
+            Route("/v1/approvals", approvals.show, methods=["GET"]),
+            Route("/v1/approvals/rules", approvals.rules, methods=["GET"]),
+            Route("/v1/approvals/rules", approvals.forget, methods=["POST"]),
+            Route("/v1/approvals/{id}", approvals.decide, methods=["POST"]),
             Route("/v1/status", routes.status, methods=["GET"]),
             Route("/healthz", routes.healthz, methods=["GET"]),
             Route("/readyz", routes.readyz, methods=["GET"]),

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from agent.message import Usage
 from bot import wording
+from bot.clock import moment
+from bot.persistence.approvals import Approval
 from bot.persistence.schedules import Firing
 from bot.persistence.values import Exchange, LostDelivery
 from heartbeat.gate import Cause
@@ -14,10 +16,27 @@ _CAUSES: dict[Cause, str] = {"due": "", "late": "late", "wake": "for an event", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingView:
+    """What a run waits for. subject: all of it. options: of a question. expires_at: ISO 8601 in UTC."""
+
+    id: str
+    subject: str
+    options: tuple[str, ...]
+    expires_at: str
+
+
+def waiting(approval: Approval) -> WaitingView:
+    """What whoever began a run may know of what it waits for."""
+    ask, until = approval.ask, moment(approval.expires_at)
+    return WaitingView(id=approval.approval_id, subject=ask.subject, options=ask.options, expires_at=until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
     """A run, `GET /v1/agent/{run_id}`. Moments are ISO 8601 in UTC.
 
     error: `kind`, `message`, and for owners `detail`, the cause as it was found; None when the run has not failed.
+    waiting_for: what a person has to decide or to answer before it goes on.
     """
 
     run_id: str
@@ -30,6 +49,7 @@ class RunView:
     media: tuple[str, ...]
     usage: Usage
     error: dict[str, str] | None
+    waiting_for: WaitingView | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 | what was said | is for it |
 | --- | --- |
 | names the bot, or replies to it; a click, a native command; `!name` of a command it has | always |
+| `/approve ID` and `/answer ID`, which name something of its own | always |
 | names somebody else, or is a `/command@another_bot` | never |
 | anything, where `require_mention` is false | always |
 | words that one of `mention_patterns` fits | always |
@@ -17,6 +18,7 @@ from bot.persistence.values import Follows
 from channels.message import InboundKind, InboundMessage
 from channels.settings import AccountSection, Group
 
+_OF_ITS_OWN = re.compile(r"\s*(?:!|/(?:approve|answer)\s)")
 _OF_ANOTHER = re.compile(r"/\w+@\w")
 
 
@@ -26,7 +28,7 @@ def gate(message: InboundMessage, account: AccountSection, group: Group, is_comm
     is_command: it has a command of that name.
     """
     addressed = message.mentioned or (message.replied is not None and message.replied.by_me)
-    if message.kind is not InboundKind.MESSAGE or addressed or (is_command and message.text.lstrip().startswith("!")):
+    if message.kind is not InboundKind.MESSAGE or addressed or (is_command and _OF_ITS_OWN.match(message.text)):
         return True
     if message.names_others or _OF_ANOTHER.match(message.text):
         return False

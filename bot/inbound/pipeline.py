@@ -5,7 +5,7 @@ is told that a message was received only after `accept` has returned.
 """
 
 import contextlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -46,7 +46,7 @@ NAMED = 4096
 
 @dataclass(eq=False)
 class Pipeline:
-    """The sink of all channels."""
+    """The sink of all channels. waits: says to who has written what the turn before it waits for (approval, seq)."""
 
     store: Store
     routing: Routing
@@ -57,6 +57,7 @@ class Pipeline:
     outbox: Outbox
     clock: Clock
     settings: CatchUpSettings
+    waits: Callable[[str, int, InboundMessage], None]
 
     def __post_init__(self) -> None:
         self._closed = False
@@ -141,18 +142,22 @@ class Pipeline:
         if isinstance(item, ChatMoved):
             log.info("chat moved", channel=item.channel, old=item.old_chat, new=item.new_chat)
             return
+        message = item.message
         if isinstance(answer, Fresh):
             self.outbox.send(answer.said)
+            message = answer.became or message
+            if answer.waits_for is not None:
+                self.waits(answer.waits_for, answer.seq, message)
         if item.state == "dropped" or (isinstance(answer, Fresh) and answer.state != "waiting"):
             self._name(item.message.origin, item.reason if isinstance(answer, Duplicate) else answer.reason)
             return
-        if isinstance(answer, Duplicate) or item.session_key is None or item.behind:
+        if isinstance(answer, Duplicate) or item.session_key is None or (item.behind and not answer.became):
             return
-        if item.delay and item.message.kind in CLAIMED:
-            background = item.message.kind in BACKGROUND
+        if item.delay and message.kind in CLAIMED:
+            background = message.kind in BACKGROUND
             self.lanes.wake_later(item.session_key, background, answer.ready_at, answer.wait)
-        elif item.message.kind in BACKGROUND or item.session_key not in woken:
-            self.begin(answer.seq, item.session_key, item.message)
+        elif message.kind in BACKGROUND | CARRIED_OUT or item.session_key not in woken:
+            self.begin(answer.seq, item.session_key, message)
 
     def begin(self, seq: int, session_key: str, message: InboundMessage) -> None:
         """See to a message that was accepted."""

@@ -26,7 +26,8 @@ STRANGER_LIMIT = 4096
 class Routing:
     """Decides by configuration and people. links, scope: of session keys. several: channels with more than one account.
 
-    debounce: milliseconds for which one waits for more of its sender.
+    approvers: "channel:id" of each; they are let in to decide. debounce: milliseconds for which one waits for more of
+    its sender.
     new_code: makes a code for a stranger. notice: makes deliveries of source, text and the name of the channel.
     """
 
@@ -36,6 +37,7 @@ class Routing:
     scope: DmScope
     links: Mapping[str, str]
     several: Collection[str]
+    approvers: Collection[str]
     debounce: int
     new_code: Callable[[], str]
     notice: Callable[[str, str, str], tuple[Planned, ...]]
@@ -46,16 +48,17 @@ class Routing:
         account = self._section(place)
         group = group_of(account, self.people, message)
         is_owner, is_paired = self.people.is_owner(message), self.people.is_paired(message.origin)
-        reason = refusal(message, account, group, is_owner=is_owner, is_paired=is_paired)
+        command = self.registry.find(message.text, is_owner)
+        decides = command is not None and command[0].name == "approve" and _name_of(message.origin) in self.approvers
+        reason = refusal(message, account, group, is_owner=is_owner or decides, is_paired=is_paired)
         if reason is not None and reason != PAIRING:
             return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="dropped", reason=reason)
         if reason == PAIRING and message.kind in (InboundKind.EDIT, InboundKind.DELETE):  # of what is held
             return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="held")
-        is_command = self.registry.find(message.text, is_owner) is not None
-        passes = gate(message, account, group, is_command) if account and group else True
+        passes = gate(message, account, group, command is not None) if account and group else True
         if passes is False:
             return AcceptedMessage(message=message, session_key=None, state="overheard")
-        if message.kind is InboundKind.MESSAGE and is_command:
+        if message.kind is InboundKind.MESSAGE and command is not None:
             message = replace(message, kind=InboundKind.COMMAND)
         elif message.kind is InboundKind.MESSAGE and account and not place.thread and account.opens_thread(message):
             lifted = replace(place, thread=message.origin.message_id)
@@ -102,6 +105,10 @@ class Routing:
         say = (replace(first, respond=message.respond), *rest)
         held = replace(accepted, message=message, state="held", reason=PAIRING, delay=0, gathers=False)
         return replace(held, code=digest(code), say=say)
+
+
+def _name_of(origin: Origin) -> str:
+    return f"{origin.place.channel}:{origin.sender}"
 
 
 def _patience(message: InboundMessage, debounce: int) -> int:

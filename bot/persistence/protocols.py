@@ -10,25 +10,24 @@ from typing import Protocol
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept, Step
 from agent.message import Entry, EntryKind, Message
-from agent.tools.base import Ask, Verdict
+from agent.tools.base import Verdict
+from bot.persistence.approvals import Approvals
+from bot.persistence.found import CutTurn, Leftover, Salvage
 from bot.persistence.schedules import Schedules
 from bot.persistence.settings import Change, SessionSettings
 from bot.persistence.values import (
     Accepted,
     AccountHistory,
     CommandKept,
-    CutTurn,
     Duplicate,
     Exchange,
     Fate,
     Fresh,
-    Leftover,
     LostDelivery,
     OwnerNotice,
     Person,
     PlanIn,
     Reply,
-    Salvage,
     Settled,
     Standing,
     StoredEvent,
@@ -216,25 +215,6 @@ class Turns(Protocol):
         """
 
 
-class Approvals(Protocol):
-    """Turns that wait for a person."""
-
-    async def park(
-        self, run: RunRef, call_id: str, approval_id: str, ask: Ask, *, where: PlanIn, blocks: Sequence[Planned]
-    ) -> tuple[tuple[Delivery, ...], AgentEnd]:
-        """A run ends at a call about which a person must decide. blocks: what people are told of it.
-
-        Its message stays taken: the turn has not ended. Returns what is to be delivered and the end of the run.
-        """
-
-    async def decide(self, approval_id: str, state: Verdict, by: str, reason: str = "") -> tuple[str, bool] | None:
-        """Settle an open approval and queue its turn; by: who decided, "channel:id". reason: for the model.
-
-        Returns the session to wake, and whether its turn is of the background; None when it is not open any more, or
-        not in time. Whether `by` may decide is the caller's to know.
-        """
-
-
 class Deliveries(Protocol):
     """The ledger of deliveries: begin and settle (T6), in the order of planning within a conversation."""
 
@@ -274,8 +254,24 @@ class Commands(Protocol):
     async def set(self, seq: int, session_key: str, change: Change, blocks: Sequence[Planned]) -> CommandKept:
         """Change a setting of the session."""
 
-    async def take_up(self, seq: int, message: InboundMessage, chosen: Sequence[Planned]) -> CommandKept:
-        """A press of a button that is no command becomes a message of who pressed it."""
+    async def take_up(
+        self, seq: int, message: InboundMessage, chosen: Sequence[Planned], again: str = ""
+    ) -> CommandKept:
+        """A press of a button that is no command becomes a message of who pressed it.
+
+        again: an approval that has expired: the turn of that message begins with the same call.
+        """
+
+    async def decide(
+        self,
+        seq: int,
+        approval_id: str,
+        state: Verdict,
+        by: str,
+        reason: str,
+        reply: Callable[[bool], Sequence[Planned]],
+    ) -> CommandKept:
+        """Settle an approval (see `Approvals.decide`). reply: made of whether it was this command that did."""
 
     async def stop(
         self, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = (), renew: str | None = None
@@ -293,10 +289,10 @@ class Recovery(Protocol):
     """What a crash left, before lanes and intake open."""
 
     async def leftovers(self, worker: str) -> Sequence[Leftover]:
-        """Processes of turns whose lease is gone that nobody has seen end: the turn may run, or was stopped before."""
+        """Processes of turns whose lease is gone that nobody has seen end: the turn may run, or was over before."""
 
     async def forget(self, ended: Sequence[Leftover]) -> None:
-        """These processes are known to have ended."""
+        """These processes are known to have ended; their sessions are told what there is to tell, with a next turn."""
 
     async def cut_turns(self, worker: str) -> Sequence[CutTurn]:
         """Turns that run and whose lease is gone, oldest first: none of `worker`'s own, whose lease holds."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Literal
 
 from agent.events import RunRef
@@ -104,7 +103,8 @@ class Fresh:
     """Stored. seq: its place in the order of acceptance. ready_at: from when on a run takes it, 0: at once.
 
     said: what was planned with it. state, reason: what became of it. wait: how long ready_at is from now, in
-    milliseconds. wake: the session in which something else has become ready by it.
+    milliseconds. wake: the session in which something else has become ready by it. became: as what it was stored, where
+    it answers what was asked. waits_for: the approval that the turn before it waits for.
     """
 
     seq: int
@@ -114,6 +114,8 @@ class Fresh:
     reason: str | None = None
     wait: int = 0
     wake: str | None = None
+    became: InboundMessage | None = None
+    waits_for: str | None = None
 
 
 Standing = Literal["pending", "allowed", "owner", "blocked"]
@@ -290,20 +292,6 @@ class TurnView:
 
 
 @dataclass(frozen=True, slots=True)
-class Salvage:
-    """What was found wrong, where the damaged file is, rows recovered per table, and when (milliseconds).
-
-    lost: tables that could not be read to their end.
-    """
-
-    problem: str
-    kept_as: Path
-    rows: dict[str, int]
-    at: int
-    lost: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class PersistedAt:
     """That an agent event was kept, and where. seq: its position, which is never given to another one."""
 
@@ -347,32 +335,18 @@ class Totals:
     uncertain_deliveries: int
 
 
-@dataclass(frozen=True, slots=True)
-class CutTurn:
-    """A turn that was running when the process died."""
-
-    turn_id: str
-    channel: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leftover:
-    """A process that a crash left behind: ended only if both pid and start time are the same."""
-
-    pid: int
-    started: str
-
-
 # Makes the answer to a command from what it did.
 Reply = Callable[[Stopped], Sequence[Planned]]
 
 
 @dataclass(frozen=True, slots=True)
 class CommandKept:
-    """What a command did, and what is to be delivered."""
+    """What a command did, and what is to be delivered. resumed: the session whose turn goes on, and whether that is of
+    the background."""
 
     stopped: Stopped
     deliveries: tuple[Delivery, ...]
+    resumed: tuple[str, bool] | None = None
 
 
 # What has become of a message. planned: it will be sent, also after a crash, or is being sent.

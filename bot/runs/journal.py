@@ -23,10 +23,11 @@ from agent.events import (
 )
 from agent.journal import CallResult, Cut, Kept, Step
 from agent.message import Entry, EntryKind, Message
-from agent.tools.base import Ask
+from agent.tools.base import Ask, Decision
 from agent.tools.stay_silent import STAY_SILENT
 from agent.tools.workspace import Workspace, WorkspaceError
 from bot import wording
+from bot.approvals.requests import Requests
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.inbound.access import LOCAL
@@ -64,6 +65,7 @@ class RunDependencies:
     outbox: Outbox
     bus: EventBus
     clock: Clock
+    requests: Requests
     workspace: Workspace
     worker: str
     is_owner: Callable[[InboundMessage], bool]
@@ -183,15 +185,17 @@ class RunJournal:
         await self._turns.process_started(self.turn.run, call_id, pid, started)
 
     @_followed_through
-    async def park(self, call_id: str, ask: Ask) -> AgentEnd:
-        approval_id = self._given.clock.new_id()
-        blocks = self._sentence(f"ask:{approval_id}", ask.words) if ask.words else ()
-        with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
-            deliveries, end = await self._given.store.approvals.park(
-                self.turn.run, call_id, approval_id, ask, where=where, blocks=blocks
-            )
+    async def park(self, call_id: str, ask: Ask) -> AgentEnd | Decision:
+        request = await self._given.requests.put(self.turn, ask)
+        if isinstance(request, Decision):
+            return request
+        with self._outbox.planning(self.turn.conv_id, self.turn.place, request.blocks) as where:
+            deliveries, end = await self._given.store.approvals.park(self.turn.run, call_id, ask, request, where)
             self.typing.stop()
             self._outbox.send(deliveries)
+        self._given.requests.hurry()
+        if request.notice is not None or request.elsewhere:
+            await self._outbox.serve_open()
         return end
 
     @_followed_through

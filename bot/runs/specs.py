@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,9 @@ from agent.models.base import ModelClient, ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.spec import Limits, RunSpec
 from agent.tools.base import RunContext, Tool, ToolFactory
-from agent.tools.registry import allowed
+from agent.tools.hooks import Hook
+from agent.tools.overflow import Overflow
 from agent.tools.schema import spec
-from agent.tools.stay_silent import STAY_SILENT
 from agent.workspace_files import load as load_files
 from bot.accounts import Accounts
 from bot.clock import Clock
@@ -28,9 +28,9 @@ from bot.persistence.protocols import Store
 from bot.persistence.values import Turn, TurnKind
 from bot.runs.beat_words import BeatWords
 from bot.runs.messaging import Messaging, Send
-from channels.message import ChatKind
+from bot.runs.permissions import Offer, Permissions
 from channels.session_key import begins_anew, parse
-from channels.settings import AccountSection, Group, GroupTools, ReplyTo, Streaming
+from channels.settings import AccountSection, ReplyTo, Streaming
 
 # Milliseconds within which the same alert is not said again.
 _DAY = 24 * 3_600_000
@@ -46,7 +46,8 @@ _FOR_PROGRAMS = "Your answer is handed to a program as Markdown."
 class Specs:
     """Answers for each turn, by its kind, channel, chat and session, what its run is made of. name: of the bot.
 
-    messaging: None where the `message` tool is not allowed. scheduling: makes the `schedule` tool of a turn, if any.
+    scheduling: makes the `schedule` tool of a turn. permissions: which of all tools it has. granted: what people
+    have allowed for good. hooks: around all calls.
     """
 
     store: Store
@@ -62,8 +63,12 @@ class Specs:
     workspace: Path
     accounts: Accounts
     people: People
-    messaging: Messaging | None
-    scheduling: Callable[[Turn], Sequence[Tool[Any]]]
+    messaging: Messaging
+    scheduling: Callable[[Turn], Tool[Any]]
+    permissions: Permissions
+    granted: Callable[[], Collection[str]]
+    hooks: Sequence[Hook]
+    overflow: Overflow
 
     def model_of(self, session_key: str, *, beats: bool = False) -> ModelClient:
         """Which model answers in a session, or beats there."""
@@ -94,15 +99,14 @@ class Specs:
         Raises StoreUnavailable, OSError when the workspace cannot be read, or what a factory of tools raises.
         """
         async with AsyncExitStack() as made:
-            group = self._group(turn)
-            tools = await self._tools(turn, group, made, send)
+            offer = await self.offer(turn, made, send)
             is_beat = turn.kind is TurnKind.BEAT
-            specs = tuple(spec(tool) for tool in tools)
+            specs = tuple(spec(tool) for tool in offer.tools)
             yield RunSpec(
                 ref=turn.run,
                 model=self.model_of(turn.session_key, beats=is_beat),
-                system=await self._system(turn, group.prompt or "", specs),
-                tools={tool.name: tool for tool in tools},
+                system=await self._system(turn, specs),
+                tools={tool.name: tool for tool in offer.tools},
                 tool_specs=specs,
                 limits=self.beat_limits if is_beat else self.limits,
                 step=turn.step,
@@ -114,42 +118,39 @@ class Specs:
                 shown=self.images.shown,
                 background=turn.kind in BY_THEMSELVES,
                 may_be_empty=is_beat,
+                forbidden=offer.refused.get,
+                asked_for=self.permissions.tools.require_approval,
+                grants=self.granted,
+                hooks=self.hooks,
+                redact=self.overflow.clean,
+                withheld=self.overflow.withheld,
+                overflow=self.overflow,
             )
 
-    def _group(self, turn: Turn) -> Group:
-        """What the configuration says of the group in which the turn answers; nothing elsewhere.
-
-        In one that is not let in any more what was accepted before is answered without tools.
-        """
-        account = self.accounts.like(turn.place)
-        if turn.kind is TurnKind.BEAT:  # it only answers there; its tools are those of its session
-            if parse(turn.session_key).kind in ("direct", "main"):
-                return Group()
-            if turn.place.kind is ChatKind.DIRECT or account is None:  # a group's, whose rules are not to be had here
-                return Group(tools=GroupTools(allow=()))
-        if account is None or not isinstance(account.section, AccountSection) or turn.place.kind is ChatKind.DIRECT:
-            return Group()
-        return group_of(account.section, self.people, turn.messages[0]) or Group(tools=GroupTools(allow=()))
-
-    async def _tools(self, turn: Turn, group: Group, made: AsyncExitStack, send: Send) -> Sequence[Tool[Any]]:
-        run = RunContext(
-            turn_id=turn.turn_id, session_key=turn.session_key, trusted=all(map(is_trusted, turn.messages))
-        )
+    async def offer(self, turn: Turn, made: AsyncExitStack, send: Send) -> Offer:
+        """The tools of a turn, which are closed with made, and why not others."""
+        trusted = all(map(is_trusted, turn.messages))
+        run = RunContext(turn_id=turn.turn_id, session_key=turn.session_key, trusted=trusted)
         found = [tool for make in self.tools for tool in await made.enter_async_context(make(run))]
-        if self.messaging is not None:
-            found += self.messaging.tools(turn, run.trusted, send)
-        found += self.scheduling(turn)
-        trusted = [tool for tool in found if run.trusted or not tool.trusted_only]
-        asked_by_program = parse(turn.session_key).channel == "http"  # which waits for an answer
-        deny = (*group.tools.deny, *((STAY_SILENT,) if asked_by_program else ()))
-        return allowed(trusted, group.tools.allow, deny)
+        found += self.messaging.tools(turn, trusted, send)
+        return self.permissions.offer(turn, [*found, self.scheduling(turn)])
 
-    async def _system(self, turn: Turn, added: str, tools: tuple[ToolSpec, ...]) -> str:
+    def _added(self, turn: Turn) -> str:
+        """What the configuration adds to the prompt in the group in which a turn answers."""
+        account = self.accounts.like(turn.place)
+        elsewhere = turn.kind is TurnKind.BEAT and parse(turn.session_key).kind in ("direct", "main")
+        if elsewhere or account is None or not isinstance(account.section, AccountSection):
+            return ""
+        group = group_of(account.section, self.people, turn.messages[0])
+        return (group.prompt if group else None) or ""
+
+    async def _system(self, turn: Turn, tools: tuple[ToolSpec, ...]) -> str:
         """The transcript's own prompt; made anew when there is none or the configuration has changed since.
 
         It is that of the channel the transcript began on: a message over another one changes no prefix. A beat, which
         may answer anywhere, makes that of a transcript of its own only; with light context it holds no files.
         """
+        added = self._added(turn)
         fingerprint = self._fingerprint(added, tools)
         is_beat, own = turn.kind is TurnKind.BEAT, begins_anew(turn.session_key)
         light = is_beat and self.heartbeat.light_context

@@ -1,20 +1,30 @@
 """Turns that wait for a person: parked on an approval, and queued again by what becomes of it.
 
 A decision is one transaction, of which exactly one wins; it is used up by the one that starts its call. Whether a turn
-still waits is read from its approval alone, so that nothing is left to repair after a crash.
+still waits is read from its approval alone, so that nothing is left to repair after a crash. That the messages which
+ask show it follows, in one of its own.
 """
 
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from agent.events import AgentEnd, Outcome, RunRef
+from agent.events import WAITING, AgentEnd, Notice, Outcome, RunRef
 from agent.tools.base import Ask, Decision, Verdict
+from bot.persistence.approvals import ANYONE, STOPPED, Approval, Granted, Request, Shown
 from bot.persistence.values import PlanIn
-from bot.store import endings, rows
+from bot.store import codec, endings, rows
+from bot.store.indexes import OPEN_APPROVAL, SAID, UNTOLD_APPROVAL
 from bot.store.rows import IN_BACKGROUND
-from bot.store.writer import Subject, transaction
-from channels.outgoing import Delivery, Planned
+from bot.store.writer import Subject, query, transaction
+from channels.message import ChatKind, InboundMessage, Origin, Place
+from channels.outgoing import Action, Delivery
+
+_FOUND = 20
+# Milliseconds by which the clock of a platform may be behind ours: what was sent before is about something else.
+_CLOCKS = 10_000
 
 
 class Approvals(Subject):
@@ -22,44 +32,113 @@ class Approvals(Subject):
 
     @transaction
     def park(
-        self,
-        db: sqlite3.Connection,
-        run: RunRef,
-        call_id: str,
-        approval_id: str,
-        ask: Ask,
-        *,
-        where: PlanIn,
-        blocks: Sequence[Planned],
+        self, db: sqlite3.Connection, run: RunRef, call_id: str, ask: Ask, request: Request, where: PlanIn
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
         now = self._now()
         rows.check_epoch(db, run)
         db.execute("UPDATE tool_call SET state='waiting' WHERE turn_id=? AND call_id=?", (run.turn_id, call_id))
         db.execute(
-            "INSERT INTO approval (approval_id, turn_id, call_id, digest, approvers, asked_at, expires_at, state,"
-            " reason) VALUES (?,?,?,?,?,?,?,'open',?)",
+            "INSERT INTO approval (approval_id, turn_id, call_id, ask, digest, question, approvers, asked_at,"
+            " expires_at, state, reason) VALUES (?,?,?,?,?,?,?,?,?,'open',?)",
             (
-                *(approval_id, run.turn_id, call_id, ask.digest, json.dumps(ask.approvers), now),
-                *(now + int(ask.seconds * 1000), ask.otherwise),
+                *(request.approval_id, run.turn_id, call_id, codec.ASK.dump(ask), ask.digest, ask.question),
+                *(json.dumps(request.approvers), now, now + request.expires, ask.otherwise),
             ),
         )
-        deliveries = rows.plan(db, where, blocks, run.turn_id, now)
+        deliveries = rows.plan(db, where, request.blocks, run.turn_id, now)
+        for place, blocks in request.elsewhere:
+            deliveries += rows.plan(db, PlanIn(rows.conversation(db, place)), blocks, None, now)
+        if request.notice is not None:
+            rows.tell_owner(db, request.notice, now, besides=where.conv_id)
         db.execute(
             f"UPDATE turn SET state='parked', outcome=?, parked_on=?, {rows.STOP_CLOCK} WHERE turn_id=?",
-            (Outcome.PARKED.value, approval_id, now, run.turn_id),
+            (Outcome.PARKED.value, request.approval_id, now, run.turn_id),
         )
+        _note(db, run, now, WAITING, request.approval_id)
         return deliveries, endings.persist_end(db, run.turn_id, Outcome.PARKED, now)
 
     @transaction
     def decide(
         self, db: sqlite3.Connection, approval_id: str, state: Verdict, by: str, reason: str = ""
     ) -> tuple[str, bool] | None:
+        return decide(db, approval_id, state, by, reason, self._now())
+
+    @transaction
+    def expire(self, db: sqlite3.Connection) -> Sequence[tuple[str, bool]]:
         now = self._now()
         found = db.execute(
-            "SELECT turn_id FROM approval WHERE approval_id=? AND state='open' AND (expires_at > ? OR ?='expired')",
-            (approval_id, now, state),
-        ).fetchone()
-        return _settle(db, found[0], approval_id, state, by, reason, now) if found else None
+            f"SELECT turn_id, approval_id FROM approval WHERE {OPEN_APPROVAL} AND expires_at <= ?", (now,)
+        ).fetchall()
+        return [_settle(db, turn_id, approval_id, "expired", None, "", now) for turn_id, approval_id in found]
+
+    @query
+    def next_expiry(self, db: sqlite3.Connection) -> int | None:
+        (at,) = db.execute(f"SELECT min(expires_at) FROM approval WHERE {OPEN_APPROVAL}").fetchone()
+        return at  # type: ignore[no-any-return]
+
+    @query
+    def find(self, db: sqlite3.Connection, prefix: str) -> Sequence[Approval]:
+        named = prefix.lower().replace("-", "")
+        if not named.isalnum():
+            return ()
+        return _read(db, "approval_id >= ?1 AND approval_id < ?1 || 'g' ORDER BY asked_at DESC LIMIT ?2", named, _FOUND)
+
+    @query
+    def open(self, db: sqlite3.Connection) -> Sequence[Approval]:
+        return _read(db, f"approval.{OPEN_APPROVAL} AND expires_at > ? ORDER BY asked_at", self._now())
+
+    @query
+    def untold(self, db: sqlite3.Connection) -> Sequence[Approval]:
+        return _read(db, f"approval.{UNTOLD_APPROVAL} ORDER BY asked_at")
+
+    @transaction
+    def tell(self, db: sqlite3.Connection, approval_id: str, shown: Shown) -> tuple[Delivery, ...]:
+        now, name = self._now(), f"ask:{approval_id}"
+        if not db.execute("UPDATE approval SET told=1 WHERE approval_id=? AND told=0", (approval_id,)).rowcount:
+            return ()
+        copies = db.execute(
+            "SELECT source, conv_id, buttons IS NOT NULL FROM delivery WHERE source >= ?1 AND source < ?1 || ';'"
+            " AND (buttons IS NOT NULL OR (source=?1 AND NOT EXISTS (SELECT 1 FROM delivery WHERE source=?1 || '.1')))"
+            " AND state NOT IN ('failed','expired')",
+            (name,),
+        ).fetchall()
+        made: tuple[Delivery, ...] = ()
+        for source, conv_id, offers in copies:
+            place = rows.place_of(db, conv_id)
+            if place.kind in (ChatKind.API, ChatKind.CONSOLE):  # what is said there is never changed
+                continue
+            first = shown(place, bool(offers) and "." not in source)[:1]
+            edits = [replace(one, source=f"told:{source}", action=Action.EDIT, target=source) for one in first]
+            made += rows.plan(db, PlanIn(conv_id), edits, None, now)
+        return made
+
+    @query
+    def granted(self, db: sqlite3.Connection) -> Sequence[Granted]:
+        found = db.execute("SELECT what, words, granted_by, granted_at FROM granted ORDER BY granted_at, what")
+        return [Granted(*row) for row in found]
+
+    @transaction
+    def revoke(self, db: sqlite3.Connection, what: str) -> bool:
+        return db.execute("DELETE FROM granted WHERE what=?", (what,)).rowcount == 1
+
+
+def decide(
+    db: sqlite3.Connection, approval_id: str, state: Verdict, by: str, reason: str, now: int
+) -> tuple[str, bool] | None:
+    """See `bot/persistence/approvals.py`."""
+    found = db.execute(
+        "SELECT turn_id, ask FROM approval WHERE approval_id=? AND state='open' AND (expires_at > ? OR ?='expired')",
+        (approval_id, now, state),
+    ).fetchone()
+    if found is None:
+        return None
+    turn_id, ask = found[0], codec.ASK.load(found[1], None)
+    for what in ask.grants if ask and state == "always" else ():
+        db.execute(
+            "INSERT OR IGNORE INTO granted (what, words, granted_by, granted_at) VALUES (?,?,?,?)",
+            (what, ask.granted if ask else "", by, now),
+        )
+    return _settle(db, turn_id, approval_id, state, by, reason, now)
 
 
 def still_waits(db: sqlite3.Connection, turn_id: str, now: int) -> bool:
@@ -92,7 +171,62 @@ def decisions(db: sqlite3.Connection, turn_id: str) -> Mapping[str, Decision]:
 
 def give_up(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     """Nobody has to decide any more: the turn ends."""
-    db.execute("UPDATE approval SET state='expired', decided_at=? WHERE turn_id=? AND state='open'", (now, turn_id))
+    db.execute(
+        "UPDATE approval SET state='expired', decided_at=?, reason=? WHERE turn_id=? AND state='open'",
+        (now, STOPPED, turn_id),
+    )
+
+
+def asked_by(db: sqlite3.Connection, approval_id: str) -> Origin | None:
+    """Whose message led to a request, and where they wrote it, while that is kept."""
+    found = db.execute(
+        "SELECT payload, seq FROM inbox JOIN approval USING (turn_id) WHERE approval_id=? ORDER BY seq DESC LIMIT 1",
+        (approval_id,),
+    ).fetchone()
+    message = codec.read_inbound(*found) if found else None
+    return message.origin if message else None
+
+
+def replied_to(db: sqlite3.Connection, message: InboundMessage, conv_id: int, now: int) -> tuple[str, bool] | None:
+    """The open request that a message is the answer to, by one who may give it, and whether it asks a question.
+
+    To a request it is one that replies to the message which shows it, or stands in the thread below that; to a
+    question also any other in a conversation where it was asked, unless it is older, or there are several.
+    """
+    if not message.text.strip() or message.attachments or message.origin.by_bot:  # files would be lost
+        return None
+    place, target = message.origin.place, message.reply_to or message.origin.place.thread
+    whose = {ANYONE, f"{place.channel}:{message.origin.sender}"}
+    found: list[tuple[str, int, str]] = []
+    if target:
+        found = db.execute(
+            "SELECT approval_id, question, approvers FROM delivery JOIN conversation USING (conv_id)"
+            " JOIN approval ON approval_id=substr(source, 5, 32)"
+            " WHERE channel=? AND account=? AND chat=? AND platform_id=? AND source GLOB 'ask:*'"
+            f" AND delivery.{SAID} AND approval.{OPEN_APPROVAL} AND expires_at > ?",
+            (place.channel, place.account, place.chat, target, now),
+        ).fetchall()
+    found = (
+        found
+        or db.execute(
+            "SELECT approval_id, question, approvers FROM approval INDEXED BY approval_question"
+            " WHERE state='open' AND question=1 AND expires_at > ?1 AND asked_at <= ?3 AND EXISTS (SELECT 1 FROM"
+            " delivery WHERE conv_id=?2 AND source >= 'ask:' || approval_id AND source < 'ask:' || approval_id || ';')",
+            (now, conv_id, message.sent_at + _CLOCKS if message.sent_at else now),
+        ).fetchall()
+    )
+    theirs = [one for one in found if place.kind is ChatKind.CONSOLE or not whose.isdisjoint(json.loads(one[2]))]
+    return (theirs[0][0], bool(theirs[0][1])) if len(theirs) == 1 else None
+
+
+def waited_for(db: sqlite3.Connection, session_key: str, now: int) -> str | None:
+    """The request on which the turn of a session is parked, if it is."""
+    found = db.execute(
+        "SELECT parked_on FROM turn JOIN approval ON approval_id=parked_on WHERE session_key=?"
+        " AND turn.state IN ('running','parked') AND turn.state='parked' AND approval.state='open' AND expires_at > ?",
+        (session_key, now),
+    ).fetchone()
+    return str(found[0]) if found else None
 
 
 def _settle(
@@ -104,7 +238,54 @@ def _settle(
         " reason=CASE WHEN ?1='expired' AND ?4='' THEN reason ELSE ?4 END WHERE approval_id=?5 AND state='open'",
         (state, by, now, reason, approval_id),
     )
-    session_key, background = db.execute(
-        f"UPDATE turn SET state='queued' WHERE turn_id=? RETURNING session_key, {IN_BACKGROUND}", (turn_id,)
+    session_key, epoch, background = db.execute(
+        f"UPDATE turn SET state='queued' WHERE turn_id=? RETURNING session_key, epoch, {IN_BACKGROUND}", (turn_id,)
     ).fetchone()
+    _note(
+        db,
+        rows.run_ref(turn_id, session_key, epoch),
+        now,
+        "allowed" if state in ("once", "always") else state,
+        approval_id,
+    )
     return session_key, bool(background)
+
+
+def _note(db: sqlite3.Connection, run: RunRef, now: int, kind: str, approval_id: str) -> None:
+    """Keep an event of what is waited for, or decided; in words the request itself says it."""
+    event = Notice(run=run, at=now, id=f"{run.turn_id}/{kind}/{approval_id}", kind=kind, detail="")
+    rows.persist_events(db, [event])
+
+
+_ASKER = "(SELECT channel || ':' || sender FROM inbox WHERE inbox.turn_id=turn.turn_id ORDER BY seq DESC LIMIT 1)"
+
+
+def _read(db: sqlite3.Connection, which: str, *values: object) -> Sequence[Approval]:
+    found = db.execute(
+        f"SELECT reply_conv, ask, approvers, approval_id, approval.turn_id, approval.call_id, session_key, {_ASKER},"
+        " name, asked_at, expires_at, approval.state, decided_by, reason FROM approval JOIN turn USING (turn_id)"
+        " JOIN tool_call ON tool_call.turn_id=approval.turn_id AND tool_call.call_id=approval.call_id"
+        f" WHERE {which}",
+        values,
+    ).fetchall()
+    return [_approval(rows.place_of(db, conv_id), *row) for conv_id, *row in found]
+
+
+def _approval(place: Place, ask: str, approvers: str, *row: Any) -> Approval:
+    approval_id, turn_id, call_id, session_key, asker, tool, asked_at, expires_at, state, by, reason = row
+    return Approval(
+        approval_id=approval_id,
+        turn_id=turn_id,
+        call_id=call_id,
+        session_key=session_key,
+        place=place,
+        asker=asker or "",
+        tool=tool,
+        ask=codec.ASK.load(ask, Ask(digest="", subject="")),
+        approvers=tuple(json.loads(approvers)),
+        asked_at=asked_at,
+        expires_at=expires_at,
+        state=state,
+        decided_by=by or "",
+        reason="" if state == "open" else reason or "",
+    )

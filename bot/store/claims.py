@@ -10,7 +10,7 @@ from itertools import groupby, takewhile
 from typing import Any, Literal
 
 from agent.events import AgentStart, Outcome
-from agent.message import Entry, Message, Text, Usage
+from agent.message import Entry, Message, Text, ToolCall, Usage
 from bot.clock import Clock
 from bot.compose import overheard
 from bot.persistence.settings import SessionSettings
@@ -34,6 +34,8 @@ _Row = tuple[int, InboundMessage, int]
 
 # Messages that one turn takes at the most because they waited for each other.
 GATHERED = 50
+# Why a message waits that asks once more for a call, with the approval behind it that had its time.
+AGAIN = "again:"
 # The same for messages that waited for each other.
 _GATHERING = "iif(gathers, sender || ' ' || ready_at, NULL)"
 
@@ -83,7 +85,8 @@ class Claims(Subject):
         """Make the oldest waiting messages a turn (or take the one made with the oldest) and write their user lines."""
         while True:
             found = db.execute(
-                f"SELECT seq, payload, accepted_at, {_GATHERING}, turn_id, conv_id, kind, ({rows.COMMANDS_BEFORE})"
+                f"SELECT seq, payload, accepted_at, {_GATHERING}, turn_id, conv_id, kind, ({rows.COMMANDS_BEFORE}),"
+                " coalesce(reason, '')"
                 " FROM inbox"
                 f" WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ({IN_BACKGROUND}) = ? AND ready_at <= ?"
                 " ORDER BY seq LIMIT ?",
@@ -91,7 +94,7 @@ class Claims(Subject):
             ).fetchall()
             if not found:
                 return None
-            turn_id, conv_id, kind, _ = found[0][4:]
+            turn_id, conv_id, kind, _, reason = found[0][4:]
             taken = _readable(db, [row[:3] for row in _together(found, most)], turn_id, now)
             if taken:
                 break
@@ -113,6 +116,8 @@ class Claims(Subject):
         beat = turn_id if kind == "wake" else None
         before = edits.noted(db, beats_of(session_key) or session_key, transcript_id, beat)
         lines = self._show(db, taken, turn_id, transcript_id, before)
+        if reason.startswith(AGAIN):
+            lines += _repeated(db, turn_id, transcript_id, reason.removeprefix(AGAIN))
         return turn_id, [message for _, message, _ in taken], lines
 
     def _take(
@@ -207,6 +212,19 @@ class Claims(Subject):
                 )
             before = ()
         return tuple(lines)
+
+
+def _repeated(db: sqlite3.Connection, turn_id: str, transcript_id: str, approval_id: str) -> tuple[Entry, ...]:
+    """Let a turn begin with the call about which nobody decided in time, as if the model had made it again."""
+    found = db.execute(
+        "SELECT name, args FROM approval JOIN tool_call USING (turn_id, call_id) WHERE approval_id=?", (approval_id,)
+    ).fetchone()
+    if found is None:
+        return ()
+    call = ToolCall(f"again_{approval_id[:12]}", *found)
+    rows.ask(db, turn_id, 1, [call])
+    db.execute("UPDATE turn SET step=1 WHERE turn_id=?", (turn_id,))
+    return (rows.append_entry(db, transcript_id, "assistant", Message("assistant", (call,)), turn_id, 1),)
 
 
 def _typed(messages: Sequence[InboundMessage]) -> str:

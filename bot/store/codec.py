@@ -6,6 +6,7 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from agent.message import Message, Usage
+from agent.tools.base import Ask
 from bot.persistence.settings import SessionSettings
 from channels.message import InboundMessage, Origin
 from channels.outgoing import Button, OutgoingFile
@@ -42,6 +43,7 @@ BUTTONS = Stored(tuple[Button, ...])
 FILE = Stored(OutgoingFile)
 SETTINGS = Stored(SessionSettings)
 ORIGIN = Stored(Origin)
+ASK = Stored(Ask)
 SCHEDULE: Stored[Schedule] = Stored(Schedule)  # type: ignore[arg-type]
 
 

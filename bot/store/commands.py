@@ -3,12 +3,15 @@
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from agent.events import Outcome
 from agent.message import Message, Text
+from agent.tools.base import Verdict
 from bot.persistence.settings import Change
 from bot.persistence.values import CommandKept, PlanIn, Reply, Stopped
-from bot.store import codec, endings, repair, rows
+from bot.store import approvals, codec, endings, repair, rows
+from bot.store.claims import AGAIN
 from bot.store.history import IS_BEHIND
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
@@ -49,15 +52,46 @@ class Commands(Subject):
 
     @transaction
     def take_up(
-        self, db: sqlite3.Connection, seq: int, message: InboundMessage, chosen: Sequence[Planned]
+        self, db: sqlite3.Connection, seq: int, message: InboundMessage, chosen: Sequence[Planned], again: str = ""
     ) -> CommandKept:
 
         def effect(now: int) -> Stopped:
-            become = "UPDATE inbox SET kind='message', state='waiting', payload=? WHERE seq=?"
-            db.execute(become, (codec.INBOUND.dump(message), seq))
+            said = replace(message, origin=approvals.asked_by(db, again) or message.origin) if again else message
+            become = "UPDATE inbox SET kind='message', state='waiting', payload=?, reason=? WHERE seq=?"
+            db.execute(become, (codec.INBOUND.dump(said), f"{AGAIN}{again}" if again else None, seq))
+            if again:  # it goes on where it was asked for, and as if by who did, wherever that was pressed
+                db.execute(
+                    "UPDATE inbox SET (session_key, conv_id, turn_id)=(SELECT session_key, reply_conv, NULL"
+                    " FROM approval JOIN turn USING (turn_id) WHERE approval_id=?) WHERE seq=?",
+                    (again, seq),
+                )
+            resumed.append(db.execute("SELECT session_key, 0 FROM inbox WHERE seq=?", (seq,)).fetchone())
             return Stopped()
 
-        return self._carry_out(db, seq, effect, lambda _: (), chosen)
+        resumed: list[tuple[str, bool]] = []
+        kept = self._carry_out(db, seq, effect, lambda _: (), chosen)
+        return replace(kept, resumed=resumed[0]) if resumed else kept
+
+    @transaction
+    def decide(
+        self,
+        db: sqlite3.Connection,
+        seq: int,
+        approval_id: str,
+        state: Verdict,
+        by: str,
+        reason: str,
+        reply: Callable[[bool], Sequence[Planned]],
+    ) -> CommandKept:
+        resumed: list[tuple[str, bool]] = []
+
+        def effect(now: int) -> Stopped:
+            if found := approvals.decide(db, approval_id, state, by, reason, now):
+                resumed.append(found)
+            return Stopped()
+
+        kept = self._carry_out(db, seq, effect, lambda _: reply(bool(resumed)), ())
+        return replace(kept, resumed=resumed[0]) if resumed else kept
 
     @transaction
     def stop(

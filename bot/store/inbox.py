@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.persistence.values import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, PlanIn
 from bot.store import codec, edits, history, rows
-from bot.store.approvals import WAITS
+from bot.store.approvals import WAITS, replied_to, waited_for
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.people import admitted
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
@@ -130,13 +130,15 @@ class Inbox(Subject):
                     " VALUES (?,?,?,?,'queued',?,?)",
                     (item.turn_id, item.session_key, transcript, rows.TURN_OF.get(message.kind, "api"), conv_id, now),
                 )
-        if item.behind and item.state == "waiting" and message.kind is InboundKind.MESSAGE:
+        item, waits_for = _asked_about(db, item, conv_id, now)
+        if item.behind and item.state == "waiting" and item.message.kind is InboundKind.MESSAGE:
             item = replace(item, state="held", reason=history.BEHIND)
         item, ready_at, wake = _gathered(db, item, conv_id, now)
         seq = self._insert(db, item, item.state, conv_id, now, ready_at=ready_at)
         said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
         wait = max(0, min(ready_at - now, item.delay))
-        return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake)
+        became = item.message if item.message.kind is not message.kind else None
+        return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake, became, waits_for)
 
     def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
         """An edit or a deletion, kept as what it has become; those of strangers leave nothing else behind."""
@@ -175,6 +177,26 @@ class Inbox(Subject):
             ),
         ).fetchone()
         return int(made[0]) if made else None
+
+
+def _asked_about(
+    db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int
+) -> tuple[AcceptedMessage, str | None]:
+    """What becomes of a message where something is asked: a command, if it is what was asked for; else what its session
+    waits for."""
+    message = item.message
+    if (
+        item.state != "waiting"
+        or item.session_key is None
+        or message.kind not in (InboundKind.MESSAGE, InboundKind.API)
+    ):
+        return item, None
+    if found := replied_to(db, message, conv_id, now) if message.by_person else None:
+        approval_id, question = found
+        text = f"/answer {approval_id} {message.text}" if question else f"/approve {approval_id} deny {message.text}"
+        message = replace(message, kind=InboundKind.COMMAND, text=text)
+        return replace(item, message=message, delay=0, gathers=False), None
+    return item, waited_for(db, item.session_key, now)
 
 
 def _gathered(

@@ -58,6 +58,14 @@ class Deliveries(Subject):
             if not endings.take_away(db, f"{which} AND action='preview'", delivery_id, now):
                 rows.expire(db, which, (delivery_id,), f"said already: {unless}", now)
             return None
+        db.execute(  # an edit of what was asked names the delivery that showed it, sent by now if it ever was
+            "UPDATE delivery SET target=(SELECT platform_id FROM delivery AS of WHERE of.source=delivery.target)"
+            " WHERE delivery_id=? AND target GLOB 'ask:*'",
+            (delivery_id,),
+        )
+        never = "delivery_id=? AND state='planned' AND action='edit' AND target IS NULL"
+        if rows.expire(db, never, (delivery_id,), "nothing to edit", now):
+            return None
         begun = db.execute(
             "UPDATE delivery SET state='sending', attempts=attempts+1, begun_at=?"
             f" WHERE delivery_id=? AND conv_id=? AND state='planned' RETURNING {rows.DELIVERY_COLUMNS}",

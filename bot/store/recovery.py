@@ -7,8 +7,10 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from agent.events import Outcome
-from bot.persistence.values import CutTurn, Leftover, PlanIn
-from bot.store import endings, repair, rows
+from bot.persistence.found import CutTurn, Leftover
+from bot.persistence.schedules import TOLD
+from bot.persistence.values import PlanIn
+from bot.store import edits, endings, repair, rows
 from bot.store.indexes import DELAYED, HELD_TURN, WITH_PROCESS
 from bot.store.writer import Subject, query, transaction
 from channels.outgoing import Planned
@@ -24,10 +26,11 @@ class Recovery(Subject):
     @query
     def leftovers(self, db: sqlite3.Connection, worker: str) -> Sequence[Leftover]:
         found = db.execute(
-            f"SELECT pid, pid_started FROM tool_call JOIN turn USING (turn_id) WHERE {WITH_PROCESS} AND {_LEASE_GONE}",
+            "SELECT pid, pid_started, session_key, turn_id || ':' || call_id, iif(tool_call.state='done', args, '')"
+            f" FROM tool_call JOIN turn USING (turn_id) WHERE {WITH_PROCESS} AND {_LEASE_GONE}",
             (worker,),
         ).fetchall()
-        return [Leftover(pid=pid, started=started) for pid, started in found]
+        return [Leftover(*row) for row in found]
 
     @transaction
     def forget(self, db: sqlite3.Connection, ended: Sequence[Leftover]) -> None:
@@ -35,6 +38,9 @@ class Recovery(Subject):
             "UPDATE tool_call SET pid=NULL, pid_started=NULL WHERE pid=? AND pid_started=?",
             [(leftover.pid, leftover.started) for leftover in ended],
         )
+        for one in ended:
+            if one.told:
+                edits.note_event(db, one.session_key, f"{TOLD}{one.key}", one.told, self._now())
 
     @query
     def cut_turns(self, db: sqlite3.Connection, worker: str) -> Sequence[CutTurn]:

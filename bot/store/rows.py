@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent.events import SAID, MessageStart, Notice, PersistedEvent, RunRef, dump
-from agent.message import Entry, EntryKind, Message
+from agent.message import Entry, EntryKind, Message, ToolCall
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
 from bot.persistence.values import TOOL, OwnerNotice, PersistedAt, PlanIn, Said
@@ -131,6 +131,14 @@ def append_entry(
         (transcript_id, seq, turn_id, step, kind, codec.MESSAGE.dump(message), tokens),
     )
     return Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step)
+
+
+def ask(db: sqlite3.Connection, turn_id: str, step: int, calls: Sequence[ToolCall]) -> None:
+    """Keep the calls of an answer, before any of them runs."""
+    db.executemany(
+        "INSERT INTO tool_call (turn_id, call_id, step, ordinal, name, args, state) VALUES (?,?,?,?,?,?,'asked')",
+        [(turn_id, call.call_id, step, n, call.name, call.arguments) for n, call in enumerate(calls)],
+    )
 
 
 def plan(

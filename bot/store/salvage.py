@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Salvage
+from bot.persistence.found import Salvage
 from bot.store.database import APPLICATION, FILE, PAGE_SIZE, forgiving, migrate, migrations, version_of
 from bot.store.sqlite_errors import is_damage, passes
 

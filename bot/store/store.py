@@ -5,10 +5,12 @@ import sqlite3
 from pathlib import Path
 
 from bot.clock import Clock
+from bot.persistence import approvals as asking
 from bot.persistence import protocols
 from bot.persistence import schedules as persistence
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Ring, Salvage
+from bot.persistence.found import Salvage
+from bot.persistence.values import Ring
 from bot.store import rows
 from bot.store.approvals import Approvals
 from bot.store.claims import Compose, Stale
@@ -56,7 +58,7 @@ class Store:
         self.history: protocols.History = History(self.database, self.writer, clock)
         self.people: protocols.People = People(self.database, self.writer, clock)
         self.turns: protocols.Turns = Turns(self.database, self.writer, clock, compose, stale)
-        self.approvals: protocols.Approvals = Approvals(self.database, self.writer, clock)
+        self.approvals: asking.Approvals = Approvals(self.database, self.writer, clock)
         self.deliveries: protocols.Deliveries = Deliveries(self.database, self.writer, clock)
         self.commands: protocols.Commands = Commands(self.database, self.writer, clock)
         self.recovery: protocols.Recovery = Recovery(self.database, self.writer, clock)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept, Step
-from agent.message import Entry, EntryKind, Message, ToolCall
+from agent.message import Entry, EntryKind, Message
 from bot.persistence.errors import StaleRun
 from bot.persistence.values import Fate, OwnerNotice, PlanIn
 from bot.store import codec, edits, endings, repair, rows, tool_messages
@@ -63,7 +63,7 @@ class Turns(Claims):
             entries.append(rows.append_entry(db, transcript_id, kind, message, run.turn_id, number))
         if note is not None:
             entries.append(rows.append_entry(db, transcript_id, "note", note, run.turn_id, number))
-        _ask(db, run.turn_id, number, message.tool_calls)
+        rows.ask(db, run.turn_id, number, message.tool_calls)
         db.execute(
             "UPDATE turn SET step=?, usage=?, model=? WHERE turn_id=?",
             (number, codec.USAGE.dump(step.usage), message.model, run.turn_id),
@@ -131,8 +131,9 @@ class Turns(Claims):
             result, state = call.result, call.state
             message = Message("tool", (result,))
             lines.append(rows.append_entry(db, transcript_id, "tool_result", message, run.turn_id, step))
-            db.execute(  # what a tool began has ended when it returns
-                "UPDATE tool_call SET state=?, pid=NULL, pid_started=NULL WHERE turn_id=? AND call_id=?",
+            ended = "" if call.goes_on else ", pid=NULL, pid_started=NULL"
+            db.execute(
+                f"UPDATE tool_call SET state=?{ended} WHERE turn_id=? AND call_id=?",
                 (state, run.turn_id, result.call_id),
             )
         rows.persist_events(db, events)
@@ -181,10 +182,3 @@ class Turns(Claims):
         except StaleRun:
             return
         repair.requeue(db, run.turn_id, transcript_id, step, now, now if until is None else until)
-
-
-def _ask(db: sqlite3.Connection, turn_id: str, step: int, calls: Sequence[ToolCall]) -> None:
-    db.executemany(
-        "INSERT INTO tool_call (turn_id, call_id, step, ordinal, name, args, state) VALUES (?,?,?,?,?,?,'asked')",
-        [(turn_id, call.call_id, step, n, call.name, call.arguments) for n, call in enumerate(calls)],
-    )

@@ -30,6 +30,13 @@ class Redactor:
                 text = text.replace(secret, MASK)
         return text
 
+    def withheld(self, text: str) -> int:
+        """How many characters at the end of a piece of a text may be the beginning of a secret that goes on."""
+        starts = (n for secret in self._secrets for n in range(1, len(secret)) if text.endswith(secret[:n]))
+        whole = len(text) - max(starts, default=0)
+        parts_one = self.clean(text) != self.clean(text[:whole]) + text[whole:]  # which ends as it begins, or another
+        return 0 if parts_one else len(text) - whole
+
 
 def mask_url(url: str) -> tuple[str, list[str]]:
     """A URL with stars for what may be a secret, and what that was; a text that is none comes back as it is.

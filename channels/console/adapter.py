@@ -6,13 +6,8 @@ and reads there what is said to it, as events. So nothing is received here, and 
 
 from collections.abc import Callable
 
-from channels.base import Capabilities, Health, HealthState, Sink
+from channels.base import Capabilities, Health, HealthState, Sink, rules_of
 from channels.message import ChatKind, Place
-
-RULES = """\
-You are talking in a terminal. Markdown is rendered; images and files cannot be shown.
-Keep tables narrow, and write addresses out instead of hiding them behind words."""
-
 
 # The one conversation of this machine's terminals.
 PLACE = Place(channel="console", account="", chat="local", kind=ChatKind.CONSOLE)
@@ -23,7 +18,7 @@ class ConsoleSurface:
 
     name = "console"
     account = ""
-    capabilities = Capabilities(block_chars=1_000_000, typing_seconds=0, rules=RULES)
+    capabilities = Capabilities(block_chars=1_000_000, typing_seconds=0, rules=rules_of(__package__))
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now

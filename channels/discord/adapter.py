@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from channels.actions import Arguments
 from channels.adapter import Adapter
-from channels.base import Capabilities, Page, Times
+from channels.base import Capabilities, Page, Times, rules_of
 from channels.discord.actions import find, perform
 from channels.discord.api import ONE, THREAD_EXISTS, Api
 from channels.discord.calls import ACTIONS, MESSAGES, answer, change, open_thread, post, unthreaded, webhook_of
@@ -27,12 +27,7 @@ from channels.outgoing import IDEMPOTENT, Delivery, NotSent, Refused, SendResult
 
 log = logging.getLogger(__name__)
 
-_RULES = """\
-The conversation is on Discord. Write Markdown: bold, italic, strikethrough, ||spoilers||, inline code, fenced code with
-its language, links, quotes, headings of three levels, lists and task lists are shown. A table becomes fixed-width text
-where no line of it has more than 40 characters, else a list of "header: value". Formulas are shown as their LaTeX
-source, images as links, footnotes and most HTML as they are written; write emoji as characters, not as :names:.
-Mentions call nobody. Be brief."""
+_RULES = rules_of(__package__)
 # Milliseconds for which Discord surely knows a nonce.
 _NONCE_KNOWN = 120_000
 # Of one message that history never shows: some twenty minutes of them.

@@ -12,7 +12,7 @@ from typing import Any
 
 from channels.actions import Arguments
 from channels.adapter import Adapter
-from channels.base import Capabilities, NotDownloaded, NotReadable, Page, Sink, Times
+from channels.base import Capabilities, NotDownloaded, NotReadable, Page, Sink, Times, rules_of
 from channels.failures import ApiError, Trouble
 from channels.message import Attachment, Incoming, Origin, Place
 from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Sent, Unknown
@@ -26,11 +26,7 @@ from channels.slack.render import MAX_UNITS, bodies, plain_body
 from channels.slack.settings import SlackAccount
 from channels.slack.workspace import Workspace
 
-_RULES = """\
-The conversation is on Slack. Write Markdown: bold, italic, strikethrough, inline code, fenced code, links, quotes,
-lists and task lists are shown, headings as bold lines. A table becomes fixed-width text where no line of it has more
-than 40 characters, else a list of "header: value". Formulas are shown as their LaTeX source, images as links, footnotes
-and most HTML as they are written; spoilers are not hidden. Mentions call nobody. Be brief."""
+_RULES = rules_of(__package__)
 # Of one message that was never found; more would be of no use.
 _MOST_SENDS = 5
 _WORKING = "is thinking…"

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from channels.actions import ActionFailed, Arguments
 from channels.adapter import Adapter
-from channels.base import Capabilities, NotDownloaded, Times
+from channels.base import Capabilities, NotDownloaded, Times, rules_of
 from channels.failures import ApiError, Trouble
 from channels.message import Attachment, ChatKind, Origin, Place
 from channels.outgoing import Delivery, NotSent, Refused, SendResult, Sent, Unknown
@@ -21,12 +21,6 @@ from channels.telegram.events import place_of
 from channels.telegram.poll import TelegramReceiver
 from channels.telegram.render import MAX_UNITS, bodies, plain_body
 from channels.telegram.settings import TelegramAccount
-
-_RULES = """\
-The conversation is on Telegram. Write Markdown: bold, italic, strikethrough, ||spoilers||, inline code, fenced code
-with its language, links, quotes, headings, lists, task lists and <details> are shown. A table becomes fixed-width text
-where a line of it has at most 40 characters, else a list of "header: value". Formulas are shown as their LaTeX source,
-images as links, footnotes and other HTML as they are written. People read on phones: be brief."""
 
 _NO_REACTION = "{} is no reaction that may be used there; most chats take 👍 👎 ❤ 🔥 👏 😁 🤔 🎉 🙏 👌 💯 👀"
 _ADDRESS = re.compile(r"-?\d+|@\w+", re.ASCII)
@@ -43,7 +37,7 @@ class TelegramChannel(Adapter):
     capabilities = Capabilities(
         block_chars=MAX_UNITS - 96,
         typing_seconds=4.0,
-        rules=_RULES,
+        rules=rules_of(__package__),
         actions=ACTIONS,
         file_bytes=FILE_BYTES,
         drafts=True,

@@ -10,10 +10,12 @@ from agent.tools.registry import tools_for
 from agent.tools.schema import spec
 from agent.tools.workspace import Workspace
 from agent.workspace_files import WorkspaceFile, create, load
+from tests.agent.tools.commands import commands
 
 
 def all_specs(root: Path) -> tuple[ToolSpec, ...]:
-    return tuple(spec(tool) for tool in tools_for(Workspace(root), exec_security="full"))
+    made = commands(root)
+    return tuple(spec(tool) for tool in tools_for(Workspace(root), commands=(made.exec, made.process)))
 
 
 def tokens(text: str) -> float:
@@ -25,7 +27,7 @@ def test_a_default_install_stays_within_its_budget(tmp_path: Path) -> None:
     specs = all_specs(tmp_path)
     fixed = build(name="Hark", tools=specs)
     assert tokens(fixed) <= 1000
-    assert tokens("".join(f"{tool.name}{tool.description}{tool.schema_json}" for tool in specs)) <= 800
+    assert tokens("".join(f"{tool.name}{tool.description}{tool.schema_json}" for tool in specs)) <= 1800
     create(tmp_path)
     assert tokens(build(name="Hark", tools=specs, channel="", files=load(tmp_path))) <= 1500
 
@@ -38,7 +40,7 @@ def test_names_the_bot_its_tools_and_the_place(tmp_path: Path) -> None:
         files=(WorkspaceFile("SOUL.md", "Costs ${name} $5."), WorkspaceFile("USER.md", "Grace")),
     )
     assert prompt.startswith("You are Ada $1, ")
-    assert "\n- `exec`: Run a shell command in the workspace and return its output and exit code.\n" in prompt
+    assert "\n- `exec`: Run a shell command in the workspace; returns its output and exit code.\n" in prompt
     assert "\n\n## This conversation\nA direct chat on Telegram.\n\n" in prompt
     ending = '<file name="SOUL.md">\nCosts ${name} $5.\n</file>\n\n<file name="USER.md">\nGrace\n</file>\n'
     assert prompt.endswith("next one.\n\n" + ending)

@@ -7,7 +7,7 @@ import pytest
 from agent.events import MessageStart, Outcome, ToolExecutionEnd
 from agent.tools.stay_silent import STAY_SILENT
 from tests.agent.test_loop import answer_label, results, tool
-from tests.asking import ASKED, AskingTool, approval
+from tests.asking import ASKED, AskingTool, approval, said
 from tests.scripted_model import texts
 from tests.service import running, session_of
 from tests.standins.script import Call
@@ -97,7 +97,7 @@ async def test_what_people_denied_is_no_failure(tmp_path: Path) -> None:
         hark.model.add(Call("ask", {"label": "it"}))
         hark.model.add("As you like.")
         await hark.write("do it")
-        assert await hark.service.parts.api.decide(await approval(hark), "denied", "telegram:1")
+        assert await hark.service.parts.requests.decide(await approval(hark), "denied", "telegram:1")
         await hark.until(lambda: [end for end in hark.ends(session_of("1")) if end.is_last], "the end of the turn")
         await hark.delivered()
-        assert hark.channel.texts() == [ASKED, "As you like."]
+        assert said(hark) == [ASKED, "As you like."]

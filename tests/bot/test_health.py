@@ -8,7 +8,7 @@ import pytest
 
 from bot.gateway.views import ChannelView
 from bot.health import report
-from bot.persistence.values import Salvage
+from bot.persistence.found import Salvage
 from tests.service import running
 from tests.stored import Like
 

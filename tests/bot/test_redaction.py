@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from bot.cli.run import secrets
 from bot.config.model import Config
+from bot.config.secrets import secrets
 from bot.telemetry.logs import set_up
 from bot.telemetry.redact import MASK, Redactor
 
@@ -91,3 +91,10 @@ def test_no_secret_is_in_a_log_line(lines: Path, name: str) -> None:
 def test_a_secret_within_another_leaves_nothing_of_either() -> None:
     redactor = Redactor(["abcdef", "abcdefgh", "12345"])
     assert redactor.clean("abcdefgh abcdef 12345") == f"{MASK} {MASK} 12345", "five characters are no secret"
+
+
+def test_a_secret_that_ends_as_one_begins_is_not_parted() -> None:
+    """What may be the beginning of the next must not be taken from the end of one that is there."""
+    redactor = Redactor(["abcd1234abcd", "tok-9999-t"])
+    for text in ("x abcd1234abcd", "x tok-9999-t"):
+        assert (redactor.withheld(text), redactor.withheld(text[:-1])) == (0, len(text) - 3)

@@ -94,7 +94,9 @@ async def test_it_is_there_where_only_owners_write(tmp_path: Path) -> None:
             await call(hark, every="1h", prompt=f"an {session} look", session=session)
         await due(hark, HOUR)
         of_jobs = [one for one in hark.model.requests if "scheduled job" in texts(one, "user")[-1]]
-        assert [one.tools for one in of_jobs] == [prefix, prefix], "the tools of a session stay the same"
+        own = tuple(tool for tool in prefix if tool.name != "schedule")
+        found = sorted((one.tools for one in of_jobs), key=len)
+        assert found == [own, prefix], "the tools of a session stay the same"
 
 
 def _program() -> Place:
@@ -129,7 +131,7 @@ async def test_in_the_session_that_all_share_only_owners_can(tmp_path: Path) -> 
             (result,) = hark.model.requests[-1].messages[-1].parts
             assert isinstance(result, ToolResult)
             assert result.is_error == refused
-            assert ("Only owners" in result.text) == refused
+            assert ("only owners" in result.text) == refused
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [

@@ -17,6 +17,7 @@ from tests.serving import MOST_SENDS
 from tests.stored import Like
 
 _ASKED = ("state", "reason", "turn_id", "payload", "seq")
+_SETTLES = re.compile(r"/answer |/approve \w+ again")
 _DROPPED = re.compile(r"(\d+) waiting message")
 
 
@@ -35,6 +36,7 @@ def check(world: World) -> list[str]:
         _commands,
         _calls,
         _decisions,
+        _told,
         _sends,
         _transcripts,
         _events,
@@ -230,6 +232,8 @@ def _commands(world: World) -> list[str]:
             (seq, state), *_ = world.stored.messages("seq", "state", message_id=str(update.update_id))
             replies = world.stored.deliveries("said", "state", "attempts", source=f"cmd:{seq}")
             became = [(state, attempts if state == "uncertain" else 0) for _, state, attempts in replies]
+            if not became and _SETTLES.match(update.text):
+                became = [("sent", 0)]  # by what it leads to: see _told
             if state != "done" or became not in ([("sent", 0)], [("uncertain", MOST_SENDS)]):
                 wrong.append(f"{update.text} is {state}, answered by {replies}")
             said += sum(int(count) for text, _, _ in replies for count in _DROPPED.findall(text))
@@ -243,13 +247,16 @@ def _calls(world: World) -> list[str]:
     wrong = [f"{key} executed {count} times" for key, count in world.executed.items() if count > 1]
     results = world.stored.results()
     turns = dict(world.stored.turns("turn_id", "state"))
-    for call_id, name, state, turn_id in world.stored.calls("call_id", "name", "state", "turn_id"):
+    columns = ("call_id", "name", "state", "turn_id", "used_at", "args")
+    for call_id, name, state, turn_id, used_at, arguments in world.stored.calls(*columns):
         turn = turns[turn_id]
         found = results.pop(call_id, [])
         if len(found) != 1:
             wrong.append(f"call {call_id} has {len(found)} results")
             continue
         text, ran = found[0], world.executed[call_id]
+        if name == "late":  # may have been asked again: the same by another call
+            ran = world.executed[json.loads(arguments)["key"]] if used_at else 0
         if text == NOT_EXECUTED and (ran or turn == "done"):
             wrong.append(f"call {call_id} of a {turn} turn is told as not executed, and ran {ran} times")
         elif text == INTERRUPTED and (
@@ -268,13 +275,33 @@ def _decisions(world: World) -> list[str]:
     """A call about which a person must decide runs if they allowed it, and else never; a decision is used once."""
     wrong = []
     decided = dict(world.stored.approvals("call_id", "state"))
-    for call_id, state, used_at in world.stored.calls("call_id", "state", "used_at", name={"ask", "late"}):
-        verdict, ran = decided.get(call_id), world.executed[call_id]
-        allowed = verdict in ("once", "always")
-        if (ran and not used_at) or (used_at and not allowed) or (verdict == "denied" and state == "done"):
-            wrong.append(f"call {call_id} is {state}, decided as {verdict}, used at {used_at}, ran {ran} times")
+    used: Counter[str] = Counter()
+    asking = world.stored.calls("call_id", "state", "used_at", "args", name={"ask", "late", "ask_person"})
+    for call_id, state, used_at, arguments in asking:
+        verdict, key = decided.get(call_id), json.loads(arguments).get("key", call_id)
+        used[key] += used_at is not None
+        allowed = verdict in ("once", "always", "answered")
+        if (used_at and not allowed) or (verdict == "denied" and state == "done"):
+            wrong.append(f"call {call_id} is {state}, decided as {verdict}, used at {used_at}")
         if allowed and not used_at and state != "cut":
             wrong.append(f"call {call_id} was allowed and is {state}")
+    for key, count in used.items():
+        if count > 1 or world.executed[key] > count:
+            wrong.append(f"{key} ran {world.executed[key]} times, by {count} decisions")
+    return wrong
+
+
+def _told(world: World) -> list[str]:
+    """What was asked shows in the end what has become of it, and nothing more to decide."""
+    wrong = []
+    for approval_id, state in world.stored.approvals("approval_id", "state"):
+        told = world.stored.deliveries("platform_id", "state", source=f"ask:{approval_id}", action="send")
+        if len(told) != 1:
+            wrong.append(f"{approval_id} ({state}) was asked by {told}")
+        for ident, sent in told:
+            shown = world.platform.shown[int(ident) - 1] if sent == "sent" else None
+            if shown is not None and f"/approve {approval_id[:8]}" in shown.body:
+                wrong.append(f"{approval_id} is {state}, and stands there as {shown.body!r}")
     return wrong
 
 

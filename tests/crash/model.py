@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Protocol
 
@@ -21,6 +22,8 @@ from tests.crash.script import WORDS, Script, Step, alone, is_beat, parse, words
 from tests.serving import PlainModel
 
 _numbers = count(1)
+ASKED_AGAIN = "Ask again"
+"""With these words begins what a turn is about that asks what had expired."""
 
 
 class Outside(Protocol):
@@ -136,6 +139,10 @@ def _call(request: ModelRequest, token: str, n: int, name: str, following: str) 
     if name in ("tell", "mail"):
         to = ', "to": "B"' if name == "mail" else ""
         return ToolCall(call_id, "message", f'{{"action": "send", "text": "sent {call_id}"{to}}}')
+    if name == "query":
+        return ToolCall(
+            call_id, "ask_person", json.dumps({"question": f"What of {call_id}?", "options": ["yes", "no"]})
+        )
     if name == "first":
         return ToolCall(call_id, "message", json.dumps({"action": "send", "text": following}))
     return ToolCall(call_id, name, f'{{"key": "{call_id}"}}')
@@ -162,6 +169,8 @@ def next_answer(messages: Sequence[Message]) -> tuple[Script, Step, str, str]:
             also.append(steering)
     known = {token for token, _ in words_of(said)}
     step = script.steps[done] if done < len(script.steps) else Step("", (), False, False, False)
+    if any(message.role == "user" and ASKED_AGAIN in message.text for message in messages[start:]):
+        step = replace(step, text=step.text or "So it is.")
     additions = [steering.steps[0].text for steering in also if steering.token not in known]
     return script, step, "\n\n".join(text for text in (step.text, *additions) if text), prior
 

@@ -151,16 +151,15 @@ class Counting(Tool[_Key]):
 
 
 class Asking(Counting):
-    """Asks before it counts. seconds: how long."""
+    """Asks before it counts. seconds: how long, until something has expired: then until somebody decides."""
 
     def __init__(self, world: Outside, process: Process, name: str, seconds: float) -> None:
         super().__init__(world, process, name, parallel_safe=True)
         self._seconds = seconds
 
     async def asks(self, parameters: _Key, context: CallContext) -> Ask:
-        return Ask(
-            digest=parameters.key, approvers=("telegram:A",), seconds=self._seconds, words=f"May I {parameters.key}?"
-        )
+        seconds = 1e9 if self._world.stored.approvals(state="expired") else self._seconds
+        return Ask(digest=parameters.key, subject=f"May I {parameters.key}?", is_code=False, seconds=seconds)
 
 
 class Sending(Counting):

@@ -222,6 +222,32 @@ def _decides(text: str, *verdicts: Verdict) -> Callable[[World], Awaitable[None]
     return person
 
 
+def _types(text: str, *orders: str) -> Callable[[World], Awaitable[None]]:
+    """Everything that is asked is decided by commands, all of them in one poll."""
+
+    async def person(world: World) -> None:
+        world.platform.write("A", text, "A2 1p")
+        while await asked(world):
+            ((ident,),) = world.stored.approvals("approval_id", state="open")
+            world.platform.write("A", *(order.format(ident[:8]) for order in orders))
+            await world.until(lambda ident=ident: not world.stored.approvals(approval_id=ident, state="open"))  # type: ignore[misc]
+
+    return person
+
+
+async def _asks_again(world: World) -> None:
+    """What expired is asked again, twice at once, and then allowed, as often as people like."""
+    world.platform.write("A", "A1 1p+late+look | 2p")
+    await asked(world)
+    await world.until(lambda: bool(world.stored.approvals(state="expired")))
+    ((ident,), *_) = world.stored.approvals("approval_id", state="expired")
+    world.platform.write("A", f"/approve {ident} again", f"/approve {ident} again")
+    await world.until(lambda: len(world.stored.approvals()) > 1)
+    for (fresh,) in world.stored.approvals("approval_id", state="open"):
+        world.platform.write("A", f"/approve {ident} once", f"/approve {fresh} once", f"/approve {fresh} once")
+    world.platform.write("A", "A2 1p")
+
+
 async def _stop_parked(world: World) -> None:
     world.platform.write("A", "A1 1p+look+ask | 1p", "A2 1p")
     await asked(world)
@@ -281,10 +307,12 @@ SCENARIOS = (
     Scenario("console", _console),
     Scenario("missed", _missed, listening=True),
     Scenario("timed-out", _timed_out, timeout=0.05),
-    Scenario("allowed", _decides("A1 1p+look+ask+count | 2p", "once")),
     Scenario("decided-at-once", _decides("A1 ask+ask | 1p", "once", "denied", "always")),
     Scenario("nobody-decides", writes("A1 1p+late+look | 2p", "A2 1p")),
     Scenario("stop-parked", _stop_parked),
+    Scenario("typed", _types("A1 1p+look+ask+count | 2p", "/approve {} once", "/approve {} once", "/approve {} deny")),
+    Scenario("answered", _types("A1 1p+query+look | 1p+query | 1p", "/answer {} 2", "/answer {} 1")),
+    Scenario("asks-again", _asks_again),
     Scenario("sends", writes("A1 1p+send+look | 1p+send | 1p")),
     Scenario("silent", writes("A1 2p+look | stay_silent+look", "A2 1p")),
     Scenario("messages", _messages),

@@ -21,7 +21,7 @@ ALONE = "HJKL"
 _SCRIPT = re.compile(r"^(?:edited: )?([A-Z]\d+) (.+)$")
 _WORD = re.compile(r"([A-Z]\d+)\.(\d+)")
 _NOTES = re.compile(r"^HEARTBEAT\.md says:\n(.+)$", re.MULTILINE)
-TOOLS = ("count", "look", "nope", "ask", "late", "send", "tell", "mail", "first", STAY_SILENT)
+TOOLS = ("count", "look", "nope", "ask", "late", "query", "send", "tell", "mail", "first", STAY_SILENT)
 
 
 @dataclass(frozen=True, slots=True)

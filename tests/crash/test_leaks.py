@@ -122,7 +122,7 @@ def _no_contexts_between_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_nothing_stays(fresh: Callable[[], Path]) -> None:
-    await _leaks(fresh(), 1_000)
+    await _leaks(fresh(), 600)
 
 
 @pytest.mark.soak

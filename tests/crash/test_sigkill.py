@@ -35,8 +35,8 @@ from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB, private
 from tests.stored import Stored
 
-CAMPAIGNS = 4
-KILLS = 15
+CAMPAIGNS = 2
+KILLS = 10
 PATIENCE = 180.0
 """Real seconds until a campaign that does not come to rest is stuck."""
 SCRIPTS = ("1p", "3p", "2p+count | 1p", "count | 1p", "6p", "count+count | 2p", "/status")

@@ -189,9 +189,9 @@ class World:
         """A person decides, again and again until they are answered; returns whether it was they who did."""
         while True:
             life = self.process
-            if self.api is not None and life is not None and not life.dead:
+            if self.service is not None and life is not None and not life.dead:
                 try:
-                    return await _answered(self.api.decide(approval_id, state, "telegram:A"), life)
+                    return await _answered(self.service.parts.requests.decide(approval_id, state, "telegram:A"), life)
                 except ConnectionError:
                     continue
             self._moved.clear()
@@ -526,7 +526,6 @@ class _Telegram(Telegram):
 
 def _config(world: World) -> Config:
     streaming = Streaming(mode="preview" if world.preview else "block", min_chars=40, max_chars=90)
-    background = world.background is not None
     return Config(
         agent=Agent(
             max_concurrent=world.places, drain_seconds=world.drain_seconds, timeout_seconds=world.timeout_seconds
@@ -536,7 +535,7 @@ def _config(world: World) -> Config:
             telegram=_Telegram(enabled=False, dm=DirectMessages[UserId](policy="open"), streaming=streaming),
         ),
         heartbeat=Heartbeat.model_validate({"every": 0, **(world.background or {})}),
-        owners=("telegram:A",) if background else (),
+        owners=("telegram:A",),
         queue=Queue(debounce_ms=world.debounce),
         workspace=world.root / "workspace",
         state=world.root / "state",

@@ -292,9 +292,9 @@ FAULTS = (
     ),
     Fault(
         "access/a-group-has-all-tools",
-        "bot/runs/specs.py",
-        "allowed(trusted, group.tools.allow, deny)",
-        "trusted",
+        "bot/runs/permissions.py",
+        'yield from _rules(f"{_place(account)}.groups.allow.{one}", groups.allow[one].tools)',
+        "pass",
         ("tests/bot/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(

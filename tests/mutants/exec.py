@@ -4,6 +4,9 @@ from tests.mutants import Fault
 
 _EXEC = "tests/agent/tools/test_exec.py::test_"
 _LEFTOVERS = "tests/bot/test_leftovers.py::test_"
+_BACKGROUND = "tests/agent/tools/test_background.py::test_"
+_SERVICE = "tests/bot/test_background_commands.py::test_"
+_PERMISSION = "tests/agent/tools/test_permission.py::test_"
 
 FAULTS = (
     Fault(
@@ -38,14 +41,14 @@ FAULTS = (
         "exec/leftovers-of-stopped-turns-forgotten",
         "bot/store/recovery.py",
         "WHERE {WITH_PROCESS}",
-        "WHERE {WITH_PROCESS} AND state='running'",
+        "WHERE {WITH_PROCESS} AND tool_call.state='running'",
         (f"{_LEFTOVERS}what_a_crash_left_is_ended_at_the_next_start[stopped, not cancelled yet]",),
     ),
     Fault(
         "exec/ended-processes-looked-for",
         "bot/store/turns.py",
-        "SET state=?, pid=NULL, pid_started=NULL WHERE",
-        "SET state=? WHERE",
+        'ended = "" if call.goes_on else ", pid=NULL, pid_started=NULL"',
+        'ended = ""',
         (f"{_LEFTOVERS}a_call_that_has_ended_leaves_no_process_to_look_for",),
     ),
     Fault(
@@ -54,5 +57,134 @@ FAULTS = (
         "        await store.recovery.forget(over)\n",
         "",
         (f"{_LEFTOVERS}what_a_crash_left_is_ended_at_the_next_start",),
+    ),
+    Fault(
+        "exec/background-processes-not-known-any-more",
+        "bot/store/turns.py",
+        'ended = "" if call.goes_on else ", pid=NULL, pid_started=NULL"',
+        'ended = ", pid=NULL, pid_started=NULL"',
+        (f"{_SERVICE}what_a_crash_left_is_ended_at_the_next_start_and_told",),
+    ),
+    Fault(
+        "exec/ends-by-a-crash-not-told",
+        "bot/store/recovery.py",
+        "            if one.told:\n",
+        "            if False:\n",
+        (
+            f"{_SERVICE}what_a_crash_left_is_ended_at_the_next_start_and_told",
+            f"{_SERVICE}its_end_is_told_with_the_next_message_and_its_process_forgotten",
+        ),
+    ),
+    Fault(
+        "exec/what-was-read-is-told-again",
+        "agent/tools/background.py",
+        'return "" if self.lookers else f"{over}',
+        'return f"{over}',
+        (f"{_SERVICE}what_was_polled_to_its_end_is_not_told",),
+    ),
+    Fault(
+        "exec/a-beat-for-what-a-person-stopped",
+        "bot/background/dispatcher.py",
+        "if over.told and not one.wanted.done():",
+        "if over.told:",
+        (f"{_SERVICE}who_says_stop_ends_them_too",),
+    ),
+    Fault(
+        "exec/no-beat-for-an-end",
+        "bot/background/dispatcher.py",
+        '                await self.beats.begin("wake", one.session_key)\n',
+        "",
+        (f"{_SERVICE}its_end_is_looked_at_by_a_beat_at_once",),
+    ),
+    Fault(
+        "exec/background-outlives-the-service",
+        "bot/service.py",
+        "        await parts.background.close(BACKGROUND_GRACE)\n",
+        "",
+        (f"{_SERVICE}they_end_with_the_service_which_says_so_when_it_is_back",),
+    ),
+    Fault(
+        "exec/other-sessions-seen",
+        "agent/tools/background.py",
+        "return [one for one in self._known.values() if one.session_key == session_key]",
+        "return list(self._known.values())",
+        (f"{_BACKGROUND}sessions_do_not_see_each_others",),
+    ),
+    Fault(
+        "exec/runs-before-there-is-room",
+        "agent/tools/background.py",
+        "            self._admit(one)\n            one.process.open_gate()\n",
+        "            one.process.open_gate()\n            self._admit(one)\n",
+        (f"{_BACKGROUND}there_are_only_so_many",),
+    ),
+    Fault(
+        "exec/polls-do-not-wake",
+        "agent/tools/background.py",
+        "        self._fresh.add(self._mask.feed(data))\n        self._news.set()\n",
+        "        self._fresh.add(self._mask.feed(data))\n",
+        (f"{_BACKGROUND}a_poll_wakes_as_soon_as_there_is_something",),
+    ),
+    Fault(
+        "exec/stopped-calls-run-on",
+        "agent/tools/exec.py",
+        '            one.end("ended because its call was stopped")\n            await one.over.wait()\n',
+        "",
+        (f"{_BACKGROUND}a_call_that_is_stopped_ends_what_it_has_begun",),
+    ),
+    Fault(
+        "exec/decisions-count-for-other-folders",
+        "agent/tools/exec.py",
+        "command, str(folder), parameters.env,",
+        "command, parameters.env,",
+        (f"{_PERMISSION}a_decision_counts_for_the_very_same_call_alone",),
+    ),
+    Fault(
+        "exec/decisions-count-in-other-sessions",
+        "agent/tools/exec.py",
+        "bound=(self.name, context.session_key, command,",
+        "bound=(self.name, command,",
+        (f"{_PERMISSION}a_decision_counts_for_the_very_same_call_alone",),
+    ),
+    Fault(
+        "exec/loader-variables-given",
+        "agent/tools/exec.py",
+        "        if refused:\n",
+        "        if False:\n",
+        (f"{_PERMISSION}what_can_never_run_asks_nobody",),
+    ),
+    Fault(
+        "exec/variables-not-asked-about",
+        "agent/tools/exec.py",
+        "if not is_harmless_variable(name, value):",
+        "if False:",
+        (f"{_PERMISSION}a_request_says_everything_that_will_happen",),
+    ),
+    Fault(
+        "exec/input-not-asked-about",
+        "agent/tools/process_tool.py",
+        'if parameters.action != "input" or not parameters.text:',
+        "if True:",
+        (f"{_PERMISSION}what_is_written_to_a_command_is_asked_about_as_well",),
+    ),
+    Fault(
+        "exec/asking-always-grants-always",
+        "agent/tools/permission.py",
+        '        rules = () if self.asking == "always" else rules\n',
+        "",
+        (f"{_PERMISSION}what_runs_what_is_asked_and_what_is_refused",),
+    ),
+    Fault(
+        "exec/everything-runs-unanswered-that-falls-back-to-the-allowlist",
+        "agent/tools/permission.py",
+        '(self.fallback == "allowlist" and not missed)',
+        'self.fallback == "allowlist"',
+        (f"{_PERMISSION}what_runs_what_is_asked_and_what_is_refused",),
+    ),
+    Fault(
+        "exec/output-told-as-it-comes",
+        "agent/tools/output.py",
+        "        if self._timer is None:\n            self._pass_on()\n",
+        "        self._pass_on()\n",
+        ("tests/agent/tools/test_output.py::test_at_most_four_times_a_second_is_told_and_nothing_is_lost_meanwhile",),
     ),
 )

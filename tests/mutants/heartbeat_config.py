@@ -108,7 +108,7 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-config/tools-do-not-know-of-the-background",
-        "agent/tool_batch.py",
+        "agent/tools/pipeline.py",
         "background=spec.background",
         "background=False",
         ("tests/bot/test_specs.py::test_memory_is_marked_that_beats_and_jobs_write",),

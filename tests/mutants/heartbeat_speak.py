@@ -14,23 +14,23 @@ MANAGED = (f"{ORDERS}jobs_rest_go_on_run_and_are_deleted",)
 FAULTS = (
     Fault(
         "heartbeat-speak/anybody-schedules-by-the-tool",
-        TOOL,
-        "        if not all(map(self._jobs.dispatcher.messaging.people.is_owner, self._turn.messages)):\n",
-        "        if not self._turn.messages:\n",
+        "bot/runs/permissions.py",
+        "NO_OWNER if tool.owner_only and not by_owners else",
+        "NO_OWNER if tool.owner_only and not turn.messages else",
         (f"{ORDERS}in_the_session_that_all_share_only_owners_can",),
     ),
     Fault(
         "heartbeat-speak/the-tool-is-offered-to-anybody",
-        TOOL,
-        "if shared or owned else ()",
-        "if person or owned else ()",
+        "bot/runs/permissions.py",
+        "elif tool.owner_only and not self._is_owned(key):",
+        "elif tool.owner_only and not key.kind:",
         (f"{ORDERS}it_is_there_where_only_owners_write",),
     ),
     Fault(
         "heartbeat-speak/the-tool-goes-by-who-asks",
-        TOOL,
-        'shared = ":" not in person or key.channel == "console"',
-        "shared = all(map(jobs.dispatcher.messaging.people.is_owner, turn.messages))",
+        "bot/runs/permissions.py",
+        "elif tool.owner_only and not self._is_owned(key):",
+        "elif tool.owner_only and not by_owners:",
         (f"{ORDERS}it_goes_by_the_session_and_not_by_who_asks",),
     ),
     Fault(

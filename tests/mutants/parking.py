@@ -52,15 +52,15 @@ FAULTS = (
     ),
     Fault(
         "parking/counts-for-anything",
-        "agent/tool_batch.py",
-        "decision.digest == ask.digest",
-        "decision.allows",
+        "agent/tools/base.py",
+        "return allowed and self.digest == ask.digest",
+        "return allowed",
         (f"{_PARKING}a_decision_counts_for_what_was_shown",),
     ),
     Fault(
         "parking/denied-runs",
-        "agent/tool_batch.py",
-        "if decision is not None and not decision.allows:",
+        "agent/tools/pipeline.py",
+        'if decision is not None and decision.state == "denied":',
         "if False:",
         (f"{_PARKING}a_call_that_is_not_allowed",),
     ),
@@ -126,8 +126,8 @@ FAULTS = (
     Fault(
         "parking/nobody-told-who-waited-behind-it",
         "bot/commands/answers.py",
-        "(kept.stopped.turns and not at_work)",
-        "(not kept.stopped.turns and not at_work)",
+        "if kept.stopped.turns and not at_work:",
+        "if not kept.stopped.turns and not at_work:",
         (f"{_PARKING}what_waited_behind_a_turn_that_was_parked_and_stopped[/stop]",),
     ),
     Fault(

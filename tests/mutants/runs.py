@@ -120,7 +120,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/calls-not-marked-before-they-run",
         "agent/tool_batch.py",
-        "        await journal.start_calls([_start(spec, step, call) for call in ready])\n",
+        "        await journal.start_calls(list(map(pipeline.start, ready)))\n",
         "        pass\n",
         ("tests/agent/test_loop.py::test_a_call_is_stored_as_running_before_it_runs_and_never_both",),
     ),
@@ -179,7 +179,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/the-background-is-woken-as-people",
         "bot/inbound/pipeline.py",
-        "background = item.message.kind in BACKGROUND",
+        "background = message.kind in BACKGROUND",
         "background = False",
         ("tests/bot/test_lanes.py::test_what_nobody_wrote_runs_as_soon_as_it_is_accepted[wake]",),
     ),
@@ -302,7 +302,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/the-background-is-forgotten-beside-a-person",
         "bot/inbound/pipeline.py",
-        "elif item.message.kind in BACKGROUND or item.session_key not in woken:",
+        "elif message.kind in BACKGROUND | CARRIED_OUT or item.session_key not in woken:",
         "elif item.session_key not in woken:",
         (f"{_AT_ONCE}::test_all_of_a_batch_is_answered",),
     ),

@@ -7,21 +7,21 @@ _TEST = "tests/bot/test_redaction.py::test_no_secret_is_in_a_log_line"
 FAULTS = (
     Fault(
         "secrets/not-masked",
-        "bot/cli/run.py",
+        "bot/config/secrets.py",
         "yield value.get_secret_value()",
         "yield from ()",
         (f"{_TEST}[telegram]",),
     ),
     Fault(
         "secrets/of-accounts-not-masked",
-        "bot/cli/run.py",
+        "bot/config/secrets.py",
         "yield from _within(tuple(value.values()))",
         "yield from _within(tuple(value.values())[:8])",
         (f"{_TEST}[second account]",),
     ),
     Fault(
         "secrets/second-key-not-masked",
-        "bot/cli/run.py",
+        "bot/config/secrets.py",
         "        for below in value:",
         "        for below in value[:1]:",
         (f"{_TEST}[second key]",),

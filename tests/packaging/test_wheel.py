@@ -42,12 +42,12 @@ def test_it_holds_exactly_the_four_packages(wheel: Path) -> None:
         names = {Path(name) for name in archive.namelist()}
     assert {name.parts[0] for name in names if not name.parts[0].endswith(".dist-info")} == HOUSES
     inside = {name for name in names if name.parts[0] in HOUSES}
-    assert {name.suffix for name in inside} <= {".py", ".sql", ".md", ".html"}
+    assert {name.suffix for name in inside} <= {".py", ".sql", ".md", ".html", ".toml"}
     expected = {
         path.relative_to(ROOT)
         for house in HOUSES
         for path in (ROOT / house).rglob("*")
-        if path.suffix in (".py", ".sql", ".md")
+        if path.suffix in (".py", ".sql", ".md", ".toml")
     }
     assert expected - inside == set()
 

@@ -195,6 +195,8 @@ class Stage:
             for channel in service.parts.channels:
                 async with asyncio.timeout(PATIENCE):
                     await channel.close()
+            for model in service.parts.models:
+                await model.close()
             await let_go(service)
             return
         closing = asyncio.create_task(service.close(), name="test-close")

@@ -21,6 +21,10 @@ from tests.wire.corpus import ANSWER, LONG, SECRET, SHORT, TALK, WORDS, Case, Lo
 
 pytestmark = pytest.mark.xdist_group("wire-replies")
 every_mode = pytest.mark.parametrize("mode", list(MODES))
+# Two ways of showing answers; the others, which are cut as the first of them, in the soak.
+both_ways = pytest.mark.parametrize(
+    "mode", [pytest.param(mode, marks=[] if mode in ("block", "preview") else pytest.mark.soak) for mode in MODES]
+)
 MOST_EDITS = 12
 _HIDDEN = re.compile(r"https?://[^\s)|>]*|(?m:^```.*$)")
 _RAW = {
@@ -110,7 +114,7 @@ def _emphasis_wrong(platform: str, posts: Sequence[Post]) -> Iterator[str]:
             yield f"a style that is not closed: …{post.text[-40:]!r}"
 
 
-@every_mode
+@both_ways
 async def test_streams_of_all_shapes_are_shown_as_they_should_be(mode: str, tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "notes.txt").write_text("notes")
@@ -257,7 +261,7 @@ def test_any_text_in_any_deltas_is_shown_once_and_in_order(mode: str, tmp_path: 
         shown_once()
 
 
-@every_mode
+@both_ways
 async def test_an_answer_goes_on_after_a_crash_wherever_it_was(mode: str, tmp_path: Path) -> None:
     whole = TALK[:4000]
     cuts = [20, 60, *range(300, 3900, 300), 3990]

@@ -1,13 +1,14 @@
 """The gateway as its clients on this machine see it: typed values over the Unix socket, and two errors.
 
 A run belongs to its session: nothing here ends one but `abort`. Used by `hark run`'s terminal, `hark chat`,
-`hark agent`, `hark status`, `hark pairing` and `hark heartbeat`.
+`hark agent`, `hark status`, `hark pairing`, `hark heartbeat` and `hark approvals`.
 """
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx2
 from pydantic import TypeAdapter, ValidationError
@@ -15,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent.events import AgentEvent, UpdateEvent, load
 from bot.gateway.unix_socket import address
 from bot.gateway.views import BeatView, ConsoleView, HeartbeatView, ReadinessView, RunView, StatusView
+from bot.persistence.approvals import Approval, Granted
 from bot.persistence.values import Person, Standing
 
 # What a stream brings: kept events with their positions, updates without.
@@ -105,6 +107,24 @@ class Client:
         """Tell a session of an event; returns its key."""
         body = {"text": text, "now": now} | ({"session": session} if session else {})
         return (await self._ask(dict[str, str], "POST", "/v1/heartbeat/wake", json=body))["session"]
+
+    async def approvals(self) -> list[Approval]:
+        """What waits for a decision."""
+        return await self._ask(list[Approval], "GET", "/v1/approvals")
+
+    async def settle(self, named: str, decision: str, reason: str = "") -> Approval:
+        """Decide about a request, by its id or the beginning of it; what cannot be decided so is Rejected."""
+        body = {"decision": decision, "reason": reason}
+        return await self._ask(Approval, "POST", f"/v1/approvals/{quote(named, safe='')}", json=body)
+
+    async def rules(self) -> list[Granted]:
+        """What is allowed for always."""
+        return await self._ask(list[Granted], "GET", "/v1/approvals/rules")
+
+    async def forget(self, what: str) -> bool:
+        """Allow something no more."""
+        await self._ask(dict[str, str], "POST", "/v1/approvals/rules", json={"forget": what})
+        return True
 
     async def console(self, position: int) -> ConsoleView:
         """What a terminal begins with, when it was shown up to there."""

@@ -8,6 +8,8 @@ from bot.commands import builtin
 
 # They close the terminal, and never reach the service.
 LEAVE = ("/quit", "/exit")
+# Those of parts of the service that are not imported for their names.
+_OTHERS = ("approve", "answer", "approvals", "heartbeat", "schedule")
 _WORD = re.compile(r"\s*/([A-Za-z][\w-]*)(?: [^\n]*)?")
 # How alike two words must be, from 0 to 1.
 _NEAR = 0.65
@@ -22,7 +24,8 @@ _COMMANDS = builtin.build(_elsewhere, _elsewhere, _elsewhere, "")
 
 def words() -> tuple[str, ...]:
     """Everything that can be typed, in alphabetical order."""
-    names = (name for command in _COMMANDS.commands for name in (command.name, *command.aliases))
+    own = (name for command in _COMMANDS.commands for name in (command.name, *command.aliases))
+    names = (*own, *_OTHERS)
     return tuple(sorted((*(f"/{name}" for name in names), *LEAVE)))
 
 

@@ -133,6 +133,8 @@ class View:
                 return [self._tool_ended(event)]
             case events.Notice(kind=kind, detail=detail) if kind == events.SAID:
                 return [Piece(Tone.SAID, detail, detail)]
+            case events.Notice(kind=verdict) if verdict in wording.DECIDED:
+                return [Piece(Tone.ASIDE, f"{wording.DECIDED[verdict]}.")]
             case events.Notice(detail=detail) if detail:
                 return [Piece(Tone.ASIDE, detail)]
             case events.AgentEnd():

@@ -1,5 +1,6 @@
 """What a tool needs to run in a test: a context that notes what it was told."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,13 @@ async def outcome(tool: Tool[Any], parameters: Any) -> ToolOutput:
         return await tool.run(parameters, Notes().context())
     except ToolError as error:
         return ToolOutput(text=str(error), is_error=True)
+
+
+async def soon(condition: Callable[[], object]) -> None:
+    """Return when something holds of which nobody tells."""
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0)
 
 
 @dataclass
@@ -33,12 +41,14 @@ class Notes:
         update: Callable[[str], None] | None = None,
         *,
         background: bool = False,
+        session_key: str = "session",
+        call_id: str = "call",
     ) -> CallContext:
         """A context that notes down, or does what is given instead."""
         return CallContext(
             turn_id="turn",
-            session_key="session",
-            call_id="call",
+            session_key=session_key,
+            call_id=call_id,
             update=update or self.updates.append,
             started=started or self.store,
             background=background,

@@ -17,12 +17,13 @@ import pytest
 
 from agent.errors import RunLost
 from agent.message import ToolOutput
-from agent.tools.exec import ExecParameters, ExecTool
+from agent.shell import SAFE_ENVIRONMENT
+from agent.tools.exec import ExecParameters, scrubbed
 from agent.tools.leftovers import end_leftover, start_time
 from agent.tools.output import HEAD_BYTES, TAIL_BYTES
 from agent.tools.process import GatedProcess
-from agent.tools.workspace import Workspace
 from tests.agent.tools.calls import Notes, outcome
+from tests.agent.tools.commands import commands
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
 
@@ -57,7 +58,7 @@ class Call:
     def __init__(self, root: Path, command: str, notes: Notes | None = None) -> None:
         self.notes = notes or Notes()
         self._news = asyncio.Event()
-        tool = ExecTool(Workspace(root), 600)
+        tool = commands(root).exec
         context = self.notes.context(update=self._update)
         self.task = asyncio.create_task(tool.run(ExecParameters(command=command), context))
 
@@ -82,7 +83,7 @@ class Call:
 
 
 async def run(root: Path, command: str, environ: Mapping[str, str] = os.environ, **more: object) -> ToolOutput:
-    tool = ExecTool(Workspace(root), 600, environ=environ)
+    tool = commands(root, environ=environ).exec
     return await outcome(tool, ExecParameters.model_validate({"command": command, **more}))
 
 
@@ -114,7 +115,9 @@ async def test_sees_no_secret_no_input_and_no_terminal(root: Path) -> None:
     }
     seen = (await run(root, "env", environ)).text
     names = {line.split("=")[0] for line in seen.splitlines()[1:]}
-    assert {"PATH", "LANG", "TERM"} <= names <= {"PATH", "LANG", "TERM", "PWD", "SHLVL", "_", "OLDPWD"}
+    assert (
+        {"PATH", "LANG", "TERM"} <= names <= {"PATH", "LANG", "TERM", "PWD", "SHLVL", "_", "OLDPWD", *SAFE_ENVIRONMENT}
+    )
     assert (await run(root, "cat; read -r line || echo none; tty")).text.endswith("none\nnot a tty\n")
 
 
@@ -123,12 +126,18 @@ async def test_endless_output_is_bounded_head_and_tail_kept(root: Path) -> None:
     text = (await run(root, f"printf first; head -c {size} /dev/zero | tr '\\0' x; printf last")).text
     assert text.startswith("[exit code 0]\nfirstxxx")
     assert text.endswith("xxxlast")
-    assert f"[… {size + 9 - HEAD_BYTES - TAIL_BYTES:,} bytes left out …]" in text
-    assert len(text) < HEAD_BYTES + TAIL_BYTES + 100
+    assert f"[… {size + 9 - HEAD_BYTES - TAIL_BYTES:,} bytes left out; all of it is in tool-results/turn-call-" in text
+    assert len(text) < HEAD_BYTES + TAIL_BYTES + 200
+    (kept,) = (root / "tool-results").glob("*.txt")
+    assert kept.read_text() == f"first{'x' * size}last"
 
 
-async def test_progress_is_told_for_the_head_only(root: Path) -> None:
-    call = Call(root, f"head -c {HEAD_BYTES * 9} /dev/zero | tr '\\0' x")
+async def test_progress_is_told_for_the_head_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.tools.output.UPDATE_SECONDS", 0)
+    call = Call(root, f"head -c {HEAD_BYTES * 9} /dev/zero | tr '\\0' x; read -r line < gate")
+    os.mkfifo(root / "gate")
+    await call.said("x" * HEAD_BYTES)
+    await asyncio.to_thread((root / "gate").write_text, "go\n")
     await call.task
     assert "".join(call.notes.updates) == "x" * HEAD_BYTES
 
@@ -139,7 +148,7 @@ async def test_what_is_still_in_the_pipe_when_the_shell_ends_is_kept(root: Path)
 
 async def test_those_behind_the_shell_may_say_their_last_words(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.tools.exec.OUTPUT_GRACE_SECONDS", 10)
-    tool = ExecTool(Workspace(root), 600)
+    tool = commands(root).exec
     command = "mkfifo over; (read -r line < over; echo late) & (echo x > over) & exit"
     answer = await tool.run(ExecParameters(command=command), Notes().context())
     assert answer.text == "[exit code 0]\nlate\n"
@@ -164,7 +173,7 @@ async def test_a_group_is_asked_to_end_before_it_is_killed(root: Path) -> None:
 
 async def test_the_time_limit_ends_also_those_who_do_not_listen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.tools.exec.TIMEOUT_GRACE_SECONDS", 0.01)
-    tool = ExecTool(Workspace(root), 0.1)
+    tool = commands(root, 0.1).exec
     notes = Notes()
     parameters = ExecParameters(command="trap '' TERM; read -r line < pipe", timeout_seconds=500)
     ended = await tool.run(parameters, notes.context())
@@ -296,7 +305,7 @@ async def test_nothing_runs_before_the_process_is_stored(root: Path) -> None:
         stored.append((pid, pid_started))
         raise RunLost
 
-    tool = ExecTool(Workspace(root), 600)
+    tool = commands(root).exec
     with pytest.raises(RunLost):
         await tool.run(ExecParameters(command="touch ran"), Notes().context(refuse))
     with pytest.raises(ProcessLookupError):
@@ -307,9 +316,9 @@ async def test_nothing_runs_before_the_process_is_stored(root: Path) -> None:
 CRASHING = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from agent.tools.exec import ExecParameters, ExecTool
-from agent.tools.workspace import Workspace
+from agent.tools.exec import ExecParameters, scrubbed
 from tests.agent.tools.calls import Notes
+from tests.agent.tools.commands import commands
 
 async def started(pid, pid_started):
     print(pid, pid_started, flush=True)
@@ -320,7 +329,7 @@ async def started(pid, pid_started):
 async def main():
     command = "echo begun > ran; echo $PPID; read -r line < pipe; echo over > ran"
     context = Notes().context(started, lambda text: print(text, flush=True))
-    await ExecTool(Workspace(Path(sys.argv[1])), 600).run(ExecParameters(command=command), context)
+    await commands(Path(sys.argv[1])).exec.run(ExecParameters(command=command), context)
 
 asyncio.run(main())
 """
@@ -392,3 +401,11 @@ async def test_no_descriptor_is_left_open(root: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await call.task
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    ("given", "become"),
+    [({}, None), ({"LANG": "en_US.UTF-8"}, None), ({"LANG": "C"}, None), ({"LANG": "zh_CN.GBK"}, "C.UTF-8")],
+)
+def test_no_encoding_but_utf8(given: dict[str, str], become: str | None) -> None:
+    assert scrubbed(given).get("LC_ALL") == become

@@ -1,9 +1,13 @@
-"""However much a process writes, its head and its tail are kept and the rest is counted."""
+"""However much a process writes, its head and its tail are kept and the rest is counted; and it is told at a pace."""
 
+import asyncio
+import itertools
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.tools.output import HeadAndTail
+from agent.tools.output import HeadAndTail, Paced
 from tests.memory import held_by
 
 
@@ -43,3 +47,36 @@ def test_memory_is_bounded() -> None:
     for _ in range(1000):
         output.add(b"x" * 1000)
     assert held_by(output) <= 3000
+
+
+async def test_at_most_four_times_a_second_is_told_and_nothing_is_lost_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, told = [1000.0], list[tuple[float, str]]()
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
+
+    async def pass_time(seconds: float) -> None:
+        now[0] += seconds
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    paced = Paced(lambda text: told.append((now[0], text)))
+    paced.add("at once")
+    assert told == [(1000.0, "at once")]
+    written = "at once"
+    for number in range(300):  # three seconds
+        await pass_time(0.01)
+        paced.add(f" {number}")
+        written += f" {number}"
+    times = [at for at, _ in told]
+    assert all(later - at > 0.249 for at, later in itertools.pairwise(times))
+    assert 12 <= len(told) <= 13
+    await pass_time(0.25)
+    assert "".join(text for _, text in told) == written
+    await pass_time(5)
+    paced.add("a word")
+    assert told[-1] == (now[0], "a word")
+    paced.add("too soon")
+    paced.close()
+    await pass_time(5)
+    assert told[-1][1] == "a word"

@@ -148,7 +148,7 @@ async def test_quit_leaves_and_is_no_message(tmp_path: Path) -> None:
 async def test_tab_completes_commands(tmp_path: Path) -> None:
     async with house(tmp_path) as at, chat(at) as terminal:
         await greeted(terminal)
-        terminal.type("/he\t")
+        terminal.type("/hel\t")
         await terminal.until("> /help")
         terminal.type("\r")
         await terminal.until(lambda shown: "Alt-Enter begins a new line." in shown and "/quit leaves." in shown)

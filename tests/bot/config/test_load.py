@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.tools.policy import GROUPS
+from agent.tools.registry import NAMES
 from bot.config.errors import ConfigError
 from bot.config.load import load
 from bot.config.model import Config
+from bot.config.values import MESSAGE, SCHEDULE
 
 TOKEN = "123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 
@@ -255,7 +258,10 @@ gateway: {host: 0.0.0.0, token: "${TOKEN}"}
             ("? [a]\n: 1\n", "config.yaml:1: a key must be a text"),
             ("agent: 3\n", "config.yaml:1: agent: found `3`; allowed: a mapping of keys to values"),
             ("owners: telegram:1\n", "config.yaml:1: owners: found `telegram:1`; allowed: a list"),
-            ("zzz: 1\n", "config.yaml:1: zzz: unknown key; known here: agent, catch_up, channels, delivery, gateway, "),
+            (
+                "zzz: 1\n",
+                "config.yaml:1: zzz: unknown key; known here: agent, approvals, catch_up, channels, delivery, ",
+            ),
             (
                 "gateway: {token: 12}\n",
                 "config.yaml:1: gateway.token: found a hidden value; allowed: a text (put it ",
@@ -345,17 +351,52 @@ tools: {{deny: "${{KEY}}"}}
         assert mistakes(tmp_path, "gateway: {token: '${HARK_TOKEN:-}'}") != []
         assert read(tmp_path, "gateway: {token: null}").gateway.token is None
 
+    def test_commands_that_are_allowed(self, tmp_path: Path) -> None:
+        assert mistakes(
+            tmp_path, "tools:\n  exec:\n    allowlist:\n    - git push **\n    - 'make \"all'\n    - bin/x"
+        ) == [
+            "config.yaml:5: tools.exec.allowlist[1]: 'make \"all': the quotation marks do not match.",
+            "config.yaml:6: tools.exec.allowlist[2]: 'bin/x': a command is a bare name or an absolute path.",
+        ]
+
     @pytest.mark.parametrize("key", ["allow", "deny"])
     def test_names_of_tools(self, tmp_path: Path, key: str) -> None:
-        assert mistakes(tmp_path, f"tools:\n  {key}:\n  - read\n  - exce\n  - WRTE\n  - w*\n  - web_*") == [
-            f"config.yaml:4: tools.{key}[1]: `exce` is no tool; allowed: exec, message, read, schedule, stay_silent,"
-            " write, and * for anything; nearest is `exec`",
-            f"config.yaml:5: tools.{key}[2]: `WRTE` is no tool; allowed: exec, message, read, schedule, stay_silent,"
-            " write, and * for anything; nearest is `write`",
-            f"config.yaml:7: tools.{key}[4]: `web_*` is no tool; allowed: exec, message, read, schedule, stay_silent,"
-            " write, and * for anything",
+        found = mistakes(tmp_path, f"tools:\n  {key}:\n  - read\n  - exce\n  - WRTE\n  - w*\n  - web_*\n  - group:sf")
+        known = f"allowed: {', '.join(sorted((*NAMES, MESSAGE, SCHEDULE)))}, {', '.join(GROUPS)}, and * for anything"
+        assert found == [
+            f"config.yaml:4: tools.{key}[1]: `exce` is no tool; {known}; nearest is `exec`",
+            f"config.yaml:5: tools.{key}[2]: `WRTE` is no tool; {known}; nearest is `write`",
+            f"config.yaml:7: tools.{key}[4]: `web_*` is no tool; {known}",
+            f"config.yaml:8: tools.{key}[5]: `group:sf` is no tool; {known}; nearest is `group:fs`",
         ]
-        assert read(tmp_path, f"tools: {{{key}: ['*', Exec, r?ad]}}").tools
+        assert read(tmp_path, f"tools: {{{key}: ['*', Exec, r?ad, 'Group:Web']}}").tools
+
+    @pytest.mark.parametrize(
+        ("text", "place"),
+        [
+            ("tools: {by_sender: {'telegram:1': {deny: [exce]}}}", "tools.by_sender.telegram:1.deny[0]"),
+            ("tools: {require_approval: [exce]}", "tools.require_approval[0]"),
+            ("channels: {slack: {tools: {allow: [exce]}}}", "channels.slack.tools.allow[0]"),
+            (
+                "channels: {telegram: {accounts: {b: {token: '1:b', tools: {deny: [exce]}}}}}",
+                "channels.telegram.accounts.b.tools.deny[0]",
+            ),
+            (
+                "channels: {telegram: {accounts: {b: {token: '1:b', groups: {allow: {-1: {tools: {deny: [exce]}}}}}}}}",
+                "channels.telegram.accounts.b.groups.allow.-1.tools.deny[0]",
+            ),
+        ],
+    )
+    def test_names_of_tools_everywhere(self, tmp_path: Path, text: str, place: str) -> None:
+        (mistake,) = mistakes(tmp_path, text)
+        assert mistake.startswith(f"config.yaml:1: {place}: `exce` is no tool; allowed: ")
+        assert mistake.endswith("nearest is `exec`")
+
+    def test_whose_tools(self, tmp_path: Path) -> None:
+        assert read(tmp_path, "tools: {by_sender: {'slack:*': {allow: []}}}").tools.by_sender["slack:*"].allow == ()
+        assert "<platform>:<id>" in mistakes(tmp_path, "tools: {by_sender: {'me': {deny: [exec]}}}")[0]
+        (profile,) = mistakes(tmp_path, "tools: {profile: all}")
+        assert "minimal, messaging, coding, full" in profile
 
     @given(st.text(st.sampled_from("abc:-[]{}\"'#&*!|>%@`$ \n\t~?,.0"), max_size=40))
     def test_any_text_is_a_configuration_or_mistakes(self, tmp_path_factory: pytest.TempPathFactory, text: str) -> None:

@@ -13,7 +13,8 @@ import httpx2
 from agent.message import Message, Part, Text, ToolCall, Usage
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
 from agent.tools.base import Tool
-from bot.config.model import Agent, Config, Gateway, Tools
+from bot.config.model import Agent, Config, Gateway
+from bot.config.tools import Tools
 from bot.gateway.server import Gateway as Server
 from bot.persistence.errors import StoreUnavailable
 from bot.service import Service

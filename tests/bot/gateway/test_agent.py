@@ -53,6 +53,7 @@ async def test_a_message_is_accepted_and_answered(tmp_path: Path) -> None:
             "media": [],
             "usage": {"input": 3, "output": 2, "cache_read": 0, "cache_write": 0},
             "error": None,
+            "waiting_for": None,
         }
 
 

@@ -7,7 +7,7 @@ from agent.message import ToolCall
 from bot.persistence.values import TurnState
 from channels.session_key import console_key
 from tests.asking import ASKED, AskingTool
-from tests.bot.gateway.house import House, house
+from tests.bot.gateway.house import TOKEN, House, house
 
 CALL = ToolCall("c1", "ask", '{"label": "it"}')
 
@@ -23,23 +23,25 @@ async def parked(at: House) -> str:
 
 async def decide(at: House, run: str) -> bool:
     ((ident,),) = at.stored.approvals("approval_id", turn_id=run)
-    return await at.service.parts.api.decide(ident, "once", "owner")
+    return await at.service.parts.requests.decide(ident, "once", "owner")
 
 
 async def test_a_wait_goes_on_while_the_run_is_parked(tmp_path: Path) -> None:
-    async with house(tmp_path, besides=[AskingTool()]) as at:
+    async with house(tmp_path, token=TOKEN, besides=[AskingTool()]) as at:
         run = await parked(at)
         response = await at.http.get(f"/v1/agent/{run}?wait=0.05")
         assert (response.status_code, response.json()["status"]) == (202, "waiting_approval")
-        assert response.json()["text"] == ASKED
+        assert response.json()["text"] == ""
+        assert response.json()["waiting_for"]["subject"] == ASKED
         await decide(at, run)
         (await at.model.called()).answer("Done.")
         found = await at.show(run, wait="20")
-        assert (found["status"], found["text"]) == ("ok", f"{ASKED}\n\nDone.")
+        assert (found["status"], found["text"]) == ("ok", "Done.")
+        assert found["waiting_for"] is None
 
 
 async def test_a_wait_that_began_before_the_run_was_parked(tmp_path: Path) -> None:
-    async with house(tmp_path, besides=[AskingTool()]) as at:
+    async with house(tmp_path, token=TOKEN, besides=[AskingTool()]) as at:
         run = await at.submit("do it")
         call = await at.model.called()
         waiting = asyncio.create_task(at.service.parts.api.wait(run, 20))
@@ -54,7 +56,7 @@ async def test_a_wait_that_began_before_the_run_was_parked(tmp_path: Path) -> No
 
 
 async def test_a_stream_goes_on_behind_the_parking(tmp_path: Path) -> None:
-    async with house(tmp_path, besides=[AskingTool()]) as at:
+    async with house(tmp_path, token=TOKEN, besides=[AskingTool()]) as at:
         run = await parked(at)
         async with at.events(f"?run={run}") as stream:
             seen = await stream.until("agent_end")
@@ -62,7 +64,8 @@ async def test_a_stream_goes_on_behind_the_parking(tmp_path: Path) -> None:
             await decide(at, run)
             (await at.model.called()).answer("Done.")
             rest = await stream.rest()
-        assert (rest[0].event, rest[0].data["run"]["attempt"]) == ("agent_start", 2)
+        assert (rest[0].event, rest[0].data["kind"]) == ("notice", "allowed")
+        assert (rest[1].event, rest[1].data["run"]["attempt"]) == ("agent_start", 2)
         assert (rest[-1].event, rest[-1].data["outcome"]) == ("agent_end", "completed")
         async with at.events(f"?run={run}", seen[-1].id) as stream:
             again = await stream.rest()
@@ -70,7 +73,7 @@ async def test_a_stream_goes_on_behind_the_parking(tmp_path: Path) -> None:
 
 
 async def test_a_parked_run_can_be_aborted(tmp_path: Path) -> None:
-    async with house(tmp_path, besides=[AskingTool()]) as at:
+    async with house(tmp_path, token=TOKEN, besides=[AskingTool()]) as at:
         run = await parked(at)
         response = await at.http.delete(f"/v1/agent/{run}")
         assert (response.status_code, response.json()["status"]) == (200, "aborted")

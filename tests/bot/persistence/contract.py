@@ -10,6 +10,7 @@ from agent.events import AgentEnd, Outcome
 from agent.message import Text, ToolCall, Usage
 from agent.tools.base import Ask
 from bot.clock import Clock
+from bot.persistence.approvals import Request
 from bot.persistence.protocols import Store
 from bot.persistence.values import (
     AcceptedMessage,
@@ -75,8 +76,9 @@ async def settled(store: Store, delivery: Delivery, result: SendResult) -> Deliv
 async def parked(store: Store, turn: Turn, seconds: float = 60) -> str:
     """Park a turn at its call; returns the approval."""
     await answer(store, turn, CALL)
-    ask = Ask(digest="digest", approvers=("telegram:1",), seconds=seconds, words="May it?")
-    asked = [Planned(source="ask:a1", body=ask.words, nonce=1)]
-    _, end = await store.approvals.park(turn.run, "c1", "a1", ask, where=PlanIn(turn.conv_id), blocks=asked)
+    ask = Ask(digest="digest", subject="May it?")
+    asked = [Planned(source="ask:a1", body=ask.subject, nonce=1)]
+    request = Request(approval_id="a1", approvers=("telegram:1",), expires=int(seconds * 1000), blocks=asked)
+    _, end = await store.approvals.park(turn.run, "c1", ask, request, PlanIn(turn.conv_id))
     assert end.outcome is Outcome.PARKED
     return "a1"

@@ -6,6 +6,7 @@ from agent.events import Outcome, ToolExecutionStart
 from agent.journal import CallResult
 from agent.message import Message, Text, ToolResult, Usage
 from agent.tools.base import Ask
+from bot.persistence.approvals import Request
 from bot.persistence.errors import StaleRun
 from bot.persistence.values import (
     PlanIn,
@@ -67,7 +68,8 @@ async def test_a_run_that_lost_its_turn_writes_nothing(opens: Opens, gone: str) 
         blocks = [Planned(source="b", body="b", nonce=1)]
         start = ToolExecutionStart(run=turn.run, at=0, step=1, call_id="c1", name="act", arguments="{}")
         result = CallResult(ToolResult("c1", "act", "done"), "done")
-        here, ask = PlanIn(turn.conv_id), Ask(digest="digest", approvers=(), seconds=60)
+        here, ask = PlanIn(turn.conv_id), Ask(digest="digest", subject="May it?")
+        request = Request(approval_id="a1", approvers=(), expires=60_000)
         for write in (
             lambda: answer(store, turn),
             lambda: store.turns.plan(turn.run, here, blocks),
@@ -76,7 +78,7 @@ async def test_a_run_that_lost_its_turn_writes_nothing(opens: Opens, gone: str) 
             lambda: store.turns.process_started(turn.run, "c1", 1, "then"),
             lambda: store.turns.results(turn.run, [result], batch_done=True, events=()),
             lambda: store.turns.cut(turn.run, lambda cut: ()),
-            lambda: store.approvals.park(turn.run, "c1", "a1", ask, where=here, blocks=()),
+            lambda: store.approvals.park(turn.run, "c1", ask, request, here),
             lambda: store.turns.finish(
                 turn.run, Outcome.FAILED, error_kind=None, error_message=None, where=here, blocks=blocks
             ),

@@ -25,6 +25,8 @@ HOT = {
     f"SELECT seq FROM inbox WHERE session_key=? AND {indexes.UNNOTED}": "inbox_unnoted",
     f"SELECT seq FROM inbox WHERE {indexes.ENDED_MESSAGE} AND accepted_at < ?": "inbox_accepted",
     f"SELECT step FROM entry WHERE turn_id=? AND {indexes.CUT_ANSWER}": "entry_cut",
+    f"SELECT turn_id FROM approval WHERE {indexes.OPEN_APPROVAL} AND expires_at <= ?": "approval_expires",
+    f"SELECT turn_id FROM approval WHERE approval.{indexes.UNTOLD_APPROVAL}": "approval_untold",
     f"SELECT pid FROM tool_call WHERE {indexes.WITH_PROCESS}": "tool_call_process",
 }
 

@@ -15,7 +15,8 @@ import pytest
 
 from agent.message import Message, Text, ToolCall
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import AcceptedMessage, PlanIn, Salvage
+from bot.persistence.found import Salvage
+from bot.persistence.values import AcceptedMessage, PlanIn
 from bot.store import codec
 from bot.store.database import CLEAN, migrate
 from bot.store.salvage import check

@@ -1,0 +1,330 @@
+"""What the tree of a command runs: its simple commands, with the folder each starts in, and its redirections.
+
+Nothing of the tree is believed: between the parts of each node there are blanks alone, each keyword stands by itself,
+each word is read a second time (`words`). Raises Disagreement where that is not so.
+
+The folder and variables are followed where what changes them runs exactly once whatever happens: as a plain statement
+that no redirection can keep from running. A `cd` anywhere else is not understood.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from agent.shell.names import a_set
+from agent.shell.paths import plain_folder
+from agent.shell.source import BREAKS, Source, flat, nodes_of
+from agent.shell.words import Disagreement, Reader, Word, utf8
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MAX_COMMANDS = 100
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.ASCII)
+_RESERVED = a_set("if then else elif fi do done case esac while until for in function select coproc { } ! [[ ]]")
+_OPENING = frozenset(("if", "then", "else", "elif", "do", "{", "(", "$(", "<(", "`", "while", "until"))
+_CLOSING = frozenset(("then", "else", "elif", "fi", "do", "done", "}"))  # after a separator alone
+_SEPARATORS = frozenset((";", "&", "\n"))
+_WORDS = a_set(
+    "word string raw_string ansi_c_string translated_string concatenation simple_expansion expansion number "
+    "command_substitution process_substitution brace_expression arithmetic_expansion variable_name"
+)
+_TESTS = ("unary_expression", "binary_expression", "negated_expression")
+_NAME = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*", re.ASCII)  # names with no `$` in front: what may be set
+_PLAIN_PATTERN = re.compile(r"[\w.*?/=:@%+-]+", re.ASCII)
+_FOLLOWED = re.compile(r"\w*[a-z]\w*|[A-Z]{1,3}", re.ASCII)  # no names that a shell sets itself
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """operator: `>`, `2>` without its number … target: the word behind it."""
+
+    operator: str
+    target: Word
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """A simple command. folder: where it starts. exported: names given to it alone."""
+
+    words: tuple[Word, ...]
+    folder: str
+    exported: tuple[tuple[str, Word], ...] = ()
+
+
+@dataclass(slots=True)
+class Parsed:
+    """misses: why the text is not understood, with what was found before that; no rule covers those."""
+
+    commands: list[Simple] = field(default_factory=list)
+    redirects: list[Redirect] = field(default_factory=list)
+    assigned: list[str] = field(default_factory=list)
+    misses: list[str] = field(default_factory=list)
+    heredocs: set[int] = field(default_factory=set)  # where they begin, until they are found again
+
+
+class Walk:
+    """Collects what one source runs."""
+
+    def __init__(self, source: str, root: "Node", parsed: Parsed, folder: str, known: Mapping[str, str]) -> None:
+        """known: values of variables."""
+        self._raw = source
+        self._source = Source(source)
+        self._parsed = parsed
+        self._named = Counter(_NAME.findall(source))
+        self._variables = {name: Word(value) for name, value in known.items() if not self._named[name]}
+        holes = nodes_of(root, "command_substitution", "process_substitution")
+        self._holes = {node.start_byte: node for node in reversed(holes)}
+        self._folder = folder
+        self._substituted = False
+        self._top = True  # whether what is looked at runs exactly once in its process
+
+    def program(self, root: "Node") -> None:
+        first, last = self._source.span(root)
+        if BREAKS.fullmatch(self._raw, 0, first) is None or BREAKS.fullmatch(self._raw, last) is None:
+            raise Disagreement("Something stands outside of what was understood.")
+        self._sequence(root)
+        if self._parsed.heredocs:
+            raise Disagreement("A here-document is not understood.")
+
+    # --- lists ---
+
+    def _sequence(self, node: "Node") -> None:
+        """Statements with what separates them, and the keywords around them."""
+        separated, at = True, self._source.span(node)[0]
+        for child in flat(node, ("else_clause", "elif_clause")):
+            first, last = self._source.span(child)
+            gap = BREAKS.fullmatch(self._raw, at, first)
+            if not gap:
+                raise Disagreement("Something stands between commands that is not understood.")
+            separated = separated or "\n" in gap[0].replace("\\\n", "")
+            kind, at = child.type, last
+            if kind == "comment" and not self._substituted:
+                self._source.comment(first, last)
+            elif child.is_named:
+                if not separated or kind == "comment":
+                    raise Disagreement("It is not clear where a command ends.")
+                background = child.next_sibling is not None and child.next_sibling.type == "&"
+                self._apart(child) if background else self._statement(child)
+                separated = False
+            elif kind in _SEPARATORS:
+                separated = True
+            elif kind in _OPENING or kind in _CLOSING or kind in (")", "`"):
+                if kind in _CLOSING and not separated:
+                    raise Disagreement(f"`{kind}` stands where it may be an argument.")
+                self._source.keyword(child)
+                separated = kind in _OPENING
+            else:
+                raise Disagreement(f"`{kind}` is not understood here.")
+        if not BREAKS.fullmatch(self._raw, at, self._source.span(node)[1]):
+            raise Disagreement("Something stands between commands that is not understood.")
+
+    def _statement(self, node: "Node") -> None:
+        kind = node.type
+        if kind in ("command", "test_command"):
+            self._simple(node, ())
+        elif kind == "redirected_statement":
+            self._redirected(node)
+        elif kind == "list":
+            self._list(node)
+        elif kind == "pipeline":
+            self._pipeline(*self._source.parts(node, ("|", "|&")))
+        elif kind in ("variable_assignment", "variable_assignments"):
+            self._assign(node)
+        elif kind == "negated_command":
+            for child in self._source.parts(node, ("!",)):
+                self._statement(child)
+        elif kind == "compound_statement" and node.children[0].type == "{":
+            self._sequence(node)
+        elif kind == "subshell":
+            self._apart(node)
+        elif kind in ("if_statement", "while_statement", "do_group"):
+            self._maybe(self._sequence, node)
+        elif kind == "for_statement" and node.children[0].type == "for":
+            self._for(node)
+        else:
+            raise Disagreement(f"This part of the shell's language is not analysed: {kind.replace('_', ' ')}.")
+
+    def _list(self, node: "Node") -> None:
+        """`a && b`, `a || b`: the second may run or not."""
+        first, second = self._source.parts(node, ("&&", "||"), 2)
+        self._statement(first)
+        self._maybe(self._statement, second)
+
+    def _pipeline(self, first: "Node", *rest: "Node") -> None:
+        """Each part in a process of its own. Of `a && b < f | c` the grammar takes `a && b < f` for one part, while
+        the shell runs `a` itself."""
+        if _ends_in_list(first):
+            self._statement(first)
+        else:
+            self._apart(first)
+        for part in rest:
+            if _ends_in_list(part):
+                raise Disagreement("It is not clear what a pipeline is made of.")
+            self._apart(part)
+
+    def _maybe(self, look: Callable[["Node"], None], node: "Node") -> None:
+        """Runs once, several times, or not at all."""
+        was, self._top = self._top, False
+        look(node)
+        self._top = was
+
+    def _apart(self, node: "Node") -> None:
+        """In a process of its own: it changes nothing for what follows."""
+        before = self._folder, self._top, self._substituted, self._variables
+        self._top, self._variables = True, dict(self._variables)
+        self._substituted = self._substituted or node.type.endswith("_substitution")
+        if node.type == "subshell" or node.type.endswith("_substitution"):
+            self._sequence(node)
+        else:
+            self._statement(node)
+        self._folder, self._top, self._substituted, self._variables = before
+
+    def _for(self, node: "Node") -> None:
+        """The body once for each word."""
+        children = node.children
+        names = [child for child in children if child.type in _WORDS]
+        self._source.gaps(children[: children.index(names[-1]) + 1])
+        body = children[-1]
+        head = utf8(self._raw[self._source.span(names[-1])[1] : self._source.span(body)[0]])
+        if not re.fullmatch(r"[ \t]*[;\n][ \t\n]*", head) or body.type != "do_group" or len(names) < 2:
+            raise Disagreement("A loop is not understood.")
+        for keyword in (children[0], children[2]):
+            self._source.keyword(keyword)
+        name = self._source.text(names[0])
+        values = [self._word(child) for child in names[1:]]
+        self._parsed.assigned.append(name)
+        for value in values if self._followed(name) else [Word("", "unknown")]:
+            if value.exact or value.kind == "pattern":
+                self._variables[name] = replace(value, one=True)
+            self._maybe(self._sequence, body)
+            self._variables.pop(name, None)
+
+    def _redirected(self, node: "Node") -> None:
+        children = [child for child in node.children if child.type != "comment"]
+        redirects = [child for child in children if child.type.endswith("_redirect")]
+        body = [child for child in children if child not in redirects]
+        self._source.gaps(children)
+        if not body:
+            self._redirects(redirects)
+        elif body[0] is not children[0] or len(body) != 1:
+            raise Disagreement("A redirection is not understood.")
+        elif body[0].type in ("command", "test_command"):
+            self._simple(body[0], redirects)
+        elif body[0].type in ("list", "pipeline"):  # it is one of the last command alone
+            self._statement(body[0])
+            self._redirects(redirects)
+        else:
+            self._redirects(redirects)
+            self._maybe(self._statement, body[0])
+
+    # --- simple commands ---
+
+    def _simple(self, node: "Node", redirects: Sequence["Node"]) -> None:
+        exported, words = list[tuple[str, Word]](), list[Word]()
+        children = flat(node, _TESTS) if node.type == "test_command" else node.children
+        self._source.gaps([*children])
+        for child in children:
+            if child.type.endswith("_redirect"):
+                self._redirects([child])
+            elif child.type == "variable_assignment" and not words and node.type == "command":
+                exported.append(self._assignment(child))
+            elif child.type in _WORDS or child.type == "command_name":
+                words.append(self._word(child))
+            elif child.type in ("test_operator", "extglob_pattern", "regex") or not child.is_named:
+                text = self._source.text(child)
+                if not child.is_named or child.type == "test_operator" or _PLAIN_PATTERN.fullmatch(text):
+                    words.append(Word(text, shown=text))
+                else:
+                    raise Disagreement("A test is not understood.")
+            else:
+                raise Disagreement(f"`{child.type}` is not understood in a command.")
+        self._redirects(redirects)
+        if not words:
+            raise Disagreement("A command without a name is not understood.")
+        name = words[0].shown
+        if name in _RESERVED and node.type != "test_command":
+            raise Disagreement(f"`{name}` is not understood here.")
+        if node.type == "command" and "=" in name:
+            raise Disagreement("It is not clear whether something is a command or an assignment.")
+        if len(self._parsed.commands) >= _MAX_COMMANDS:
+            raise Disagreement("The command is made of too many commands to be analysed.")
+        self._parsed.commands.append(Simple(tuple(words), self._folder, tuple(exported)))
+        if words[0].text == "cd":
+            plain = self._top and len(words) == 2 and words[1].exact and words[1].text[:1] not in ("", "-")
+            redirected = redirects or any(child.type.endswith("_redirect") for child in children)
+            found = plain_folder(self._folder, words[1].text) if plain and not redirected else None
+            if not found:
+                raise Disagreement("It is not known in which folder the rest would run.")
+            self._folder = found
+
+    def _redirects(self, nodes: Iterable["Node"]) -> None:
+        """Takes them down. Words behind a target the grammar counts to it, and bash to the command."""
+        for node in nodes:
+            children = node.children
+            operator = children[1] if children[0].type == "file_descriptor" else children[0]
+            number = "".join(self._source.text(child) for child in children[: children.index(operator)])
+            at = self._source.span(operator)[0]
+            if number and not (number.isdigit() and self._source.span(children[0])[1] == at):
+                raise Disagreement("A redirection is not understood.")
+            if self._raw[: at - len(number)][-1:] not in ("", *" \t\n;|&)"):
+                raise Disagreement("A redirection that follows a word without a blank is not understood.")
+            targets = children[children.index(operator) + 1 :]
+            self._source.gaps(children[children.index(operator) :])
+            if len(targets) != 1 or targets[0].type not in _WORDS:
+                raise Disagreement("A redirection is not understood.")
+            target = self._word(targets[0])
+            if at in self._parsed.heredocs:
+                self._parsed.heredocs.discard(at)
+            else:
+                self._parsed.redirects.append(Redirect(operator.type, target, self._folder))
+
+    def _assign(self, node: "Node") -> None:
+        nodes = [node] if node.type == "variable_assignment" else node.children
+        self._source.gaps(nodes)
+        for child in nodes:
+            name, value = self._assignment(child)
+            self._parsed.assigned.append(name)
+            if self._top and value.exact and self._followed(name):
+                self._variables[name] = value
+
+    def _followed(self, name: str) -> bool:
+        """Whether a variable has this value alone."""
+        return self._named[name] == 1 and _FOLLOWED.fullmatch(name) is not None
+
+    def _assignment(self, node: "Node") -> tuple[str, Word]:
+        first, last = self._source.span(node)
+        match = _ASSIGNMENT.match(self._raw, first, last)
+        if not match:
+            raise Disagreement("An assignment is not understood.")
+        value = self._read(match.end(), last, assigned=True) if match.end() < last else Word("")
+        return match[1], value
+
+    # --- words and text ---
+
+    def _read(self, first: int, last: int, assigned: bool = False) -> Word:
+        return Reader(self._raw, first, last, self._hole, self._variables, assigned).word()
+
+    def _word(self, node: "Node") -> Word:
+        return self._read(*self._source.span(node))
+
+    def _hole(self, at: int) -> int:
+        """Look into the substitution that begins there; where it ends."""
+        node = self._holes.get(at)
+        if node is None:
+            raise Disagreement("A substitution is not understood.")
+        first, last = self._source.span(node)
+        text = self._raw[first:last]
+        if text.startswith("`") and ("\\" in text or "`" in text[1:-1]):
+            raise Disagreement("Backquotes within backquotes are not understood.")
+        self._apart(node)
+        return last
+
+
+def _ends_in_list(node: "Node") -> bool:
+    while node.type in ("redirected_statement", "negated_command", "pipeline") and node.named_children:
+        node = node.named_children[0]
+    return node.type == "list"

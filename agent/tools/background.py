@@ -1,0 +1,203 @@
+"""Commands in the background: each belongs to a session, outlives its turns, and ends with the service at the latest.
+
+Promises: what runs is stored, pid and start time, so that a crash leaves nothing of it; what it writes is kept within
+a bound; how it ended is told to its session, unless the model has read that already. Called by `exec` and `process`.
+"""
+
+import asyncio
+import hashlib
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from agent.errors import ToolError
+from agent.tools.base import CallContext
+from agent.tools.leftovers import start_time
+from agent.tools.overflow import Overflow
+from agent.tools.process import OUTPUT_GRACE_SECONDS, GatedProcess, at_most, ending
+
+MOST_OF_SESSION, MOST = 8, 32
+# So many of those that are over are kept, for so long.
+KEPT, KEPT_SECONDS = 30, 30 * 60
+END_SECONDS = 0.5  # between TERM and KILL
+LAST_CHARACTERS = 400
+_SHOWN = 200
+
+_HOW = "brave calm clever eager fair gentle happy keen lucky merry neat proud quick quiet swift witty"
+_WHO = "badger crane deer falcon finch fox hare heron lynx marten otter owl raven seal stoat wren"
+
+# Starts a command, given where its output goes.
+Make = Callable[[Callable[[bytes], None]], GatedProcess]
+
+
+@dataclass(eq=False, kw_only=True)
+class Running:
+    """One of them, also when it is over. key: names its call; name: what the model calls it; started: see `leftovers`.
+
+    ending: how it ended, empty until then. over_at: when, in seconds. lookers: those who wait to read of it.
+    """
+
+    command: str
+    session_key: str
+    key: str
+    name: str = ""
+    started: str = ""
+    ending: str = ""
+    over_at: float = 0
+    lookers: int = 0
+    process: GatedProcess = field(init=False)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    wanted: "asyncio.Future[str]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    overflow: Overflow
+    _looks: int = 0
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._fresh = self.overflow.spill(self.key)
+        self._mask = self.overflow.mask()
+
+    @property
+    def shown(self) -> str:
+        """Its name and what it is, on one line."""
+        command = " ".join(self.command.split())
+        return f"{self.name} `{command if len(command) <= _SHOWN else command[:_SHOWN] + '…'}`"
+
+    def take(self, data: bytes) -> None:
+        """It has written this."""
+        self._fresh.add(self._mask.feed(data))
+        self._news.set()
+
+    def fresh(self) -> str:
+        """What it wrote since this was asked last."""
+        fresh, self._looks = self._fresh.text(), self._looks + 1
+        self._fresh = self.overflow.spill(f"{self.key}:{self._looks}")
+        self._news.clear()
+        return fresh or "[no new output]"
+
+    async def wait(self, seconds: float, *, to_end: bool = False) -> None:
+        """Until it writes something or is over; to_end: until it is over."""
+        self.lookers += 1
+        try:
+            if not self.ending:
+                await at_most(seconds, (self.over if to_end else self._news).wait())
+        finally:
+            self.lookers -= 1
+
+    def told(self, redact: Callable[[str], str]) -> str:
+        """What its session is to be told of its end; nothing when that is being read. redact: takes secrets out."""
+        last = redact(self._fresh.text())[-LAST_CHARACTERS:] or "none"
+        over = f"Background command {redact(self.shown)} is over: {self.ending}."
+        return "" if self.lookers else f"{over} Last output: {last}"
+
+    def end(self, why: str) -> None:
+        """Let it end soon, and everything below it; why: see `ending`."""
+        if not self.wanted.done():
+            self.wanted.set_result(why)
+
+    def is_over(self, how: str, at: float) -> None:
+        """It has ended."""
+        self._fresh.add(self._mask.feed(b"", last=True))
+        self.ending, self.over_at = how, at
+        self.over.set()
+        self._news.set()
+
+
+class Background:
+    """Those of one service. over: hears of each that is over. overflow: for what they write. monotonic: seconds."""
+
+    def __init__(
+        self,
+        over: Callable[[Running], Awaitable[None]],
+        overflow: Overflow,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._over = over
+        self.overflow = overflow
+        self._monotonic = monotonic
+        self._known: dict[str, Running] = {}
+        self._watchers: set[asyncio.Task[None]] = set()
+
+    async def start(self, make: Make, command: str, seconds: float | None, context: CallContext) -> Running:
+        """Let a command run behind the turn of this call. seconds: its time limit.
+
+        Raises ToolError when there are as many as may be, and what `make` raises: then nothing has run.
+        """
+        key = f"{context.turn_id}:{context.call_id}"
+        one = Running(command=command, session_key=context.session_key, key=key, overflow=self.overflow)
+        async with AsyncExitStack() as stack:
+            one.process = await stack.enter_async_context(make(one.take))
+            started = await asyncio.to_thread(start_time, one.process.pid)
+            one.started = started or ""
+            await context.started(one.process.pid, one.started)
+            self._admit(one)
+            one.process.open_gate()
+            watcher = asyncio.create_task(self._watch(one, stack.pop_all(), seconds), name=f"background-{one.name}")
+            self._watchers.add(watcher)
+            watcher.add_done_callback(self._watchers.discard)
+        return one
+
+    def of(self, session_key: str) -> Sequence[Running]:
+        """Those of a session, oldest first; of those that are over the newest."""
+        over = sorted((one for one in self._known.values() if one.ending), key=lambda one: one.over_at)
+        for number, one in enumerate(reversed(over)):
+            if number >= KEPT or one.over_at < self._monotonic() - KEPT_SECONDS:
+                self.forget(one)
+        return [one for one in self._known.values() if one.session_key == session_key]
+
+    def find(self, session_key: str, name: str) -> Running:
+        """One of a session, by its name. Raises ToolError when there is none; that of another session is none."""
+        found = {one.name: one for one in self.of(session_key)}
+        if name not in found:
+            names = ", ".join(found) or "none"
+            raise ToolError(f"There is no background command {name!r} in this session. Known: {names}.")
+        return found[name]
+
+    def stop(self, session_key: str) -> bool:
+        """Let those of a session end, because a person wants it; whether there are any."""
+        running = [one for one in self.of(session_key) if not one.ending]
+        for one in running:
+            one.end("ended because a person said stop")
+        return bool(running)
+
+    def forget(self, one: Running) -> None:
+        """The model has read all there is to know of it."""
+        self._known.pop(one.name, None)
+
+    async def close(self, seconds: float) -> None:
+        """End all of them; what is not written down after so many seconds is found at the next start."""
+        for one in self._known.values():
+            one.end("ended because the service was stopped")
+        if self._watchers:
+            _, late = await asyncio.wait(self._watchers, timeout=seconds)
+            for watcher in late:
+                watcher.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _admit(self, one: Running) -> None:
+        """Give it a name. Raises ToolError when there are as many as may be."""
+        running = [other for other in self._known.values() if not other.ending]
+        mine = [other.name for other in running if other.session_key == one.session_key]
+        if len(mine) >= MOST_OF_SESSION or len(running) >= MOST:
+            own = f", of this session {len(mine)}: {', '.join(mine)}" if mine else ""
+            raise ToolError(f"No more commands can run in the background; {len(running)} do{own}.")
+        digest = hashlib.sha256(one.key.encode()).digest()
+        how, who = _HOW.split(), _WHO.split()
+        names = [f"{how[a % len(how)]}-{who[b % len(who)]}" for a, b in itertools.pairwise(digest)]
+        one.name = next(name for name in names if name not in self._known)
+        self._known[one.name] = one
+
+    async def _watch(self, one: Running, stack: AsyncExitStack, seconds: float | None) -> None:
+        """From its beginning to its end, and that its session learns of it."""
+        async with stack:
+            ended = asyncio.create_task(one.process.wait())
+            await asyncio.wait((ended, one.wanted), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            why = ""
+            if ended.done():
+                await one.process.last_words(OUTPUT_GRACE_SECONDS)
+            else:
+                ended.cancel()
+                why = one.wanted.result() if one.wanted.done() else f"stopped after its time limit of {seconds:g} s"
+            status = await one.process.end(END_SECONDS if why else 0)
+        one.is_over(why or ending(status), self._monotonic())
+        await self._over(one)

@@ -1,0 +1,119 @@
+"""`edit`: one passage of a text file replaced by another, for the model.
+
+Promises: what is replaced was there exactly as given, and once unless all are meant; bytes outside of it stay as they
+are, so do line ends; a mistake of the model changes nothing and is told with what the file has instead.
+Offered by `agent/tools/registry`.
+"""
+
+import difflib
+
+from pydantic import Field
+
+from agent.errors import ToolError
+from agent.message import ToolOutput
+from agent.tools.base import CallContext, Parameters, Tool
+from agent.tools.files import MAX_WRITE_CHARACTERS
+from agent.tools.marks import is_memory, marked
+from agent.tools.workspace import Workspace
+
+_AROUND = 2  # lines shown before and behind a change
+_SHOWN_LINES = 30
+_SHOWN = 200  # characters of a line
+_COMPARED_LINES = 5000  # of a file, when the nearest is looked for
+_TOLD = 10  # places whose lines are named
+
+
+class EditParameters(Parameters):
+    """Of `edit`."""
+
+    path: str
+    old_string: str = Field(min_length=1, max_length=MAX_WRITE_CHARACTERS)
+    new_string: str = Field(max_length=MAX_WRITE_CHARACTERS)
+    replace_all: bool = False
+
+
+class EditTool(Tool[EditParameters]):
+    """Replaces text in a file."""
+
+    name = "edit"
+    description = (
+        "Replace text in a file, which you have read: old_string must be in it exactly once, white space included; "
+        "add lines around it to make it unique, or set replace_all."
+    )
+    parameters = EditParameters
+    changes = True
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(self, parameters: EditParameters, context: CallContext) -> ToolOutput:
+        """How many places were changed, and the first of them with the lines around it."""
+        path, shown = parameters.path, ""
+        unasked = context.background and is_memory(self._workspace.relative(path))
+
+        def change(before: bytes, _: bytes) -> bytes:
+            nonlocal shown
+            after, places, changed = _edited(before, parameters)
+            after = marked(before, after) if unasked else after
+            what = "1 place" if places == 1 else f"{places:,} places, of which the first is"
+            shown = f"Changed {what}:\n" + _around(after, changed)
+            return after
+
+        await self._workspace.write(path, b"", "change", change)
+        return ToolOutput(text=shown)
+
+
+def _edited(before: bytes, parameters: EditParameters) -> tuple[bytes, int, range]:
+    """The file after it, how many places were changed, and the lines of the first (from 0). Raises ToolError."""
+    path, old, new = parameters.path, parameters.old_string.encode(), parameters.new_string.encode()
+    if old == new:
+        raise ToolError(f"{path}: old_string and new_string are the same; nothing was changed.")
+    if b"\x00" in before:
+        raise ToolError(f"{path}: a binary file, not text.")
+    # The model writes \n whatever the file has.
+    windows = before.count(b"\r\n")
+    if windows and (windows == before.count(b"\n") or old not in before):
+        old, new = (text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") for text in (old, new))
+    places, at = list[int](), before.find(old)
+    while at >= 0 and len(places) <= _TOLD:
+        places.append(at)
+        at = before.find(old, at + 1)
+    if not places:
+        raise ToolError(f"{path}: old_string is not in the file. {_nearest(before, parameters.old_string)}")
+    lines = [before.count(b"\n", 0, place) + 1 for place in places[:_TOLD]]
+    if len(places) > 1 and not parameters.replace_all:
+        where = ", ".join(map(str, lines)) + (" and others" if len(places) > _TOLD else "")
+        raise ToolError(
+            f"{path}: old_string is there {before.count(old):,} times, on lines {where}. "
+            "Add lines around it to say which, or set replace_all."
+        )
+    return before.replace(old, new), before.count(old), range(lines[0] - 1, lines[0] + new.count(b"\n"))
+
+
+def _around(after: bytes, changed: range) -> str:
+    lines = after.decode(errors="replace").replace("\r\n", "\n").split("\n")
+    numbers = range(max(0, changed.start - _AROUND), min(len(lines), changed.stop + _AROUND))
+    shown = [f"{number + 1}: {lines[number][:_SHOWN]}" for number in numbers[:_SHOWN_LINES]]
+    return "\n".join(shown) + ("\n[…]" if len(numbers) > _SHOWN_LINES else "")
+
+
+def _nearest(before: bytes, old: str) -> str:
+    """What the file has that is most like it: the same but for white space, or the line most like its longest one."""
+    lines = before.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")[:_COMPARED_LINES]
+    wanted = old.replace("\r\n", "\n").split("\n")
+    bare, bare_wanted = (["".join(line.split()) for line in some] for some in (lines, wanted))
+    for start in range(len(lines)):
+        if bare[start] == bare_wanted[0] and bare[start : start + len(wanted)] == bare_wanted:
+            for number, (line, asked) in enumerate(zip(lines[start:], wanted, strict=False), start + 1):
+                if line != asked:
+                    return f"White space differs: line {number} is {_told(line)}, old_string has {_told(asked)}."
+    longest = max(wanted, key=len)[:_SHOWN]
+    near = difflib.get_close_matches(longest, {line[:_SHOWN]: None for line in lines}, 1)
+    if not near:
+        return "Nothing there is like it: read the file again."
+    number = next(number for number, line in enumerate(lines, 1) if line[:_SHOWN] == near[0])
+    return f"Most like it is line {number}, {_told(near[0])}, for {_told(longest)}: read the file again."
+
+
+def _told(line: str) -> str:
+    return repr(line if len(line) <= _SHOWN else line[:_SHOWN] + "…")

@@ -1,0 +1,119 @@
+"""Patterns of paths as `.gitignore` has them, and which of a repository's files git passes over.
+
+Matching is done by RE2, whose time grows with the length of what it reads and nothing else: both patterns and file
+names may come from strangers. Called by `glob` and `grep`.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import re2  # type: ignore[import-untyped]
+
+from agent.errors import ToolError
+from agent.tools.workspace import Folder, Workspace, WorkspaceError
+
+MAX_ALTERNATIVES = 100
+_MAX_RULES = 32 * 1024  # bytes of a .gitignore that are obeyed
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+OPTIONS = re2.Options()
+OPTIONS.log_errors = False
+OPTIONS.never_capture = True
+OPTIONS.never_nl = True  # nothing matches the end of a line, so no match goes over it
+OPTIONS.max_mem = 2 * 1024 * 1024  # also bounds how long one step of a match takes
+
+
+class Patterns:
+    """Patterns of which the last that matches counts, and matches a path itself, not what is below it.
+
+    Lines that are none are passed over.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # 50 ms, which most services never need
+
+        rules = list[tuple[str, bool]]()
+        for line in lines:
+            with suppress(ValueError):
+                regex, positive = GitIgnoreSpecPattern.pattern_to_regex(line)
+                if regex is not None:
+                    rules.append((_of_itself(regex), bool(positive)))
+        self._sets = _compiled(rules)
+
+    def last(self, path: str) -> bool | None:
+        """Whether the last pattern that matches is one without `!`; None: none does. Folders end with a slash."""
+        text = path.encode(errors="replace")
+        for matching, positive in reversed(self._sets):
+            if found := matching.Match(text):
+                return bool(positive[max(found)])
+        return None
+
+
+def _compiled(rules: Sequence[tuple[str, bool]]) -> list[tuple[Any, list[bool]]]:
+    """Expressions that are looked for at once, in as many sets as RE2's memory asks for, and which are positive."""
+    found, positive = re2.Set.SearchSet(OPTIONS), list[bool]()
+    for regex, is_positive in rules:
+        with suppress(re2.error):
+            found.Add(regex)
+            positive.append(is_positive)
+    try:
+        found.Compile()
+    except re2.error:
+        half = len(rules) // 2
+        return [*_compiled(rules[:half]), *_compiled(rules[half:])] if half else []
+    return [(found, positive)] if positive else []
+
+
+# What counts in a folder: rules of files from the outermost to its own, and how deep the folder of each lies.
+Rules = tuple[tuple[int, Patterns], ...]
+
+
+def chosen(pattern: str) -> Patterns:
+    """The pattern of a tool's parameter, with `{a,b}`. Raises ToolError."""
+    done, todo = list[str](), [pattern.removeprefix("./")]
+    while todo:
+        one = todo.pop()
+        if braces := _BRACES.search(one):
+            todo += [one[: braces.start()] + choice + one[braces.end() :] for choice in braces[1].split(",")]
+        else:
+            done.append("\\" + one if one[:1] in ("!", "#") else one)
+        if len(done) + len(todo) > MAX_ALTERNATIVES:
+            raise ToolError(f"The pattern has more than {MAX_ALTERNATIVES} alternatives in its braces.")
+    if ".." in pattern.split("/") or not any(part.strip("/ ") for part in done):
+        raise ToolError("A pattern is one of paths below `path`, such as *.py or src/**/test_*.{ts,tsx}.")
+    return Patterns(done)
+
+
+def rules_in(workspace: Workspace, folder: Folder, above: Rules) -> Rules:
+    """What git obeys in a folder. One with a `.git` is a repository of its own, to which no rules from above apply."""
+    depth, own = len(folder.parts), list[str]()
+    if ".git" in folder.folders or ".git" in folder.files:
+        above = ()
+        own += _lines(workspace, "/".join((*folder.parts, ".git/info/exclude")))
+    if ".gitignore" in folder.files:
+        own += _lines(workspace, "/".join((*folder.parts, ".gitignore")))
+    return (*above, (depth, Patterns(own))) if own else above
+
+
+def passed_over(rules: Rules, parts: tuple[str, ...], end: str = "") -> bool:
+    """Whether git ignores the file, or the folder, for which `end` is a slash."""
+    for depth, patterns in reversed(rules):
+        if (ignored := patterns.last("/".join(parts[depth:]) + end)) is not None:
+            return ignored
+    return False
+
+
+def _lines(workspace: Workspace, path: str) -> list[str]:
+    try:
+        with workspace.open(path) as file:
+            return file.read(_MAX_RULES).decode("utf-8-sig", errors="replace").splitlines()
+    except WorkspaceError:
+        return []
+
+
+def _of_itself(regex: str) -> str:
+    """The library's expression also takes what is below a match; the walk does not go there."""
+    regex = regex.replace("(?:(?P<ps_d>/)|$)", "/?$").replace("(?P<ps_d>/)", "/$")
+    return regex + "." if regex.endswith("/") else regex

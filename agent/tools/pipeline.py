@@ -1,0 +1,231 @@
+"""What happens to every call, in one order, whatever tool it is of.
+
+repair of name and arguments → loop guard → hooks before → policy and ownership → validation → approval → `running`
+stored → run → hooks after → redaction and cap → stored. `agent/tool_batch.py` groups calls and stores; the steps before
+and after a call runs are here. A call that waited for a person, or that a crash found `asked`, begins anew at the first
+step. Whatever goes wrong in a step becomes a result that the model can read.
+"""
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import structlog
+
+from agent.context import Context
+from agent.errors import AgentError, ToolError
+from agent.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from agent.journal import CallResult, CallState, Journal
+from agent.message import ToolCall, ToolOutput, ToolResult
+from agent.spec import RunSpec
+from agent.text import well_formed
+from agent.tools.base import Ask, CallContext, Decision, Parameters, Refused, Tool
+from agent.tools.hooks import HookedCall
+from agent.tools.loop_guard import repeats
+from agent.tools.policy import matches
+from agent.tools.repair import repaired
+from agent.tools.schema import ArgumentsError, parse_arguments
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A call that may run. call: as it runs, repaired and changed by hooks."""
+
+    call: ToolCall
+    tool: Tool[Any]
+    parameters: Parameters
+    context: CallContext
+
+
+class Pipeline:
+    """For the calls of one step that stand side by side; those before them have their results in the context."""
+
+    def __init__(self, spec: RunSpec, context: Context, journal: Journal, step: int) -> None:
+        self._spec = spec
+        self._journal = journal
+        self._step = step
+        self._repeats = repeats(context.entries, spec.ref.turn_id, spec.tools)
+
+    async def prepare(self, call: ToolCall) -> Ready | CallResult | Ask:
+        """The steps before a call runs: it is ready, or has its result already, or a person must decide."""
+        ran = repaired(call, self._spec.tools)
+        try:
+            return await self._prepare(call, ran)
+        except Refused as error:
+            return await self._result(ran, "denied", ToolOutput(text=str(error)))
+        except (ToolError, ArgumentsError) as error:
+            return await self._result(ran, "failed", ToolOutput(text=str(error)))
+        except AgentError:
+            raise
+        except Exception as error:
+            log.exception("a call could not be prepared", tool=ran.name)
+            return await self._result(ran, "failed", ToolOutput(text=f"{type(error).__name__}: {error}"))
+
+    async def _prepare(self, call: ToolCall, ran: ToolCall) -> Ready | Ask:
+        """Raises ToolError or ArgumentsError with what the model is told."""
+        decision = self._spec.decisions.get(call.call_id)
+        if decision is not None and decision.state == "denied":
+            raise _denied(decision)
+        self._repeats.check(ran)
+        ran = await self._hooked(ran)
+        if reason := self._spec.forbidden(ran.name):
+            raise Refused(f"{ran.name} was not executed: {reason}.")
+        tool = self._spec.tools.get(ran.name)
+        if tool is None:
+            names = ", ".join(sorted(self._spec.tools)) or "none"
+            raise ToolError(f"There is no tool named {call.name!r}. Tools: {names}.")
+        parameters = parse_arguments(tool, ran.arguments)
+        context = self._context(call)
+        ask = await self._ask(tool, parameters, context)
+        if ask is not None and decision is not None and decision.allows(ask):
+            ask, context = None, replace(context, decision=decision)
+        elif ask is not None and decision is not None and (decision.state, decision.digest) == ("expired", ask.digest):
+            raise Refused(decision.reason)
+        return self._shown(ask) if ask else Ready(call=ran, tool=tool, parameters=parameters, context=context)
+
+    async def _hooked(self, call: ToolCall) -> ToolCall:
+        for hook in self._spec.hooks:
+            if (hooked := self._for_hooks(call)) is None:
+                break  # no hook sees what validation will refuse
+            try:
+                changed = await hook.before(hooked)
+            except Refused:
+                raise
+            except Exception as error:
+                log.exception("a hook has failed; the call is refused", tool=call.name, hook=type(hook).__name__)
+                raise Refused(f"Not executed: a hook has failed ({type(error).__name__}: {error}).") from None
+            if changed.arguments != hooked.arguments:
+                call = replace(call, arguments=json.dumps(dict(changed.arguments)))
+        return call
+
+    async def _ask(self, tool: Tool[Any], parameters: Parameters, context: CallContext) -> Ask | None:
+        """What a person must decide: what the tool asks, else what the configuration does."""
+        ask = await tool.asks(parameters, context)
+        if not matches(tool.name, self._spec.asked_for) or (ask is not None and ask.question):
+            return ask
+        arguments = parameters.model_dump_json(exclude_unset=True)
+        canonical = json.dumps(parameters.model_dump(mode="json"), sort_keys=True)
+        bound = json.dumps([tool.name, canonical, context.session_key]).encode()
+        digest = hashlib.sha256(bound).hexdigest()
+        grant = f"call:{digest}"
+        if ask is not None:  # one question for both, and one answer
+            return replace(ask, grants=(*ask.grants, grant)) if ask.grants else ask
+        if grant in self._spec.grants():
+            return None
+        return Ask(
+            digest=digest,
+            subject=f"{tool.name} {arguments}",
+            why=("`tools.require_approval` in the configuration says so.",),
+            grants=(grant,),
+            granted=f"`{tool.name}` with these arguments, in this conversation",
+        )
+
+    def _shown(self, ask: Ask) -> Ask:
+        """As it is kept and shown: without secrets, which its digest and its grants hold."""
+        clean = self._spec.redact
+        why, risks, options = (tuple(map(clean, texts)) for texts in (ask.why, ask.risks, ask.options))
+        subject, granted = clean(ask.subject), clean(ask.granted)
+        return replace(ask, subject=subject, granted=granted, why=why, risks=risks, options=options)
+
+    def _context(self, call: ToolCall) -> CallContext:
+        spec, held = self._spec, ""
+
+        def update(text: str) -> None:
+            """A secret may come in two pieces: what may be the beginning of one waits for the next."""
+            nonlocal held
+            text = held + text
+            whole = len(text) - spec.withheld(text)
+            text, held = text[:whole], text[whole:]
+            if text:
+                shown = spec.redact(text)
+                self._journal.tell(
+                    ToolExecutionUpdate(run=spec.ref, at=spec.now(), step=self._step, call_id=call.call_id, text=shown)
+                )
+
+        return CallContext(
+            turn_id=spec.ref.turn_id,
+            session_key=spec.ref.session_key,
+            call_id=call.call_id,
+            update=update,
+            started=partial(self._journal.process_started, call.call_id),
+            background=spec.background,
+        )
+
+    def start(self, ready: Ready) -> ToolExecutionStart:
+        """What is told of a call that is about to run."""
+        spec, call = self._spec, ready.call
+        return ToolExecutionStart(
+            run=spec.ref,
+            at=spec.now(),
+            step=self._step,
+            call_id=call.call_id,
+            name=call.name,
+            arguments=spec.redact(call.arguments),
+        )
+
+    async def execute(self, ready: Ready) -> CallResult:
+        """Run it, and what comes after; only a lost run and cancellation from outside leave this."""
+        call = ready.call
+        try:
+            output: ToolOutput = await ready.tool.run(ready.parameters, ready.context)
+        except AgentError:
+            raise
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            output = ToolOutput(text="The tool was cancelled by itself; its outcome is unknown.", is_error=True)
+        except ToolError as error:
+            output = ToolOutput(text=str(error), is_error=True)
+        except Exception as error:
+            output = ToolOutput(text=f"{type(error).__name__}: {error}", is_error=True)
+        for hook in self._spec.hooks:
+            try:
+                if (hooked := self._for_hooks(call)) is not None:
+                    output = replace(await hook.after(hooked, output), goes_on=output.goes_on)
+            except Exception:
+                log.exception("a hook has failed; the result stays", tool=call.name, hook=type(hook).__name__)
+        return await self._result(call, "failed" if output.is_error else "done", output)
+
+    def _for_hooks(self, call: ToolCall) -> HookedCall | None:
+        """None: the arguments are no object, which validation is to say."""
+        try:
+            arguments = json.loads(call.arguments or "{}")
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(arguments, dict):
+            return None
+        ref = self._spec.ref
+        return HookedCall(ref.turn_id, ref.session_key, call.call_id, call.name, arguments)
+
+    async def _result(self, call: ToolCall, state: CallState, output: ToolOutput) -> CallResult:
+        """As it is stored, told and sent to the model: without secrets, and then within bounds, which would cut one in
+        two."""
+        text = self._spec.redact(well_formed(output.text))
+        if self._spec.overflow is not None:
+            text = await self._spec.overflow.keep(f"{self._spec.ref.turn_id}-{call.call_id}", text)
+        text = self._repeats.noted(call, text)
+        result = ToolResult(call.call_id, call.name, text, state != "done", output.images)
+        return CallResult(result, state, output.goes_on)
+
+    def end(self, result: CallResult) -> ToolExecutionEnd:
+        """What is told of a call that has its result."""
+        return ToolExecutionEnd(
+            run=self._spec.ref,
+            at=self._spec.now(),
+            step=self._step,
+            call_id=result.result.call_id,
+            name=result.result.name,
+            state=result.state,
+            text=result.result.text,
+        )
+
+
+def _denied(decision: Decision) -> Refused:
+    said = f" They said: {decision.reason}" if decision.reason else ""
+    return Refused(f"A person denied this call; it was not executed.{said}")

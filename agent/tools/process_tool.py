@@ -1,0 +1,90 @@
+"""`process`: looks after commands that `exec` has begun in the background, those of its own session alone."""
+
+import select
+from typing import Literal
+
+from pydantic import Field
+
+from agent.errors import ToolError
+from agent.message import ToolOutput
+from agent.tools.background import Background, Running
+from agent.tools.base import Ask, CallContext, Parameters, Tool
+from agent.tools.permission import Permission
+
+MOST_WAIT_SECONDS = 60
+_KILL_SECONDS = 5.0
+
+
+class ProcessParameters(Parameters):
+    """Of `process`."""
+
+    action: Literal["list", "poll", "input", "kill"] = Field(
+        description="list: all of them; poll: new output, and the exit code; input: write to standard input; kill."
+    )
+    id: str = Field(default="", description="Which one, as exec or list named it.")
+    text: str = Field(default="", description="For input; a line ends with a line break.")
+    eof: bool = Field(default=False, description="With input: nothing follows, standard input is closed.")
+    wait_seconds: float = Field(
+        default=0, ge=0, le=MOST_WAIT_SECONDS, description="With poll: wait so long for new output or the end."
+    )
+
+
+class ProcessTool(Tool[ProcessParameters]):
+    """What runs in the background, for the model."""
+
+    name = "process"
+    description = "Look after commands that exec runs in the background: list, poll, write to them, kill them."
+    parameters = ProcessParameters
+    trusted_only = True
+    polls = True
+
+    def __init__(self, background: Background, permission: Permission) -> None:
+        """permission: what is written to a command may be one as well."""
+        self._background = background
+        self._permission = permission
+
+    async def asks(self, parameters: ProcessParameters, context: CallContext) -> Ask | None:
+        if parameters.action != "input" or not parameters.text:
+            return None
+        one = self._find(parameters, context)
+        return self._permission.ask(
+            bound=(self.name, context.session_key, one.key, parameters.text, parameters.eof),
+            subject=parameters.text,
+            missed=(f"It is given to {one.shown}, which may do anything with it.",),
+        )
+
+    async def run(self, parameters: ProcessParameters, context: CallContext) -> ToolOutput:
+        """What has become of it."""
+        if parameters.action == "list":
+            found = self._background.of(context.session_key)
+            lines = [f"{one.shown}: {one.ending or 'running'}" for one in found]
+            return ToolOutput(text="\n".join(lines) or "Nothing runs in the background.")
+        one = self._find(parameters, context)
+        if parameters.action == "input":
+            _give(one, parameters)
+            return ToolOutput(text="Written." if parameters.text else "Its standard input is closed.")
+        if parameters.action == "kill":
+            one.end("ended as you asked")
+            await one.wait(_KILL_SECONDS, to_end=True)
+        else:
+            await one.wait(parameters.wait_seconds)
+        return ToolOutput(text=f"[{one.ending or 'running'}]\n{one.fresh()}")
+
+    def _find(self, parameters: ProcessParameters, context: CallContext) -> Running:
+        return self._background.find(context.session_key, parameters.id)
+
+
+def _give(one: Running, parameters: ProcessParameters) -> None:
+    """Write all of the text, or raise ToolError."""
+    data = parameters.text.encode(errors="replace")
+    if len(data) > select.PIPE_BUF:
+        raise ToolError(f"The text has {len(data):,} bytes; {select.PIPE_BUF:,} are allowed at once.")
+    try:
+        if data:
+            one.process.write(data)
+    except BlockingIOError:
+        raise ToolError("It has not read what it was given before; nothing was written.") from None
+    except BrokenPipeError:
+        raise ToolError("It reads nothing any more.") from None
+    if parameters.eof:
+        one.process.close_input()

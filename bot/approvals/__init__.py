@@ -1,0 +1,1 @@
+"""What people decide about: calls of tools, and questions of the model."""

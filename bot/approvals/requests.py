@@ -1,0 +1,312 @@
+"""Requests: who is asked and where, what is allowed for always, and that messages show what became of what they ask.
+
+The store alone knows what is open; this hurries it. Called by `bot/runs/journal` when a turn parks, by commands and the
+gateway when somebody decides, and by the service at its start.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from uuid import UUID
+
+import structlog
+
+from agent.errors import ToolError
+from agent.tools.base import Ask, Decision, Verdict
+from bot.approvals import decisions, words
+from bot.commands.registry import AskAgain, Say
+from bot.config.background import Approvals as Settings
+from bot.inbound.access import LOCAL, OWNER, is_trusted
+from bot.inbound.people import chat_of
+from bot.persistence.approvals import ANYONE, Approval, Granted, Request
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.values import OwnerNotice, Turn
+from bot.runs.messaging import Messaging
+from channels.actions import ActionFailed
+from channels.console.adapter import PLACE as CONSOLE
+from channels.message import ChatKind, InboundKind, InboundMessage, Place
+from channels.outgoing import Action, Button, Planned
+
+log = structlog.get_logger()
+
+# Seconds until the store is asked again that could not answer; and how long it is not asked at the most.
+_PAUSE, _LONGEST = 1.0, 3600.0
+# Seconds for which a platform may look for a conversation; milliseconds between two answers that a turn waits.
+_PATIENCE, _MINUTE = 5.0, 60_000
+# Who decides at the command line.
+LOCALLY = f"console:{OWNER}"
+
+
+class Requests:
+    """settings: of the configuration. wake: lets a session's turn go on (session, whether it is of the background)."""
+
+    def __init__(self, messaging: Messaging, settings: Settings, wake: Callable[[str, bool], None]) -> None:
+        self._wake = wake
+        self._messaging = messaging
+        self._settings = settings
+        self._store = messaging.store
+        self._clock = messaging.clock
+        self._outbox = messaging.outbox
+        self._people = messaging.people
+        self._granted: set[str] = set()
+        self._hurried = asyncio.Event()
+        self._told: dict[str, int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def granted(self) -> Collection[str]:
+        """What is allowed for always."""
+        return self._granted
+
+    async def load(self) -> None:
+        """Read what is allowed for always. Raises StoreUnavailable."""
+        self._granted = {one.what for one in await self._store.approvals.granted()}
+
+    async def put(self, turn: Turn, ask: Ask) -> Request | Decision:
+        """How an Ask of a turn is put to people; where nobody may decide, that it has expired, which people are told.
+
+        It is shown in the conversation, unless the configuration names another one. Where none of those who may decide
+        reads that, the one who wrote last is told directly.
+        """
+        approvers, place = self._who(turn, ask), turn.place
+        if not approvers and not (place.kind in LOCAL and is_trusted(turn.messages[-1])):
+            reason = words.nobody(ask)
+            if place.kind is not ChatKind.API:
+                await self._outbox.tell(place, f"nobody:{turn.turn_id}:{ask.digest[:16]}", reason)
+            return Decision("expired", ask.digest, reason)
+        if ask.question and ":" in ask.who and not self._reads_along(turn, approvers):  # no way to write to anybody
+            return Decision("expired", ask.digest, words.NOT_HERE)
+        ident = await self._new_id()
+        expires = round(1000 * (self._settings.timeout_seconds if ask.seconds is None else ask.seconds))
+        until = self._clock.stamp(self._clock.now() + expires)
+        who = self.deciders(ask)
+        name, source = turn.messages[-1].origin.sender_name, f"ask:{ident}"
+        asked = words.asked_in(place.channel, name)
+
+        def shown(where: Place, name: str, *before: str) -> tuple[Planned, ...]:
+            foot = words.foot(ask, ident, who, until, where.kind)
+            foot = "\n\n".join((*before, foot))
+            return self._blocks(
+                name, where.channel, words.request(ask, foot, self._fits(where)), words.buttons(ask, ident)
+            )
+
+        request = Request(approval_id=ident, approvers=approvers, expires=expires)
+        forward = None if ask.question else await self._forward()
+        if forward is not None and forward != place:
+            blocks = self._outbox.notice(source, words.waits_elsewhere(ask, ident), place.channel)
+            elsewhere = [(forward, shown(forward, f"{source}:2", asked))]
+            return replace(request, blocks=() if place.kind is ChatKind.API else blocks, elsewhere=elsewhere)
+        if forward is not None or self._reads_along(turn, approvers):
+            return replace(request, blocks=() if place.kind is ChatKind.API else shown(place, source))
+        hint = () if ask.question else (words.FORWARD,)
+        notice = OwnerNotice(
+            [self._person(one) for one in approvers if self._outbox.channel(self._person(one)[0])],
+            CONSOLE,
+            lambda where: shown(where, f"{source}:2", asked, *hint),
+        )
+        texts = words.request(ask, words.told_elsewhere(ask, until), self._fits(place))
+        blocks = () if place.kind is ChatKind.API else self._blocks(source, place.channel, texts, ())
+        return replace(request, blocks=blocks, notice=notice)
+
+    def deciders(self, ask: Ask) -> str:
+        """Who may decide, in words."""
+        return words.deciders(ask, named=bool(self._settings.approvers))
+
+    def may_decide(self, approval: Approval, message: InboundMessage) -> bool:
+        """Whether who wrote this may: those who were asked, and whoever has the terminal, the socket or the token."""
+        origin = message.origin
+        who = f"{origin.place.channel}:{origin.sender}"
+        if origin.place.kind in LOCAL and is_trusted(message):
+            return True
+        if ANYONE in approval.approvers and chat_of(origin.place) == chat_of(approval.place):
+            return not origin.by_bot
+        still = approval.ask.question or who in self._deciders()
+        return who in approval.approvers and still and not origin.by_bot
+
+    async def is_open_to(self, approval: Approval, message: InboundMessage) -> bool:
+        """Whether a request can be spoken of where this was written: where it is shown, and privately by who may
+        decide."""
+        place = message.origin.place
+        if message.kind is InboundKind.BUTTON or chat_of(place) == chat_of(approval.place):
+            return True
+        if place.kind is ChatKind.DIRECT or place.kind in LOCAL:
+            return self.may_decide(approval, message)
+        forward = await self._forward()
+        return forward is not None and chat_of(place) == chat_of(forward)
+
+    async def decide(self, approval_id: str, verdict: Verdict, by: str, reason: str = "") -> bool:
+        """Settle a request and let its turn go on; False when somebody else was first, or it was too late.
+
+        by: "channel:id" of a person who may. reason: for the model. Raises StoreUnavailable.
+        """
+        found = await self._store.approvals.decide(approval_id, verdict, by, reason)
+        if found is None:
+            return False
+        await self.decided(verdict)
+        self._wake(*found)
+        return True
+
+    async def approvals(self) -> list[Approval]:
+        """What waits, oldest first. Raises StoreUnavailable."""
+        return list(await self._store.approvals.open())
+
+    async def settle(self, named: str, decision: str, reason: str = "", by: str = LOCALLY) -> Approval:
+        """Decide by id or the beginning of it, once, always, deny or answer. Raises NotDecided, StoreUnavailable."""
+        approval = decisions.meant(await self._store.approvals.find(named), named)
+        verdict = decisions.VERDICTS[decision]
+        decisions.check(approval, verdict, self._clock.now())
+        told = decisions.answer(approval, reason) if verdict == "answered" else reason
+        won = await self.decide(approval.approval_id, verdict, by, told)
+        (approval,) = await self._store.approvals.find(approval.approval_id)
+        if not won:
+            decisions.check(approval, verdict, self._clock.now())
+        return approval
+
+    async def rules(self) -> list[Granted]:
+        """What is allowed for always, oldest first. Raises StoreUnavailable."""
+        return list(await self._store.approvals.granted())
+
+    async def forget(self, what: str) -> bool:
+        """Allow something no more, at once; False when it was not. Raises StoreUnavailable."""
+        known = await self._store.approvals.revoke(what)
+        await self.load()
+        return known
+
+    async def decided(self, verdict: Verdict) -> None:
+        """A request was settled: what it allows for always is allowed at once, and its messages soon show it."""
+        if verdict == "always":
+            with suppress(StoreUnavailable):  # until it can be read it is asked about once more
+                await self.load()
+        self._hurried.set()
+
+    def hurry(self) -> None:
+        """Look at once: one more is open, or settled."""
+        self._hurried.set()
+
+    async def serve(self) -> None:
+        """Let requests expire in time, and show what became of them; for as long as the service runs."""
+        while True:
+            self._hurried.clear()
+            try:
+                wait = await self._look()
+            except StoreUnavailable:
+                wait = _PAUSE
+            except Exception:  # of one request; others are not to wait for it for ever
+                log.exception("requests could not be looked after")
+                wait = _LONGEST
+            timer = asyncio.create_task(self._sleep(wait), name="requests-timer")
+            timer.add_done_callback(lambda done: None if done.cancelled() else self._hurried.set())
+            try:
+                await self._hurried.wait()
+            finally:
+                timer.cancel()
+
+    async def _sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+    async def _look(self) -> float:
+        """Returns how many seconds later there is something to do again."""
+        approvals = self._store.approvals
+        for session_key, background in await approvals.expire():
+            self._wake(session_key, background)
+        for approval in await approvals.untold():
+            self._told.pop(approval.approval_id, None)
+            for edit in await approvals.tell(approval.approval_id, partial(self._shown, approval)):
+                self._outbox.serve(edit.conv_id, edit.place)
+        expiry = await approvals.next_expiry()
+        return _LONGEST if expiry is None else min(max((expiry - self._clock.now()) / 1000, 0.001), _LONGEST)
+
+    def waits(self, approval_id: str, seq: int, message: InboundMessage) -> None:
+        """Say soon what a turn waits for to a person who has written behind it: once a minute."""
+        now = self._clock.now()
+        if not message.by_person or now - self._told.get(approval_id, 0) < _MINUTE:
+            return
+        self._told[approval_id] = now
+        task = asyncio.create_task(self._say_waits(approval_id, seq, message.origin.place), name=f"waits-{seq}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _say_waits(self, approval_id: str, seq: int, place: Place) -> None:
+        with suppress(StoreUnavailable):  # what they wrote is read all the same
+            for approval in await self._store.approvals.find(approval_id):
+                if approval.state == "open":
+                    await self._outbox.tell(place, f"waits:{seq}", words.waiting(approval))
+
+    async def again(self, approval: Approval, message: InboundMessage) -> AskAgain | Say:
+        """What asks once more: the message that offers it says so, or an answer to the words. Several may offer it."""
+        place, source = message.origin.place, f"again:{approval.approval_id}"
+        if (await self._store.turns.delivered(source)).state != "not sent":
+            return Say("That was asked again before.", mistake=True)
+        text = "✓ Asked again."
+        if message.kind is InboundKind.BUTTON:
+            text = words.settled(approval, whole=self._fits(place)(words.settled(approval, whole=True)))
+            text += "\n\n✓ **Asked again**"
+        first = self._outbox.notice(source, text, place.channel)[:1]
+        if message.kind is InboundKind.BUTTON:
+            first = tuple(replace(one, action=Action.EDIT, target=message.reply_to, said="") for one in first)
+        return AskAgain(approval.approval_id, f"Ask again about {words.short(approval.ask)}", first)
+
+    def _shown(self, approval: Approval, place: Place, whole: bool) -> tuple[Planned, ...]:
+        first = self._outbox.notice("shown", words.settled(approval, whole=whole), place.channel)[:1]
+        return tuple(replace(one, buttons=words.buttons_of(approval)) for one in first)
+
+    def _blocks(
+        self, source: str, channel: str, texts: Sequence[str], buttons: tuple[Button, ...]
+    ) -> tuple[Planned, ...]:
+        """Messages under one name, in order, the buttons below the last."""
+        bodies = [one for text in texts for one in self._outbox.notice(source, text, channel)]
+        *before, last = (replace(one, source=f"{source}.{n}" if n else source) for n, one in enumerate(bodies))
+        return (*before, replace(last, buttons=buttons))
+
+    def _fits(self, place: Place) -> Callable[[str], bool]:
+        channel = self._outbox.channel(place.channel)
+        return lambda text: channel is None or len(channel.render(text)) <= 1
+
+    async def _new_id(self) -> str:
+        """One whose beginning names it alone."""
+        while True:
+            ident = UUID(int=self._clock.random.getrandbits(128), version=4).hex
+            if not await self._store.approvals.find(ident[: words.SHORT]):
+                return ident
+
+    def _deciders(self) -> tuple[str, ...]:
+        """Who may decide about calls."""
+        owners = tuple(f"{channel}:{sender}" for channel, sender in self._people.owners)
+        return self._settings.approvers or owners
+
+    def _who(self, turn: Turn, ask: Ask) -> tuple[str, ...]:
+        """Those who may decide about an Ask."""
+        if not ask.question:
+            return self._deciders()
+        if ask.who == "owner":
+            return tuple(f"{channel}:{sender}" for channel, sender in self._people.owners)
+        asked = (f"{one.origin.place.channel}:{one.origin.sender}" for one in turn.messages if one.origin.sender)
+        if ask.who in ("asker", ""):
+            return tuple(dict.fromkeys(asked))
+        return (ANYONE if ask.who == "anyone" else ask.who,)
+
+    def _reads_along(self, turn: Turn, approvers: Sequence[str]) -> bool:
+        """Whether one of those reads what is said where a turn answers; in a group, as far as can be known."""
+        place = turn.place
+        if place.kind is ChatKind.CONSOLE:
+            return True
+        if place.kind is ChatKind.DIRECT:
+            return any(f"{place.channel}:{one.origin.sender}" in approvers for one in turn.messages)
+        return any(who == ANYONE or who.startswith(f"{place.channel}:") for who in approvers)
+
+    async def _forward(self) -> Place | None:
+        """Where requests are shown instead of in their own conversations, if that can be found."""
+        if self._settings.forward_to is None:
+            return None
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return (await self._messaging.named(self._settings.forward_to)).place
+        except (ToolError, ActionFailed, TimeoutError) as error:
+            log.warning("approvals.forward_to cannot be used", reason=str(error) or "the platform does not answer")
+            return None
+
+    @staticmethod
+    def _person(who: str) -> tuple[str, str]:
+        channel, _, sender = who.partition(":")
+        return channel, sender

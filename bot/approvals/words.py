@@ -1,0 +1,243 @@
+"""The words of requests and questions, as Markdown for every channel. Pure.
+
+Nothing is left out of what is to be decided about: what one message does not hold is cut into several, and what cannot
+be seen is written out. Words of models and of tools cannot look like words of the service: what is no code is on one
+line, its marks escaped.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import regex  # type: ignore[import-untyped]
+
+from agent.tools.base import Ask
+from bot import wording
+from bot.persistence.approvals import STOPPED, Approval
+from channels.message import ChatKind
+from channels.outgoing import Button
+
+# Digits of an id that people read and type; buttons carry all of it.
+SHORT = 8
+# Whether a text is one message of the platform.
+Fits = Callable[[str], bool]
+
+# Room for what is said below it once it is decided, and characters of a reason or an answer that are shown then.
+_ROOM, _REASON = "x" * 500, 300
+_PIECE = 1500
+_LABEL = 60
+# What is not seen as what it is: controls, marks of direction, spaces that are not the common one, what fonts leave
+# out, the blank of Braille.
+_UNSEEN = regex.compile(r"[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]--[ \n\t]]", regex.V1)
+# Many spaces push what follows out of sight, and those at the end of a line are not seen.
+_SPACES = re.compile(r" {41,}| +$", re.MULTILINE)
+_MARKS = re.compile(r"`[^`]*`|([\\*_~|<>\[\]#`])")
+_NAMES = {"console": "the terminal", "http": "the HTTP interface"}
+
+
+def revealed(text: str) -> str:
+    """A text in which everything can be seen: characters without a shape of their own as ⟨U+202E⟩."""
+    seen = _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+    return _SPACES.sub(lambda found: f"⟨U+0020 ×{len(found[0])}⟩", seen)
+
+
+def request(ask: Ask, foot: str, fits: Fits) -> tuple[str, ...]:
+    """A request or a question, a text for each message; the last is the one with the buttons, and the one that is
+    edited. foot: how it is decided."""
+    whole = f"{_body(ask)}\n\n{foot}"
+    if fits(whole + _ROOM):
+        return (whole,)
+    if ask.question:
+        return _body(ask), f"{_brief(ask)}\n\n{foot}"
+    pieces = list(_pieces(revealed(ask.subject), lambda piece: fits(_fenced(piece) + _ROOM)))
+    shown = []
+    for number, piece in enumerate(pieces):
+        goes_on = ", the line above goes on" if number and not pieces[number - 1].endswith("\n") else ""
+        shown.append(f"{_head(ask)} Part {number + 1} of {len(pieces)}{goes_on}:\n\n{_fenced(piece)}")
+    return (*shown, *filter(None, [_notes(ask)]), f"{_brief(ask)} (all of it stands above)\n\n{foot}")
+
+
+def foot(ask: Ask, ident: str, who: str, until: str, where: ChatKind) -> str:
+    """Who may decide, how, and until when. In a terminal are no buttons and no replies; where several people talk, the
+    bot may hear nothing but replies."""
+    talks, direct = where is ChatKind.CONSOLE, where in (ChatKind.CONSOLE, ChatKind.DIRECT)
+    if talks:
+        who = "you" if ask.question else "You decide"
+    if ask.question:
+        listed = [f"{number}. {prose(option)}" for number, option in enumerate(ask.options, 1)]
+        how = "Simply write the answer." if direct else "Reply to this with the answer."
+        if ask.options and talks:
+            how = "Write its number, or an answer of your own."
+        elif ask.options:
+            how = f"Press a button, or {how[0].lower()}{how[1:]}"
+        if not talks:
+            listed = listed if any(len(option) > _LABEL for option in ask.options) else []
+        return "\n\n".join(filter(None, ("\n".join(listed), f"{how} ({who}, until {until})")))
+    others = "`, `always` or `deny" if ask.grants else "` or `deny"
+    reply = "" if talks else " A reply in words denies it, and tells me why."
+    return f"{who} until {until}: `/approve {ident[:SHORT]} once{others}`.{reply}"
+
+
+def buttons(ask: Ask, ident: str) -> tuple[Button, ...]:
+    """Of a request that is open."""
+    if ask.question:
+        return tuple(Button(option, f"/answer {ident} #{number}") for number, option in enumerate(ask.options, 1))
+    choices = {"Allow once": "once", "Always allow": "always", "Deny": "deny"}
+    if not ask.grants:
+        del choices["Always allow"]
+    return tuple(Button(label, f"/approve {ident} {word}") for label, word in choices.items())
+
+
+def deciders(ask: Ask, *, named: bool) -> str:
+    """Who may decide, in words. named: the configuration names them."""
+    if ask.question:
+        return {"asker": "whoever asked", "owner": "an owner", "anyone": "anybody here"}.get(ask.who, "one person")
+    return "An approver decides" if named else "An owner decides"
+
+
+def asked_in(channel: str, name: str) -> str:
+    """Where a request comes from that is shown elsewhere."""
+    where = (
+        "in the terminal"
+        if channel == "console"
+        else "over HTTP"
+        if channel == "http"
+        else f"on {channel.capitalize()}"
+    )
+    return f"Asked {where}{f' by {prose(name)}' if name.strip() else ''}."
+
+
+def told_elsewhere(ask: Ask, until: str) -> str:
+    """Below a request in a conversation that nobody reads who may decide about it."""
+    what = "their answer" if ask.question else "a decision"
+    return f"⏳ This waits for {what}; whoever may give it has been told (until {until})."
+
+
+NOT_HERE = "They do not read this conversation, so they were not asked."
+FORWARD = "`approvals.forward_to` in the configuration shows such requests in a chat of your choice."
+
+
+def settled(approval: Approval, *, whole: bool) -> str:
+    """How a request reads once it is decided. whole: in the message that shows all of it, else in the last of them."""
+    return f"{_body(approval.ask) if whole else _brief(approval.ask)}\n\n{verdict(approval)}"
+
+
+def buttons_of(approval: Approval) -> tuple[Button, ...]:
+    """Of a request that is decided: one that nobody decided about can be asked again."""
+    expired = approval.state == "expired" and approval.reason != STOPPED
+    return (Button("Ask again", f"/approve {approval.approval_id} again"),) if expired else ()
+
+
+def verdict(approval: Approval) -> str:
+    """What has become of a request, on one line."""
+    ask, name, why = approval.ask, named(approval.decided_by), prose(_cut(approval.reason, _REASON))
+    match approval.state:
+        case "once" | "always" as how:
+            return f"✓ **Allowed {how}** by {name}"
+        case "denied":
+            return f"✗ **Denied** by {name}" + (f": {why}" if why else "")
+        case "answered":
+            return f"✓ **{name}**: {why}"
+        case "open":
+            return "⏳ It is not decided yet"
+    if approval.reason == STOPPED:
+        return "✗ It is not asked any more: what it was for was stopped"
+    what = "answered" if ask.question else "decided"
+    return f"⌛ Nobody {what} in time" + (": it goes on without." if ask.runs_unanswered else ": it was not run.")
+
+
+def line(approval: Approval) -> str:
+    """A request in a list."""
+    return f"`{approval.approval_id[:SHORT]}` {short(approval.ask)} ({approval.tool}, for {named(approval.asker)})"
+
+
+def waiting(approval: Approval) -> str:
+    """The answer to what is written while a turn waits."""
+    ask, ident = approval.ask, approval.approval_id[:SHORT]
+    if ask.question:
+        return f"⏳ I am still waiting for an answer about {short(ask)} (`/answer {ident} …`), and read this then."
+    return f"⏳ I am still waiting for a decision about {short(ask)} (`/approve {ident} once`), and read this then."
+
+
+def waits_elsewhere(ask: Ask, ident: str) -> str:
+    """In the conversation that asked, of a request that is shown in another one."""
+    return f"⏳ {short(ask)} waits for somebody's decision (`{ident[:SHORT]}`)."
+
+
+def nobody(ask: Ask) -> str:
+    """Where nobody may decide."""
+    key = "`owners` or `approvals.approvers`"
+    if ask.question:
+        return f"There is nobody to ask about {short(ask)}: the configuration names no owner (`owners`)."
+    what = "it goes on without" if ask.runs_unanswered else "it was not run"
+    return f"{short(ask)} needs an approval that nobody may give, so {what}. Set {key} in the configuration."
+
+
+def not_yours(ask: Ask, who: str) -> str:
+    """To somebody who may not decide. who: may."""
+    if ask.question:
+        return "That is not for you to answer: I asked somebody else."
+    return f"{who} about {short(ask)}, nobody else. It still waits."
+
+
+def named(by: str) -> str:
+    """Somebody as people know them. by: "channel:id", with their name behind it where it is known."""
+    who, _, name = by.partition(" ")
+    return prose(name) or _NAMES.get(who.partition(":")[0]) or prose(who)
+
+
+def prose(text: str) -> str:
+    """Words of others on one line, with nothing in them that is markup but code."""
+    return _MARKS.sub(lambda found: f"\\{found[1]}" if found[1] else found[0], " ".join(revealed(text).split()))
+
+
+def _head(ask: Ask) -> str:
+    return "❓ **A question**" if ask.question else "🔐 **May I run this?**"
+
+
+def _body(ask: Ask) -> str:
+    if ask.question:
+        return f"❓ {ask.subject.strip()}"
+    return "\n\n".join(filter(None, (_head(ask), _fenced(revealed(ask.subject)), _notes(ask))))
+
+
+def _brief(ask: Ask) -> str:
+    return f"{_head(ask)} {short(ask)}"
+
+
+def _notes(ask: Ask) -> str:
+    """Why it is asked, what is to be known, and what "always" would allow."""
+    hidden = ("It holds characters that cannot be seen; they are written as ⟨U+…⟩.",)
+    risks = (*ask.risks, *(hidden if revealed(ask.subject) != ask.subject else ()))
+    always = f"*Always allow* would also allow from now on: {prose(ask.granted)}" if ask.grants else ""
+    return "\n\n".join(filter(None, (_list("Why I ask", ask.why), _list("⚠️ Note", risks), always)))
+
+
+def _list(title: str, sentences: Sequence[str]) -> str:
+    return "\n".join((f"{title}:", *(f"- {prose(one)}" for one in sentences))) if sentences else ""
+
+
+def _fenced(text: str) -> str:
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def short(ask: Ask) -> str:
+    """What is asked about, on one short line."""
+    first, *more = revealed(ask.subject).strip().splitlines() or [""]
+    return f"`{wording.one_line(first).replace('`', chr(39))}{' …' if more else ''}`"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _pieces(text: str, fits: Fits) -> Iterator[str]:
+    """All of a text in pieces that fit, cut behind a line where one ends in their second half."""
+    while text:
+        size = _PIECE
+        while size > 1 and not fits(text[:size]):
+            size //= 2
+        line = text.rfind("\n", size // 2, size) + 1 if len(text) > size else 0
+        yield text[: line or size]
+        text = text[line or size :]

@@ -1,0 +1,68 @@
+"""What waits for a decision over HTTP, for owners: look at it, decide, and take back what is allowed for always."""
+
+from typing import Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.approvals.decisions import NotDecided
+from bot.approvals.requests import Requests
+from bot.gateway.access import Caller, caller, not_open
+from bot.gateway.agent_routes import Body, parse_body, read_body
+from bot.gateway.answers import HttpProblem, answer
+from bot.inbound.access import OWNER
+
+_STATUS = {"no_such_request": 404, "no_such_rule": 404, "ambiguous": 409, "ended": 409, "invalid": 422}
+
+
+class DecisionBody(Body):
+    """Body of POST /v1/approvals/{id}. reason: for the model; of an answer its text, or the number of an option."""
+
+    decision: Literal["once", "always", "deny", "answer"]
+    reason: str = ""
+
+
+class ForgetBody(Body):
+    """Body of POST /v1/approvals/rules. forget: `what` of a rule."""
+
+    forget: str
+
+
+class ApprovalRoutes:
+    """The handlers of /v1/approvals."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+
+    async def show(self, request: Request) -> Response:
+        """GET /v1/approvals: what waits, oldest first."""
+        _only_owners(request)
+        return answer(await self._requests.approvals())
+
+    async def decide(self, request: Request) -> Response:
+        """POST /v1/approvals/{id}: an id, or the beginning of one."""
+        _only_owners(request)
+        body = parse_body(DecisionBody, await read_body(request))
+        by = f"{'console' if caller(request) is Caller.SOCKET else 'http'}:{OWNER}"
+        try:
+            return answer(await self._requests.settle(request.path_params["id"], body.decision, body.reason, by))
+        except NotDecided as error:
+            raise HttpProblem(_STATUS[error.code], error.code, str(error).replace("**", "")) from None
+
+    async def rules(self, request: Request) -> Response:
+        """GET /v1/approvals/rules: what is allowed for always."""
+        _only_owners(request)
+        return answer(await self._requests.rules())
+
+    async def forget(self, request: Request) -> Response:
+        """POST /v1/approvals/rules: allow something no more."""
+        _only_owners(request)
+        body = parse_body(ForgetBody, await read_body(request))
+        if not await self._requests.forget(body.forget):
+            raise HttpProblem(404, "no_such_rule", "There is no such rule.")
+        return answer({})
+
+
+def _only_owners(request: Request) -> None:
+    if caller(request) is Caller.PERSON:
+        raise not_open("Decisions are for owners.")

@@ -1,0 +1,127 @@
+"""Requests over HTTP and at the command line: for owners alone, and decided once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.message import ToolCall
+from tests.bot.cli.test_commands import Done, alone, hark
+from tests.bot.gateway.house import TOKEN, House, house
+from tests.bot.gateway.test_agent import error_of
+from tests.bot.test_approvals import COMMAND, Commanding
+
+__all__ = ["alone"]  # a fixture
+CALL = ToolCall("c1", "ask", '{"label": "it"}')
+
+
+async def parked(at: House, session: str = "default") -> tuple[str, str]:
+    """A run that waits, and the id of its request."""
+    run = await at.submit("do it", session=session)
+    (await at.model.called()).finish("", CALL)
+    async with at.events(f"?run={run}") as stream:
+        await stream.until("agent_end")
+    ((ident,),) = at.stored.approvals("approval_id", turn_id=run)
+    return run, ident
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", ""), ("POST", "/0"), ("GET", "/rules"), ("POST", "/rules")], ids=str
+)
+async def test_without_a_token_it_is_shut(tmp_path: Path, method: str, path: str) -> None:
+    async with house(tmp_path) as at:
+        response = await at.http.request(method, f"/v1/approvals{path}", json={"decision": "once"})
+        assert (response.status_code, error_of(response)["code"]) == (403, "owners_only")
+
+
+async def test_a_request_is_seen_decided_and_allowed_for_always(tmp_path: Path) -> None:
+    tool = Commanding(why=("Because.",), risks=("It deletes.",))
+    async with house(tmp_path, token=TOKEN, besides=[tool]) as at:
+        run, ident = await parked(at)
+        waits = (await at.show(run))["waiting_for"]
+        assert waits == {"id": ident, "subject": COMMAND, "options": [], "expires_at": waits["expires_at"]}
+        (found,) = (await at.http.get("/v1/approvals")).json()
+        assert (found["approval_id"], found["ask"]["subject"]) == (ident, COMMAND)
+        assert (found["state"], found["ask"]["why"], found["turn_id"]) == ("open", ["Because."], run)
+        for path, body, status, code in (
+            ("0" * 32, {"decision": "once"}, 404, "no_such_request"),
+            ("x", {"decision": "once"}, 404, "no_such_request"),
+            (ident, {"decision": "maybe"}, 422, "invalid"),
+            (ident, {"decision": "answer", "reason": "5"}, 422, "invalid"),
+        ):
+            response = await at.http.post(f"/v1/approvals/{path}", json=body)
+            assert (response.status_code, error_of(response)["code"]) == (status, code)
+        decided = await at.http.post(f"/v1/approvals/{ident[:8]}", json={"decision": "always"})
+        assert (decided.status_code, decided.json()["state"], decided.json()["decided_by"]) == (
+            200,
+            "always",
+            "http:owner",
+        )
+        (await at.model.called()).answer("Done.")
+        assert (await at.show(run, wait="20"))["waiting_for"] is None
+        again = await at.http.post(f"/v1/approvals/{ident}", json={"decision": "deny"})
+        assert (again.status_code, error_of(again)["code"]) == (409, "ended")
+        assert "decided before: ✓ Allowed always by the HTTP interface" in error_of(again)["message"]
+        assert (await at.http.get("/v1/approvals")).json() == []
+        (rule,) = (await at.http.get("/v1/approvals/rules")).json()
+        assert (rule["words"], rule["by"]) == ("`rm -rf build`", "http:owner")
+        for status in (200, 404):
+            response = await at.http.post("/v1/approvals/rules", json={"forget": rule["what"]})
+            assert response.status_code == status
+        assert at.service.parts.requests.granted() == set()
+        assert tool.begun == ["it"]
+
+
+async def test_a_question_is_answered(tmp_path: Path) -> None:
+    tool = Commanding("How many?", grants=(), question=True, who="asker", options=("three", "five"))
+    async with house(tmp_path, token=TOKEN, besides=[tool]) as at:
+        run, ident = await parked(at)
+        assert (await at.show(run))["waiting_for"]["options"] == ["three", "five"]
+        response = await at.http.post(f"/v1/approvals/{ident}", json={"decision": "answer", "reason": "2"})
+        assert (response.json()["state"], response.json()["reason"]) == ("answered", "five")
+        (await at.model.called()).answer("Done.")
+        assert (await at.show(run, wait="20"))["status"] == "ok"
+
+
+async def test_at_the_command_line_with_a_service(tmp_path: Path) -> None:
+    async with house(tmp_path, token=TOKEN, besides=[Commanding("make\nrm \u202e", why=("Because.",))]) as at:
+        _, first = await parked(at, "one")
+        _, second = await parked(at, "two")
+        listed = await hark(tmp_path, "approvals", "list")
+        assert listed.out.count("\n    make\n    rm ⟨U+202E⟩\n    - Because.\n") == 2
+        shown = json.loads((await hark(tmp_path, "approvals", "list", "--json")).out)
+        assert [one["approval_id"] for one in shown] == [first, second]
+        missing = await hark(tmp_path, "approvals", "approve", "0000")
+        assert (missing.code, missing.out) == (1, "")
+        assert missing.error.startswith("There is no request 0000.")
+        denied = await hark(tmp_path, "approvals", "deny", first, "--reason", "not now")
+        assert (denied.code, denied.out) == (0, "✗ Denied: make\nrm ⟨U+202E⟩\n")
+        assert at.stored.approvals("reason", "decided_by", approval_id=first) == [("not now", "console:owner")]
+        assert (await hark(tmp_path, "approvals", "approve", "--always", second[:8])).code == 0
+        rules = await hark(tmp_path, "approvals", "rules")
+        assert rules.out.startswith("1  `make")
+        assert [(await hark(tmp_path, "approvals", "forget", number)).code for number in ("2", "1")] == [1, 0]
+        for _ in range(2):
+            (await at.model.called()).answer("Done.")
+
+
+async def test_at_the_command_line_without_a_service(alone: Path) -> None:
+    """What is decided then is carried out by the next service, whose messages show it."""
+    tool = Commanding()
+    async with house(alone, token=TOKEN, besides=[tool]) as at:
+        _, ident = await parked(at)
+    listed = await hark(alone, "approvals", "list")
+    assert f"{ident[:8]}  ask, asked by http:owner, until " in listed.out
+    assert (await hark(alone, "approvals", "approve", "0000")).code == 1
+    approved = await hark(alone, "approvals", "approve", ident[:8], "--always")
+    assert approved == Done(0, "✓ Allowed always: rm -rf build\n", "")
+    assert await hark(alone, "approvals", "list") == Done(0, "Nothing waits for a decision.\n", "")
+    late = await hark(alone, "approvals", "deny", ident)
+    assert (late.code, late.error) == (
+        1,
+        "That was decided before: ✓ Allowed always by the terminal. Nothing has changed.\n",
+    )
+    assert (await hark(alone, "approvals", "forget", "1")).code == 0
+    async with house(alone, token=TOKEN, besides=[tool]) as at:
+        (await at.model.called()).answer("Done.")
+        assert tool.begun == ["it"]

@@ -1,0 +1,162 @@
+"""What is asked in one conversation and decided, answered or asked again from another one, or too early."""
+
+from pathlib import Path
+from typing import Any
+
+from agent.tools.ask_person import AskPersonTool
+from channels.message import Quoted
+from channels.outgoing import Action, Delivery, Refused, SendResult, Sent
+from tests.asking import approval
+from tests.bot.test_approvals import GROUP, IN_GROUPS, Commanding, Finding, at, begin, labels, order, press, shows
+from tests.bot.test_parking import over
+from tests.service import Hark, running, session_of
+from tests.standins.script import Call
+
+
+async def test_what_is_asked_again_from_elsewhere_keeps_the_tools_of_where_it_was_asked(tmp_path: Path) -> None:
+    config = {**IN_GROUPS, "approvals": {"timeout_seconds": 90}}
+    async with running(tmp_path, config=config, tools=lambda watch: [Commanding()]) as hark:
+        ident = await begin(hark, **at(GROUP, "2"))
+        await hark.time.until_pause(90)
+        hark.time.advance(90)
+        await hark.until(lambda: "done" in hark.channel.texts("-100"), "the end of the turn")
+        assert await order(hark, f"/approve {ident} again", "1") == ""
+        await approval(hark, 2)
+        await hark.delivered()
+        assert labels(shows(hark, "-100")[-1]) == ["Allow once", "Always allow", "Deny"]
+
+
+async def test_of_several_offers_to_ask_again_one_is_taken(tmp_path: Path) -> None:
+    config = {**IN_GROUPS, "approvals": {"timeout_seconds": 90, "forward_to": "telegram:-100"}}
+    async with running(tmp_path, config=config, tools=lambda watch: [Commanding()], made=Finding) as hark:
+        await begin(hark, "2")
+        await hark.time.until_pause(90)
+        hark.time.advance(90)
+        await hark.until(lambda: labels(shows(hark, "-100")[-1]) == labels(shows(hark, "2")[-1]), "the edits")
+        await hark.delivered()
+        there, here = shows(hark, "-100")[-1], shows(hark, "2")[-1]
+        await press(hark, "Ask again", there)
+        await approval(hark, 2)
+        await hark.delivered()
+        await press(hark, "Ask again", here, "2")
+        assert hark.channel.sent[-1].body == "That was asked again before."
+        assert len(hark.stored.approvals()) == 2
+
+
+async def ask(hark: Hark, sender: str, question: str, count: int) -> None:
+    """The model asks an owner, whoever writes."""
+    hark.model.add(Call(AskPersonTool.name, {"question": question, "who": "owner"}))
+    await hark.write("do it", sender=sender)
+    await hark.until(lambda: len(hark.stored.approvals()) == count, question)
+    await hark.delivered()
+
+
+async def test_words_that_may_mean_several_questions_answer_none(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add("hello")
+        await hark.say("hi")
+        await ask(hark, "2", "Delete all?", 1)
+        await ask(hark, "3", "Is it tea time?", 2)
+        hark.model.add("Which one?")
+        await hark.say("yes")
+        assert hark.stored.approvals("state") == [("open",), ("open",)]
+        hark.model.add("Then not.")
+        (first,) = [one for one in shows(hark) if "Delete all?" in one.body]
+        await hark.write("no", reply_to=str(hark.channel.sent.index(first) + 1))
+        await hark.until(lambda: "Then not." in hark.channel.texts("2"), "the answer")
+        hark.model.add("It is.")
+        await hark.write("yes")
+        await hark.until(lambda: "It is." in hark.channel.texts("3"), "the other answer")
+
+
+async def test_what_was_written_before_a_question_is_no_answer(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await ask(hark, "1", "Delete all?", 1)
+        await hark.write("yes, thanks", sent_at=hark.time.now() - 60_000)
+        await hark.delivered()
+        assert hark.stored.approvals("state") == [("open",)]
+        hark.model.add("Then not.")
+        hark.model.add("You are welcome.")
+        await hark.write("no", sent_at=hark.time.now() - 5_000)
+        await hark.until(lambda: "You are welcome." in hark.channel.texts(), "both answers")
+        assert hark.stored.approvals("reason") == [("no",)]
+
+
+async def test_a_request_that_was_never_shown_is_not_edited(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=lambda watch: [Commanding()]) as hark:
+
+        async def refuse(delivery: Delivery) -> SendResult:
+            if not delivery.source.startswith("ask:"):
+                assert delivery.action is not Action.EDIT
+                return Sent("9")
+            ((ident,),) = hark.stored.approvals("approval_id")
+            assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
+            await hark.until(lambda: hark.stored.deliveries(source=f"told:ask:{ident}"), "the edit")
+            return Refused("no")
+
+        hark.channel.on_send = refuse
+        hark.model.add(Call("ask", {"label": "it"}), "done")
+        await hark.write("do it")
+        await over(hark)
+        assert hark.stored.deliveries("state", "error", action="edit") == [("expired", "nothing to edit")]
+
+
+async def test_no_secret_is_in_what_is_asked(tmp_path: Path) -> None:
+    config: dict[str, Any] = {"gateway": {"token": "tok-very-secret-0123"}, "tools": {"require_approval": ["write"]}}
+    async with running(tmp_path, config=config) as hark:
+        hark.model.add(Call("exec", {"command": "curl -H tok-very-secret-0123 example.org"}))
+        hark.model.add(Call("write", {"path": "a", "content": "tok-very-secret-0123"}))
+        await hark.write("do it")
+        await approval(hark)
+        await hark.delivered()
+        ((kept,),) = hark.stored.approvals("ask")
+        assert "curl -H [secret] example.org" in kept
+        assert "tok-very-secret-0123" not in hark.channel.sent[0].body
+        await press(hark, "Deny", hark.channel.sent[0])
+        await approval(hark, 2)
+        await hark.delivered()
+        assert not [one.body for one in hark.channel.sent if "tok-very-secret-0123" in one.body]
+        assert hark.ends(session_of("1"))
+
+
+async def test_an_approver_who_may_not_write_may_decide(tmp_path: Path) -> None:
+    config = {"channels": {"telegram": {"dm": {"policy": "pairing"}}}, "approvals": {"approvers": ["telegram:5"]}}
+    async with running(tmp_path, config=config, tools=lambda watch: [Commanding()]) as hark:
+        await hark.write("hi", sender="5")
+        ident = await begin(hark, then="")
+        (shown,) = shows(hark, "5")
+        await order(hark, f"/approve {ident} once", "6")
+        assert await order(hark, "/status", "5") == ""
+        assert hark.stored.approvals("state") == [("open",)]
+        hark.model.add("done")
+        await press(hark, "Allow once", shown, "5")
+        await over(hark)
+        assert hark.stored.approvals("state") == [("once",)]
+
+
+async def test_in_a_group_an_answer_is_a_reply(tmp_path: Path) -> None:
+    """The bot hears nothing else there, unless it is configured to."""
+    groups: dict[str, Any] = {"channels": {"telegram": {"groups": {"allow": {"-100": {}}}}}}
+    async with running(tmp_path, config=groups) as hark:
+        hark.model.add(Call(AskPersonTool.name, {"question": "Which?", "options": ["red", "blue"]}))
+        await hark.write("paint it", **at(GROUP, "2"), mentioned=True)
+        await approval(hark)
+        await hark.delivered()
+        (shown,) = shows(hark, "-100")
+        assert "Press a button, or reply to this with the answer. (whoever asked" in shown.body
+        await hark.write("blue", **at(GROUP, "2"))
+        hark.model.add("done")
+        mine = Quoted(author="Hark", text="Which?", by_me=True)
+        await hark.write("green", **at(GROUP, "2"), reply_to="1", replied=mine)
+        await hark.until(lambda: "done" in hark.channel.texts("-100"), "the answer")
+        assert hark.stored.approvals("reason") == [("green",)]
+
+
+async def test_nobody_is_asked_to_whom_the_bot_may_not_speak(tmp_path: Path) -> None:
+    pairing = {"channels": {"telegram": {"dm": {"policy": "pairing"}}}}
+    async with running(tmp_path, config=pairing) as hark:
+        await hark.write("hi", sender="5")
+        hark.model.add(Call(AskPersonTool.name, {"question": "The key is 7. Right?", "who": "telegram:5"}), "done")
+        await hark.write("do it")
+        await over(hark)
+        assert not [text for text in hark.channel.texts("5") if "key" in text]
