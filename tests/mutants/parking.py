@@ -41,14 +41,14 @@ FAULTS = (
         "bot/store/turns.py",
         "used_at=iif(state='waiting', ?, NULL)",
         "used_at=iif(state='nothing', ?, NULL)",
-        (f"{_PARKING}a_call_that_is_allowed_runs_once", f"{_EXPLORER}[allowed]"),
+        (f"{_PARKING}a_call_that_is_allowed_runs_once", f"{_EXPLORER}[typed]"),
     ),
     Fault(
         "parking/started-twice",
         "bot/store/turns.py",
         "AND state IN ('asked','waiting')\"",
         "AND state='asked'\"",
-        (f"{_EXPLORER}[allowed]",),
+        (f"{_EXPLORER}[typed]",),
     ),
     Fault(
         "parking/counts-for-anything",
