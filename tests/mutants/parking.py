@@ -30,13 +30,6 @@ FAULTS = (
         (f"{_PARKING}nobody_decides_in_time",),
     ),
     Fault(
-        "parking/expired-not-found-by-the-lanes",
-        "bot/store/inbox.py",
-        "OR state='parked' AND NOT {WAITS})",
-        "AND ?1 > 0)",
-        (f"{_PARKING}nobody_decides_in_time",),
-    ),
-    Fault(
         "parking/decision-not-used-up",
         "bot/store/turns.py",
         "used_at=iif(state='waiting', ?, NULL)",
