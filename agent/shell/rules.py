@@ -56,6 +56,8 @@ def parse_rule(text: str) -> Rule:
         raise ValueError(f"{binary!r}: a command is a bare name or an absolute path.")
     if "/" not in binary and re.search(r"[*?\[]", binary):
         raise ValueError(f"{binary!r}: a bare name is no pattern; patterns are of absolute paths, `/opt/tools/*`.")
+    if {"|", "||", "&", "&&", ";", ">", ">>", "<", "|&"} & set(text.split()):
+        raise ValueError(f"{text!r}: an entry is one command; each of a list or a pipeline is judged by itself.")
     if "**" in arguments[:-1]:
         raise ValueError(f"{text!r}: `**` stands only at the end.")
     return Rule(binary, tuple(arguments) or None)

@@ -88,7 +88,7 @@ def test_entries_of_the_configuration(ask, workspace, binaries) -> None:  # type
     assert ask("pytest -x", allowlist=push).misses  # the name leads into the workspace
     assert ask("./pytest -x", allowlist=push).misses
     assert parse_rule("git").arguments is None
-    for wrong in ("", "'a", "bin/x", "gi*", "a ** b"):
+    for wrong in ("", "'a", "bin/x", "gi*", "a ** b", "git push | sh", "ls > x"):
         with pytest.raises(ValueError, match=r"\w"):
             parse_rule(wrong)
     for wrong in ("", "{}", "[1]", '["a", [1], ""]'):
