@@ -120,6 +120,7 @@ async def test_a_question_waits_for_days_and_through_a_crash_and_is_answered_onc
             second = {platform: await question(at, talk, "Which hour?") for platform, talk in talks.items()}
             at.die()
         async with at.serving():
+            await at.quiet()  # all platforms are connected
             for platform, talk in talks.items():
                 at.replay(cards[platform], pressed[platform])
                 before = at.said(talk)
