@@ -155,7 +155,7 @@ def _assemble(
     accounts, outbox, people, workspace = messaging.accounts, messaging.outbox, messaging.people, messaging.workspace
     requests = Requests(messaging, config.approvals, lambda key, behind: lanes.wake(key, background=behind))
     overflow = _overflow(config, given, workspace)
-    running = Background(lambda one: dispatcher.command_over(one, overflow.clean), overflow, clock.monotonic)
+    running = Background(lambda one: dispatcher.command_over(one), overflow, clock.monotonic)
     specs = _specs(
         config, given, clients, messaging, running, overflow, requests, lambda turn: ScheduleTool(jobs, turn)
     )

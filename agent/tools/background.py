@@ -84,10 +84,10 @@ class Running:
         finally:
             self.lookers -= 1
 
-    def told(self, redact: Callable[[str], str]) -> str:
-        """What its session is to be told of its end; nothing when that is being read. redact: takes secrets out."""
-        last = redact(self._fresh.text())[-LAST_CHARACTERS:] or "none"
-        over = f"Background command {redact(self.shown)} is over: {self.ending}."
+    def told(self) -> str:
+        """What its session is to be told of its end; nothing when that is being read."""
+        last = self._fresh.text()[-LAST_CHARACTERS:] or "none"
+        over = f"Background command {self.overflow.clean(self.shown)} is over: {self.ending}."
         return "" if self.lookers else f"{over} Last output: {last}"
 
     def end(self, why: str) -> None:

@@ -69,10 +69,10 @@ class Dispatcher:
         waits.append(await self.beats.again())
         return max(0.0, min(waits))
 
-    async def command_over(self, one: Running, redact: Callable[[str], str]) -> None:
+    async def command_over(self, one: Running) -> None:
         """A command in the background has ended: that is kept as soon as the store can, and told where it is news, with
-        a beat unless a person ended it. redact: takes secrets out."""
-        over = Leftover(one.process.pid, one.started, one.session_key, one.key, told=one.told(redact))
+        a beat unless a person ended it."""
+        over = Leftover(one.process.pid, one.started, one.session_key, one.key, told=one.told())
         await once_available(lambda: self.store.recovery.forget((over,)), lambda _: self.clock.sleep(_PAUSE))
         if over.told and not one.wanted.done():
             with contextlib.suppress(StoreUnavailable):  # then the next turn sees it

@@ -51,12 +51,12 @@ def commands(
     news = asyncio.Event()
 
     async def over(one: Running) -> None:
-        told.append((one.session_key, one.told(lambda text: text.replace("swordfish", "***"))))
+        told.append((one.session_key, one.told()))
         news.set()
 
     judge = Judge(workspace=root, path=scrubbed(environ)["PATH"], allowlist=tuple(map(parse_rule, allowlist)))
     permission = Permission(security=security, asking=ask, fallback=fallback, judge=judge, grants=grants)
     workspace = Workspace(root)
-    background = Background(over, Overflow(workspace), lambda: now[0])
+    background = Background(over, Overflow(workspace, lambda text: text.replace("swordfish", "***")), lambda: now[0])
     tool = ExecTool(workspace, seconds, permission, background, environ=environ)
     return Commands(tool, ProcessTool(background, permission), background, told, now, news)

@@ -92,7 +92,7 @@ async def test_a_command_runs_on_behind_its_call_and_its_end_is_told(tmp_path: P
         shown = f"{name} `echo begun; {WAITS}; echo over ***; exit 3`"
         told = f"Background command {shown} is over: exit code 3. Last output: over ***\n"
         assert it.made.told == [("session", told)], "without secrets"
-        assert await it.process("poll", name) == "[exit code 3]\nover swordfish\n"
+        assert await it.process("poll", name) == "[exit code 3]\nover ***\n"
         assert await it.process("poll", name, wait_seconds=60) == "[exit code 3]\n[no new output]"
         assert (await it.process("list")).endswith(": exit code 3")
 
