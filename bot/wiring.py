@@ -42,7 +42,6 @@ from bot.commands.registry import Command, Registry
 from bot.commands.status import Status
 from bot.compose import composer
 from bot.config.choose_model import Probe, beat_model, choose_model, probe_ollama
-from bot.config.load import find_file
 from bot.config.model import Config
 from bot.config.secrets import secrets
 from bot.gateway.unix_socket import SOCKET
@@ -263,7 +262,7 @@ def _specs(
     scheduling: Callable[[Turn], Tool[Any]],
 ) -> Specs:
     workspace = messaging.workspace
-    own = tools_for(workspace, commands=_commands(config, given, workspace, running, requests))
+    own = tools_for(workspace, commands=_commands(config, workspace, running, requests))
     agent = config.agent
     limits = Limits(timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps)
     return Specs(
@@ -294,16 +293,13 @@ def _specs(
     )
 
 
-def _commands(
-    config: Config, given: Dependencies, workspace: Workspace, running: Background, requests: Requests
-) -> Sequence[Tool[Any]]:
+def _commands(config: Config, workspace: Workspace, running: Background, requests: Requests) -> Sequence[Tool[Any]]:
     """`exec` and `process`, unless the configuration has none."""
     settings = config.tools.exec
     if settings.security == "deny":
         return ()
-    allowlist, file = tuple(map(parse_rule, settings.allowlist)), find_file(None, given.environ, Path.cwd())
-    private = (config.state, *([file] if file else ()))
-    judge = Judge(workspace=workspace.root, path=scrubbed(os.environ)["PATH"], allowlist=allowlist, private=private)
+    allowlist = tuple(map(parse_rule, settings.allowlist))
+    judge = Judge(workspace=workspace.root, path=scrubbed(os.environ)["PATH"], allowlist=allowlist)
     permission = Permission(settings.security, settings.ask, settings.ask_fallback, judge, requests.granted)
     return ExecTool(workspace, settings.timeout_seconds, permission, running), ProcessTool(running, permission)
 

@@ -1,15 +1,23 @@
-"""What a shell command would run, and whether it may without asking: the analysis behind `exec` (docs/commands.md)."""
+"""What a shell command would run, and up to where rules let it: the analysis behind `exec` (docs/commands.md).
+
+The package reads the language of the shell, not the programs: it says which programs a line starts, with which words,
+in which folder and with what to read, whether the line itself writes files or sets variables, and whether rules allow
+exactly that. What a program does with its words is not known here, and nothing is allowed because somebody knew the
+program. A line that cannot be read as a whole is covered by no rule.
+"""
 
 from agent.shell.judge import Judge, Judgement
-from agent.shell.names import SAFE_ENVIRONMENT, is_refused_variable
-from agent.shell.rules import Rule, load_rule, parse_rule, rule_json
+from agent.shell.names import SAFE_ENVIRONMENT, is_harmless_variable
+from agent.shell.rules import LEVELS, Level, Rule, load_rule, parse_rule, rule_json
 
 __all__ = [
+    "LEVELS",
     "SAFE_ENVIRONMENT",
     "Judge",
     "Judgement",
+    "Level",
     "Rule",
-    "is_refused_variable",
+    "is_harmless_variable",
     "load_rule",
     "parse_rule",
     "rule_json",

@@ -1,55 +1,66 @@
-"""The verdict on a shell command: may it run, or must a person be asked, and what would they allow.
+"""The verdict on a shell command: up to which level rules let it run, and which rules would.
 
-Nothing is allowed early: the text is parsed, each simple command is looked at, with what it wraps, and each reason why
-it is not allowed is a miss. No miss: allowed. The only caller is `exec`, which runs commands in `SAFE_ENVIRONMENT`.
+The line is read, each simple command in it is held against the rules, and whatever rules cannot speak of (variables,
+redirections, words that are made while it runs) narrows the level. A line that could not be read is covered by nothing.
 """
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from agent.shell import builtins, wrappers
-from agent.shell.finds import find
-from agent.shell.names import is_harmless_variable, is_refused_variable
+from agent.shell import builtins
+from agent.shell.names import is_harmless_variable
 from agent.shell.parse import parse
-from agent.shell.paths import Paths, plain_folder
+from agent.shell.paths import Binaries
 from agent.shell.risks import hidden_characters, risks_of
-from agent.shell.rules import Rule, escaped
-from agent.shell.table import Harmful, harmless
-from agent.shell.walk import Redirect
+from agent.shell.rules import LEVELS, Level, Rule, escaped, rank
+from agent.shell.walk import Redirect, Simple
 from agent.shell.words import Word
 
-_MAX_NESTING = 4
 _MAX_SENTENCES = 10
-_MAX_COMMANDS = 200
-_MAX_LOOKS = 20  # at folders, for patterns
+_NO_FILES = ("/dev/null", "/dev/stdout", "/dev/stderr")
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What was found in a command.
 
-    commands: the words of each simple command, wrappers and what they wrap; the first one is the resolved path where
-    known, an unknown word stands as its source. misses: why a person must be asked; none: allowed. risks: notes for
-    people. rules: with these granted as well nothing would be missed; none where no rule can do that.
+    commands: the words of each simple command; the first one is the resolved path where known, an unknown word stands
+    as its source. unread: why the line could not be read as a whole, in sentences; empty: it was read. uncovered: what
+    of it no rule covers on the host, in sentences; empty when `covered` is that. writes: a redirection of the line
+    writes a file. covered: the widest level up to which rules let every command of it run; None: some command has no
+    rule, or the line was not read. risks: notes for people. widest: the level up to which any rules could let it run.
+    needed: of each command that has no rule for the host, the level of those that it has, and one of its own if there
+    can be one.
     """
 
-    commands: tuple[tuple[str, ...], ...] = ()
-    misses: tuple[str, ...] = ()
-    risks: tuple[str, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    commands: tuple[tuple[str, ...], ...]
+    unread: tuple[str, ...]
+    uncovered: tuple[str, ...]
+    writes: bool
+    covered: Level | None
+    risks: tuple[str, ...]
+    widest: Level | None = None
+    needed: tuple[tuple[Level | None, Rule | None], ...] = ()
+
+    def rules(self, level: Level) -> tuple[Rule, ...]:
+        """Which rules, granted as well, would cover the line at this level; none where no rule can, or none is
+        needed."""
+        missing = [rule for had, rule in self.needed if rank(had) < rank(level)]
+        if rank(level) > rank(self.widest) or None in missing:
+            return ()
+        return tuple(dict.fromkeys(replace(rule, level=level) for rule in missing if rule))
 
 
 class Judge:
-    """Judges commands by the read-only table, the allowlist of the configuration and what people granted."""
+    """Judges commands by the allowlist of the configuration and by what people granted."""
 
-    def __init__(self, *, workspace: Path, path: str, allowlist: Sequence[Rule], private: Sequence[Path] = ()) -> None:
-        """path: where commands are found, as PATH has it. private: files and folders of the service that nobody is to
-        read without being asked about, the workspace excepted."""
-        self._paths = Paths(workspace, path, private)
+    def __init__(self, *, workspace: Path, path: str, allowlist: Sequence[Rule]) -> None:
+        """path: where commands are found, as PATH has it."""
+        self._binaries = Binaries(workspace, path)
         self._allowlist = tuple(allowlist)
 
     def judge(
@@ -59,16 +70,16 @@ class Judge:
         granted: Sequence[Rule] = (),
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> Judgement:
-        """The verdict on `command`, run in `folder`. environment: what variables are known to be; with `HOME` in it
-        `~` is followed. Blocks for milliseconds; never raises."""
-        case = _Case(self._paths, (*self._allowlist, *granted), environment)
+        """The verdict on `command`, run in `folder`. environment: what variables are known to be; of these `HOME` is
+        followed. Blocks for milliseconds; never raises."""
+        case = _Case(self._binaries, (*self._allowlist, *granted))
         try:
             if hidden := hidden_characters(command):
-                case.never(hidden)
+                case.unread.append(hidden)
                 case.risks.append(hidden)
-            case.text(command, os.path.realpath(folder), 0)
+            case.look(command, os.path.realpath(folder), environment.get("HOME"))
         except Exception:  # a fault of ours must not let a command run
-            case.never("The command could not be analysed.")
+            case.unread.append("The command could not be analysed.")
         return case.judgement()
 
 
@@ -76,148 +87,103 @@ class Judge:
 class _Case:
     """One command while it is judged."""
 
-    paths: Paths
+    binaries: Binaries
     allowed: tuple[Rule, ...]
-    environment: Mapping[str, str]
     commands: list[tuple[str, ...]] = field(default_factory=list)
-    misses: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    uncovered: list[str] = field(default_factory=list)
     risks: list[str] = field(default_factory=list)
-    rules: list[Rule] = field(default_factory=list)
-    hopeless: bool = False
-    looks: int = 0
+    needed: list[tuple[Level | None, Rule | None]] = field(default_factory=list)
+    writes: bool = False
+    widest: Level = "host"
 
     def judgement(self) -> Judgement:
-        rules = () if self.hopeless else tuple(dict.fromkeys(self.rules))
-        misses, risks = (tuple(dict.fromkeys(map(_said, some)))[:_MAX_SENTENCES] for some in (self.misses, self.risks))
-        return Judgement(tuple(self.commands), misses, risks, rules)
+        widest = None if self.unread else self.widest
+        covered = min((widest, *(had for had, _ in self.needed)), key=rank)
+        unread, uncovered, risks = (
+            tuple(dict.fromkeys(map(_said, some)))[:_MAX_SENTENCES]
+            for some in (self.unread, self.uncovered, self.risks)
+        )
+        return Judgement(
+            tuple(self.commands), unread, uncovered, self.writes, covered, risks, widest, tuple(self.needed)
+        )
 
-    def never(self, reason: str) -> None:
-        """A miss that no rule covers."""
-        self.hopeless = True
-        self.misses.append(reason)
-
-    def text(self, command: str, folder: str, nesting: int) -> None:
-        """Judge the text of a shell."""
-        if nesting > _MAX_NESTING:
-            return self.never("Shells are nested too deeply to be analysed.")
-        known = {name: value for name, value in self.environment.items() if not nesting or name == "HOME"}
-        parsed = parse(command, folder, known)  # a shell within may have been given others
-        for reason in parsed.misses:
-            self.never(reason)
-        for name in parsed.assigned:
-            if is_refused_variable(name) or name in self.environment:
-                self.never(f"`{name}` is a variable that changes how commands run.")
+    def look(self, command: str, folder: str, home: str | None) -> None:
+        parsed = parse(command, folder, home)
+        self.unread += parsed.misses
         for redirect in parsed.redirects:
             self._redirect(redirect)
-        for simple in parsed.commands:
-            self._exported(simple.exported)
-            self._simple(simple.words, simple.folder, nesting, direct=True)
-        return None
-
-    def _exported(self, variables: Iterable[tuple[str, Word]]) -> None:
-        for name, value in variables:
+        for name, value in parsed.assigned:
             if not (value.exact and is_harmless_variable(name, value.text)):
-                self.never(f"`{name}` is given to a command, which may change what that runs.")
+                self._at_most("work", f"The variable `{name}` is set, which may change what runs.")
+        for simple in parsed.commands:
+            self._command(simple)
+
+    def _at_most(self, level: Level, reason: str) -> None:
+        """No rule lets the line run beyond this level."""
+        self.widest = min(self.widest, level, key=rank)
+        self.uncovered.append(reason)
 
     def _redirect(self, redirect: Redirect) -> None:
         operator, target = redirect.operator, redirect.target
-        if operator == "<<<":
-            return
-        if not target.exact:
-            return self.never(f"It is not known which file is meant by `{target.shown}`.")
-        if operator in (">&", "<&") and re.fullmatch(r"\d", target.text):
+        if operator in ("<<", "<<<"):
+            return self._known([target])
+        if operator in (">&", "<&") and target.exact and re.fullmatch(r"\d", target.text):
             return None
-        if operator == "<":
-            reason = self.paths.unreadable(target.text, redirect.folder)
-        elif operator in (">", ">>", ">|", "&>", "&>>"):
-            reason = self.paths.unwritable(target.text, redirect.folder)
-        else:
-            reason = f"The redirection `{operator}` is not analysed."
-        if reason:
-            self.never(reason)
-        return None
+        if target.exact and target.text in _NO_FILES:
+            return None
+        self.writes = self.writes or operator != "<"
+        file = target.exact and not target.text.startswith("/dev/")  # the shell connects to a host at /dev/tcp
+        return self._at_most(
+            "network" if file else "work",
+            f"A redirection {'reads' if operator == '<' else 'writes'} a file: `{target.shown}`.",
+        )
 
-    def _simple(self, words: Sequence[Word], folder: str, nesting: int, direct: bool = False) -> None:
-        """One command in one folder. direct: nothing wraps it."""
-        if len(self.commands) >= _MAX_COMMANDS or nesting > _MAX_NESTING:
-            return self.never("The command is made of too many commands to be analysed.")
-        name = words[0].text
+    def _known(self, words: Sequence[Word]) -> None:
+        for word in words:
+            if not word.exact:
+                self._at_most("network", f"It is not known before it runs what becomes of `{word.shown}`.")
+
+    def _command(self, simple: Simple) -> None:
+        """One command in one folder."""
+        words, name = simple.words, simple.words[0].text
         shown = [word.text if word.exact else word.shown for word in words]
-        if not words[0].exact or not name:
+        if not name:
             self.commands.append(tuple(shown))
-            return self.never(f"The command name is not known before it runs: `{words[0].shown}`.")
-        exact = [word.text for word in words[1:]] if all(word.exact for word in words) else None
-        self.risks += risks_of(os.path.basename(name), [word.text for word in words[1:]], self.paths)
-        binary = self.paths.binary(name, folder)
-        known = name == "time" or (binary is not None and self.paths.trusted(name, binary))
-        if "/" not in name and builtins.known(name) and (direct or known):
+            return self._never(f"The command name is not known before it runs: `{words[0].shown}`.")
+        self._known(words[1:])
+        self.risks += risks_of(os.path.basename(name), [word.text for word in words[1:]])
+        if builtins.known(name):
             self.commands.append(tuple(shown))
-            if reason := builtins.reason(name, words[1:], direct):
-                self.never(reason)
+            if not builtins.is_free(name, words[1:]):
+                self._never(f"`{name}` is a command of the shell itself, which no rule covers.")
             return None
-        if binary is None and name != "time":
-            self.commands.append(tuple(shown))
-            return self.never(f"`{name}` is not known here.")
+        binary = self.binaries.found(name, simple.folder)
         self.commands.append((binary or name, *shown[1:]))
-        return self._known(binary or name, name, words[1:], exact, folder, nesting)
+        if binary is None:
+            return self._never(f"`{name}` is not known here.")
+        return self._program(binary, shown, simple, all(word.exact for word in words))
 
-    def _known(
-        self, binary: str, name: str, words: Sequence[Word], exact: list[str] | None, folder: str, nesting: int
-    ) -> None:
-        base = os.path.basename(name)
-        if base in wrappers.ALWAYS_ASK:
-            return self.never(f"What `{base}` runs is not analysed, so it is always asked.")
-        trusted = self.paths.trusted(name, binary)
-        if base == "find":
-            found = find(words) if trusted else None
-            for inner_words in found or ():
-                self._simple(inner_words, folder, nesting + 1)
-            if found is not None:
-                return None
-            if any(word.text.startswith(("-exec", "-ok")) for word in words):
-                return self.never("What `find` runs here is not analysed.")
-        try:
-            inner = wrappers.unwrap(base, words) if trusted or name == "time" else None
-        except wrappers.NotUnderstood as error:
-            return self.never(str(error))
-        if inner:
-            self._exported(inner.exported)
-            if inner.text is not None:
-                return self.text(inner.text, folder, nesting + 1)
-            if inner.words:
-                self._simple(inner.words, folder, nesting + 1)
-            return None
-        reason = self._harmful(base, words, folder) if trusted else f"`{name}` is not on the list of allowed commands."
-        if not reason:
-            return None
-        if wrappers.runs_code(base, words):
-            return self.never(f"`{base}` may run code that is given to it here, which is always asked.")
-        if any(rule.matches(binary, self.paths.named(rule.binary), exact, folder) for rule in self.allowed):
-            return None
-        self.misses.append(reason)
-        if exact is None:
-            self.hopeless = True
-        else:
-            self.rules.append(Rule(escaped(binary), tuple(map(escaped, exact)), folder))
-        return None
+    def _never(self, reason: str) -> None:
+        """No rule covers this command."""
+        self.needed.append((None, None))
+        self.uncovered.append(reason)
 
-    def _harmful(self, base: str, words: Sequence[Word], folder: str) -> str:
-        """Why the table does not allow it; empty when it does."""
-        if base == "git":
-            if len(words) > 1 and words[0].exact and words[0].text == "-C" and words[1].exact:
-                folder, words = plain_folder(folder, words[1].text) or "/", words[2:]
-            if reason := self.paths.foreign_repository(folder):
-                return reason
-        try:
-            reading = harmless(base, words)
-        except Harmful as error:
-            return str(error)
-        if reading.does != "reads":
-            return ""
-        self.looks += sum(reading.follows or word.kind == "pattern" for word in reading.operands)
-        if self.looks > _MAX_LOOKS:
-            return "There are too many patterns to be looked at."
-        return next((why for word in reading.operands if (why := self.paths.hides(word, folder, reading))), "")
+    def _program(self, binary: str, shown: Sequence[str], simple: Simple, exact: bool) -> None:
+        """exact: all words are known."""
+        arguments = shown[1:] if exact else None
+        by_name = self.binaries.named(os.path.basename(binary)) == binary
+        matching = [
+            rule for rule in self.allowed if rule.matches(binary, by_name, arguments, simple.folder, simple.fed)
+        ]
+        had = max((rule.level for rule in matching), key=rank, default=None)
+        if had == LEVELS[-1]:
+            return
+        own = Rule(escaped(binary), tuple(map(escaped, shown[1:])), simple.folder, fed=simple.fed) if exact else None
+        self.needed.append((had, own))
+        self.uncovered.append(
+            f"No rule allows `{' '.join(shown)}`" + (f" with more than {had}." if had else " with these words.")
+        )
 
 
 def _said(sentence: str) -> str:

@@ -6,13 +6,12 @@ the parts of each node there may be blanks alone, each keyword stands by itself,
 """
 
 import re
-from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
 from agent.shell.source import nodes_of
-from agent.shell.walk import Parsed, Walk
-from agent.shell.words import Disagreement
+from agent.shell.walk import Parsed, Redirect, Walk
+from agent.shell.words import Disagreement, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -35,11 +34,11 @@ def _parser() -> "Parser":
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def parse(command: str, folder: str, known: Mapping[str, str]) -> Parsed:
-    """All simple commands of `command`, started in `folder`. known: values of variables. Never raises."""
+def parse(command: str, folder: str, home: str | None) -> Parsed:
+    """All simple commands of `command`, started in `folder`. home: what `$HOME` is, if known. Never raises."""
     parsed = Parsed()
     try:
-        source = command.encode().decode("latin-1")
+        source = parsed.source = command.encode().decode("latin-1")
     except UnicodeEncodeError:
         parsed.misses.append("The command is not valid text.")
         return parsed
@@ -49,7 +48,7 @@ def parse(command: str, folder: str, known: Mapping[str, str]) -> Parsed:
         source = _without_heredocs(source, parsed)
         root = _tree(source)
         _check(root)
-        Walk(source, root, parsed, folder, known).program(root)
+        Walk(source, root, parsed, folder, home).program(root)
     except Disagreement as reason:
         parsed.misses.append(str(reason))
     return parsed
@@ -95,9 +94,11 @@ def _without_heredocs(source: str, parsed: Parsed) -> str:
             raise Disagreement("A here-document does not end.")
         if match[4] and _EXPANDS.search(source, line.end(), end.start()):
             parsed.misses.append("A here-document is not plain text.")
+        if match[4] and "$" in source[line.end() : end.start()]:
+            parsed.redirects.append(Redirect("<<", Word("", exact=False, shown=match[0])))
+        parsed.heredocs[match.start()] = source[line.end() : end.end()]
         body = re.sub(r"[^\n]", " ", source[line.end() : end.end()])
         operator = "<" + "_" * (match.end() - match.start() - 1)  # must be found as a redirection, by its place
         source = source[: match.start()] + operator + line[0] + body + source[end.end() :]
-        parsed.heredocs.add(match.start())
         at = end.end()
     return source

@@ -1,13 +1,12 @@
-"""Notes for people who decide about a command."""
+"""Notes for people who decide about a command, by the names of programs. Nothing is allowed or refused by them."""
 
 import re
 import unicodedata
 from collections.abc import Sequence
 
 from agent.shell.names import a_set
-from agent.shell.paths import Paths
-from agent.shell.wrappers import ELEVATING
 
+_ELEVATING = a_set("sudo doas su runuser pkexec run0 gosu")
 _NETWORK = a_set("curl wget nc ncat netcat telnet ftp sftp scp ssh rsync socat dig nslookup host whois ping")
 _DOWNLOADS = a_set("npx bunx uvx pipx pnpx")
 _INSTALLS = re.compile(r"(pip3?|npm|pnpm|yarn|gem|cargo|apt|apt-get|dnf|yum|brew|apk|go|uv) (install|add|i|ci|get)\b")
@@ -15,12 +14,12 @@ _DEVICES = a_set("dd mkfs fdisk parted wipefs shred")
 _ENDS = a_set("kill pkill killall shutdown reboot halt poweroff")
 
 
-def risks_of(name: str, words: Sequence[str], paths: Paths) -> list[str]:
+def risks_of(name: str, words: Sequence[str]) -> list[str]:
     """What is worth knowing about one command, in sentences."""
     options = "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
     line = " ".join((name, *words[:2]))
     notes = {
-        "Runs with other rights.": name in ELEVATING,
+        "Runs with other rights.": name in _ELEVATING,
         "Deletes recursively.": name == "rm" and (re.search("[rR]", options) or "--recursive" in words),
         "Deletes what it finds.": name == "find" and "-delete" in words,
         "Uses the network.": name in _NETWORK

@@ -3,14 +3,14 @@
 Nothing of the tree is believed: between the parts of each node there are blanks alone, each keyword stands by itself,
 each word is read a second time (`words`). Raises Disagreement where that is not so.
 
-The folder and variables are followed where what changes them runs exactly once whatever happens: as a plain statement
-that no redirection can keep from running. A `cd` anywhere else is not understood.
+The folder is followed where a `cd` runs exactly once whatever happens: as a plain statement that no redirection can
+keep from running. A `cd` anywhere else is not understood.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agent.shell.names import a_set
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_COMMANDS = 100
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.ASCII)
-_RESERVED = a_set("if then else elif fi do done case esac while until for in function select coproc { } ! [[ ]]")
+_RESERVED = a_set("if then else elif fi do done case esac while until for in function select coproc time { } ! [[ ]]")
 _OPENING = frozenset(("if", "then", "else", "elif", "do", "{", "(", "$(", "<(", "`", "while", "until"))
 _CLOSING = frozenset(("then", "else", "elif", "fi", "do", "done", "}"))  # after a separator alone
 _SEPARATORS = frozenset((";", "&", "\n"))
@@ -32,53 +32,57 @@ _WORDS = a_set(
     "command_substitution process_substitution brace_expression arithmetic_expansion variable_name"
 )
 _TESTS = ("unary_expression", "binary_expression", "negated_expression")
-_NAME = re.compile(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*", re.ASCII)  # names with no `$` in front: what may be set
+_SETS_HOME = re.compile(r"(?<![\w$])(?<!\$\{)HOME\b", re.ASCII)  # it may: the name with no `$` in front
 _PLAIN_PATTERN = re.compile(r"[\w.*?/=:@%+-]+", re.ASCII)
-_FOLLOWED = re.compile(r"\w*[a-z]\w*|[A-Z]{1,3}", re.ASCII)  # no names that a shell sets itself
 
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """operator: `>`, `2>` without its number … target: the word behind it."""
+    """operator: `>`, `2>` without its number … target: the word behind it. `<<` stands for a here-document that expands
+    variables, whose text is the target."""
 
     operator: str
     target: Word
-    folder: str
 
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """A simple command. folder: where it starts. exported: names given to it alone."""
+    """A simple command. folder: where it starts. fed: what the line gives it to read, as source: the commands of the
+    pipeline before it, redirections of input with the text of here-documents, those of what it is part of as well."""
 
     words: tuple[Word, ...]
     folder: str
-    exported: tuple[tuple[str, Word], ...] = ()
+    fed: str
 
 
 @dataclass(slots=True)
 class Parsed:
-    """misses: why the text is not understood, with what was found before that; no rule covers those."""
+    """misses: why the text is not understood, with what was found before that. assigned: variables that the line sets,
+    those that it gives to a single command among them. source: the text, one character for each byte. heredocs: the
+    text of each here-document, by where it begins in the source."""
 
     commands: list[Simple] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
-    assigned: list[str] = field(default_factory=list)
+    assigned: list[tuple[str, Word]] = field(default_factory=list)
     misses: list[str] = field(default_factory=list)
-    heredocs: set[int] = field(default_factory=set)  # where they begin, until they are found again
+    heredocs: dict[int, str] = field(default_factory=dict)
+    source: str = ""
 
 
 class Walk:
     """Collects what one source runs."""
 
-    def __init__(self, source: str, root: "Node", parsed: Parsed, folder: str, known: Mapping[str, str]) -> None:
-        """known: values of variables."""
+    def __init__(self, source: str, root: "Node", parsed: Parsed, folder: str, home: str | None) -> None:
+        """home: what `$HOME` is, if known."""
         self._raw = source
         self._source = Source(source)
         self._parsed = parsed
-        self._named = Counter(_NAME.findall(source))
-        self._variables = {name: Word(value) for name, value in known.items() if not self._named[name]}
+        self._home = None if _SETS_HOME.search(source) else home
         holes = nodes_of(root, "command_substitution", "process_substitution")
         self._holes = {node.start_byte: node for node in reversed(holes)}
         self._folder = folder
+        self._left = set(parsed.heredocs)  # that are not found again yet
+        self._fed = ""
         self._substituted = False
         self._top = True  # whether what is looked at runs exactly once in its process
 
@@ -87,7 +91,7 @@ class Walk:
         if BREAKS.fullmatch(self._raw, 0, first) is None or BREAKS.fullmatch(self._raw, last) is None:
             raise Disagreement("Something stands outside of what was understood.")
         self._sequence(root)
-        if self._parsed.heredocs:
+        if self._left:
             raise Disagreement("A here-document is not understood.")
 
     # --- lists ---
@@ -162,9 +166,17 @@ class Walk:
         else:
             self._apart(first)
         for part in rest:
-            if _ends_in_list(part):
+            if _ends_in_list(part) or self._raw.startswith("!", self._source.span(part)[0]):
                 raise Disagreement("It is not clear what a pipeline is made of.")
-            self._apart(part)
+            with self._reading(self._said(self._source.span(first)[0], self._source.span(part)[0])):
+                self._apart(part)
+
+    @contextmanager
+    def _reading(self, what: str) -> Iterator[None]:
+        """For commands that are given this to read, and what is around them."""
+        was, self._fed = self._fed, f"{self._fed}{what}"
+        yield
+        self._fed = was
 
     def _maybe(self, look: Callable[["Node"], None], node: "Node") -> None:
         """Runs once, several times, or not at all."""
@@ -174,14 +186,14 @@ class Walk:
 
     def _apart(self, node: "Node") -> None:
         """In a process of its own: it changes nothing for what follows."""
-        before = self._folder, self._top, self._substituted, self._variables
-        self._top, self._variables = True, dict(self._variables)
+        before = self._folder, self._top, self._substituted
+        self._top = True
         self._substituted = self._substituted or node.type.endswith("_substitution")
         if node.type == "subshell" or node.type.endswith("_substitution"):
             self._sequence(node)
         else:
             self._statement(node)
-        self._folder, self._top, self._substituted, self._variables = before
+        self._folder, self._top, self._substituted = before
 
     def _for(self, node: "Node") -> None:
         """The body once for each word."""
@@ -194,14 +206,10 @@ class Walk:
             raise Disagreement("A loop is not understood.")
         for keyword in (children[0], children[2]):
             self._source.keyword(keyword)
-        name = self._source.text(names[0])
-        values = [self._word(child) for child in names[1:]]
-        self._parsed.assigned.append(name)
-        for value in values if self._followed(name) else [Word("", "unknown")]:
-            if value.exact or value.kind == "pattern":
-                self._variables[name] = replace(value, one=True)
-            self._maybe(self._sequence, body)
-            self._variables.pop(name, None)
+        for child in names[1:]:
+            self._word(child)
+        self._parsed.assigned.append((self._source.text(names[0]), Word("", exact=False)))
+        self._maybe(self._sequence, body)
 
     def _redirected(self, node: "Node") -> None:
         children = [child for child in node.children if child.type != "comment"]
@@ -214,24 +222,27 @@ class Walk:
             raise Disagreement("A redirection is not understood.")
         elif body[0].type in ("command", "test_command"):
             self._simple(body[0], redirects)
-        elif body[0].type in ("list", "pipeline"):  # it is one of the last command alone
-            self._statement(body[0])
-            self._redirects(redirects)
         else:
+            with self._reading(self._given(redirects)):
+                if body[0].type in ("list", "pipeline"):  # it is one of the last command alone
+                    self._statement(body[0])
+                else:
+                    self._maybe(self._statement, body[0])
             self._redirects(redirects)
-            self._maybe(self._statement, body[0])
 
     # --- simple commands ---
 
     def _simple(self, node: "Node", redirects: Sequence["Node"]) -> None:
-        exported, words = list[tuple[str, Word]](), list[Word]()
+        words = list[Word]()
         children = flat(node, _TESTS) if node.type == "test_command" else node.children
         self._source.gaps([*children])
+        own = [child for child in children if child.type.endswith("_redirect")]
+        fed = self._fed + self._given([*own, *redirects])
         for child in children:
-            if child.type.endswith("_redirect"):
+            if child in own:
                 self._redirects([child])
             elif child.type == "variable_assignment" and not words and node.type == "command":
-                exported.append(self._assignment(child))
+                self._parsed.assigned.append(self._assignment(child))
             elif child.type in _WORDS or child.type == "command_name":
                 words.append(self._word(child))
             elif child.type in ("test_operator", "extglob_pattern", "regex") or not child.is_named:
@@ -252,14 +263,22 @@ class Walk:
             raise Disagreement("It is not clear whether something is a command or an assignment.")
         if len(self._parsed.commands) >= _MAX_COMMANDS:
             raise Disagreement("The command is made of too many commands to be analysed.")
-        self._parsed.commands.append(Simple(tuple(words), self._folder, tuple(exported)))
+        self._parsed.commands.append(Simple(tuple(words), self._folder, fed))
         if words[0].text == "cd":
             plain = self._top and len(words) == 2 and words[1].exact and words[1].text[:1] not in ("", "-")
-            redirected = redirects or any(child.type.endswith("_redirect") for child in children)
-            found = plain_folder(self._folder, words[1].text) if plain and not redirected else None
+            found = plain_folder(self._folder, words[1].text) if plain and not redirects and not own else None
             if not found:
                 raise Disagreement("It is not known in which folder the rest would run.")
             self._folder = found
+
+    def _given(self, nodes: Iterable["Node"]) -> str:
+        """The source of those redirections that give something to be read."""
+        return "".join(self._said(*self._source.span(node)) for node in nodes if "<" in self._source.text(node))
+
+    def _said(self, first: int, last: int) -> str:
+        """What stands between two places, with the text of the here-documents that begin there."""
+        heredocs = (text for at, text in self._parsed.heredocs.items() if first <= at < last)
+        return utf8("\n".join((self._parsed.source[first:last], *heredocs)))
 
     def _redirects(self, nodes: Iterable["Node"]) -> None:
         """Takes them down. Words behind a target the grammar counts to it, and bash to the command."""
@@ -277,23 +296,16 @@ class Walk:
             if len(targets) != 1 or targets[0].type not in _WORDS:
                 raise Disagreement("A redirection is not understood.")
             target = self._word(targets[0])
-            if at in self._parsed.heredocs:
-                self._parsed.heredocs.discard(at)
+            if at in self._left:
+                self._left.discard(at)
             else:
-                self._parsed.redirects.append(Redirect(operator.type, target, self._folder))
+                self._parsed.redirects.append(Redirect(operator.type, target))
 
     def _assign(self, node: "Node") -> None:
         nodes = [node] if node.type == "variable_assignment" else node.children
         self._source.gaps(nodes)
         for child in nodes:
-            name, value = self._assignment(child)
-            self._parsed.assigned.append(name)
-            if self._top and value.exact and self._followed(name):
-                self._variables[name] = value
-
-    def _followed(self, name: str) -> bool:
-        """Whether a variable has this value alone."""
-        return self._named[name] == 1 and _FOLLOWED.fullmatch(name) is not None
+            self._parsed.assigned.append(self._assignment(child))
 
     def _assignment(self, node: "Node") -> tuple[str, Word]:
         first, last = self._source.span(node)
@@ -306,7 +318,7 @@ class Walk:
     # --- words and text ---
 
     def _read(self, first: int, last: int, assigned: bool = False) -> Word:
-        return Reader(self._raw, first, last, self._hole, self._variables, assigned).word()
+        return Reader(self._raw, first, last, self._hole, self._home, assigned).word()
 
     def _word(self, node: "Node") -> Word:
         return self._read(*self._source.span(node))

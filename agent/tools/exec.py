@@ -22,8 +22,7 @@ from pydantic import Field, field_validator
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
-from agent.shell import SAFE_ENVIRONMENT, is_refused_variable
-from agent.shell.names import is_harmless_variable
+from agent.shell import SAFE_ENVIRONMENT, is_harmless_variable
 from agent.tools.background import Background
 from agent.tools.base import Ask, CallContext, Parameters, Tool
 from agent.tools.leftovers import start_time
@@ -39,6 +38,7 @@ EARLY_SECONDS = 1.0  # in which a command in the background may fail and be told
 _KEPT_VARIABLES = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
 _EXCEPTION = "" if sys.platform == "linux" else ", unless they start a session of their own"
 _UNICODE = re.compile(r"utf-?8|^(C|POSIX)?$", re.IGNORECASE)
+_VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -102,7 +102,7 @@ class ExecTool(Tool[ExecParameters]):
         command, limit = parameters.command, parameters.timeout_seconds
         known = {name: self._environment[name] for name in ("HOME",) if name in self._environment}
         judgement = await asyncio.to_thread(self._permission.of, command, folder, known | parameters.env)
-        missed, rules = judgement.misses, judgement.rules
+        missed, rules = (*judgement.unread, *judgement.uncovered), judgement.rules("host")
         for name, value in parameters.env.items():
             if not is_harmless_variable(name, value):
                 missed, rules = (*missed, f"`{name}` is given to it, which may change what it does."), ()
@@ -175,13 +175,9 @@ class ExecTool(Tool[ExecParameters]):
         return ToolOutput(text=f"[{how}]\n{text or '[no output]'}", is_error=status != 0)
 
     def _environment_of(self, parameters: ExecParameters) -> dict[str, str]:
-        """Raises ToolError when a variable may not be given."""
-        refused = sorted(filter(is_refused_variable, parameters.env))
-        if refused:
-            raise ToolError(
-                f"The variable {', '.join(refused)} cannot be given to a command: such names change what a loader, an "
-                "interpreter or the shell runs."
-            )
+        """Raises ToolError when a variable has no name."""
+        if refused := sorted(name for name in parameters.env if not _VARIABLE.fullmatch(name)):
+            raise ToolError(f"{', '.join(map(repr, refused))} cannot be the name of a variable.")
         return {**self._environment, **parameters.env}
 
 

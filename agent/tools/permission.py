@@ -78,4 +78,5 @@ class Permission:
 
 def _in_words(rule: Rule) -> str:
     arguments = "any arguments" if rule.arguments is None else shlex.join(rule.arguments) or "no arguments"
-    return f"`{rule.binary}` with {arguments}" + (f" in {rule.folder}" if rule.folder else "")
+    fed = f", fed by `{rule.fed.strip()}`" if rule.fed else ""
+    return f"`{rule.binary}` with {arguments}{fed}" + (f" in {rule.folder}" if rule.folder else "")

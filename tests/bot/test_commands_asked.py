@@ -1,11 +1,7 @@
-"""Commands of the model in a real service, with the defaults: what only reads runs, the rest is asked about."""
+"""Commands of the model in a real service, with the defaults: what has a rule runs, the rest is asked about."""
 
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.service import Hark, running
 from tests.standins.script import Call
@@ -53,21 +49,3 @@ async def test_what_is_allowed_once_runs_once_and_what_is_allowed_for_always_doe
         assert not (workspace / "other").exists()
     async with running(tmp_path) as hark:
         assert await told(hark, "touch made") == "[exit code 0]\n[no output]", "also behind a restart"
-
-
-@pytest.fixture
-def home() -> Iterator[Path]:
-    """Not in memory: what lies below /dev is no file for the analysis."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as home:
-        yield Path(home)
-
-
-async def test_what_is_the_services_own_is_not_read_without_asking(home: Path) -> None:
-    (home / "config.yaml").write_text("agent: {name: Hark}\n")
-    async with running(home, environ={"HARK_CONFIG": str(home / "config.yaml")}) as hark:
-        for name, text in (("workspace/plan.txt", "the plan\n"), ("notes.txt", "of others\n")):
-            (home / name).write_text(text)
-            assert await told(hark, f"cat {home / name}") == f"[exit code 0]\n{text}"
-        assert await told(hark, f"cat {hark.state}/hark.db") is None
-        await decide(hark, "denied")
-        assert await told(hark, f"cat {home}/config.yaml") is None

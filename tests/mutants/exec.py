@@ -146,10 +146,10 @@ FAULTS = (
         (f"{_PERMISSION}a_decision_counts_for_the_very_same_call_alone",),
     ),
     Fault(
-        "exec/loader-variables-given",
+        "exec/variables-of-any-name-given",
         "agent/tools/exec.py",
-        "        if refused:\n",
-        "        if False:\n",
+        "if refused := sorted(",
+        "if False and sorted(",
         (f"{_PERMISSION}what_can_never_run_asks_nobody",),
     ),
     Fault(

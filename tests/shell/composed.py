@@ -154,11 +154,11 @@ _CHANGES_OF_STATE = (
     *("cd sub", "cd sub", "cd sub/a", "cd src", "cd -- sub", "cd ..", "cd $B", "cd none", "echo $((1/0))", "echo $B"),
 )
 _WHICH_MAY_FAIL = ("", "", "", " < missing", " > none/x", " 2>&9", " >&-", " > o.txt")
-_SINKS = ("$A touch made", "cd ..; echo x > made", "cd ..\necho x > made", "echo x > ../made")
+_SINKS = ("$A touch made", "touch made", "cd ..; touch made", "cd ..\ntouch made", "(cd ..; pwd); touch made")
 
 
 def states() -> st.SearchStrategy[str]:
-    """Commands that change variables and the folder, or do not; the last one does harm where a reader was wrong."""
+    """Commands that change variables and the folder, or do not; the last one makes a file where a reader was wrong."""
     simple = st.builds(str.__add__, st.sampled_from(_CHANGES_OF_STATE), st.sampled_from(_WHICH_MAY_FAIL))
     one = st.sampled_from(
         [

@@ -4,8 +4,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from agent.shell import SAFE_ENVIRONMENT, Judge, Judgement, Rule, parse_rule
@@ -49,7 +50,8 @@ _FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One command of a corpus. rules: the allowlist it is judged with. asks: a benign one that rightly asks."""
+    """One command of a corpus. rules: the allowlist it is judged with. asks: a benign one that does more than look.
+    repository: git is to know the workspace."""
 
     number: int
     section: str
@@ -57,10 +59,11 @@ class Line:
     what: str = ""
     rules: tuple[str, ...] = ()
     asks: bool = False
+    repository: bool = False
 
 
 def bypass() -> list[Line]:
-    """Commands that must not be allowed."""
+    """Commands that must not run on the host without a question."""
     found, rules = [], tuple[str, ...]()
     for number, section, text in _lines(HERE / "bypass.txt"):
         if not text:
@@ -76,7 +79,7 @@ def bypass() -> list[Line]:
 def benign() -> list[Line]:
     """Commands as agents run them."""
     return [
-        Line(number, section, _spelled_out(text.removeprefix("? ")), asks=text.startswith("? "))
+        Line(number, section, _spelled_out(text.removeprefix("? ")), asks=text.startswith("? "), repository=True)
         for number, section, text in _lines(HERE / "benign.txt")
         if text
     ]
@@ -121,9 +124,27 @@ class Place:
         return {**own, **SAFE_ENVIRONMENT}
 
 
-def make_place(folder: Path) -> Place:
-    """Build it in an empty folder."""
-    workspace, home, tools = folder / "ws", folder / "home", folder / "tools"
+def places(folder: Path, lines: Iterable[Line]) -> Iterator[tuple[Line, Place]]:
+    """Each line with all that it speaks of: a place in which nothing has run yet, gone with the next line."""
+    tools = folder / "tools"
+    for line in lines:
+        place = make_place(folder / "place", tools)
+        if line.repository:
+            make_repository(place)
+        yield line, place
+        shutil.rmtree(folder / "place")
+
+
+@cache
+def _not_here() -> tuple[str, ...]:
+    """Programs that the corpora name and this machine lacks."""
+    names = {name for line in [*bypass(), *benign()] for name in _PROGRAM.findall(line.command)}
+    return tuple(name for name in sorted(names) if shutil.which(name, path=SYSTEM_PATH) is None)
+
+
+def make_place(folder: Path, tools: Path | None = None) -> Place:
+    """Build it in an empty folder. tools: where stand-ins for programs are put, if elsewhere."""
+    workspace, home, tools = folder / "ws", folder / "home", tools or folder / "tools"
     for made in (
         "src/api",
         "tests",
@@ -137,11 +158,11 @@ def make_place(folder: Path) -> Place:
         ".git/hooks",
     ):
         (workspace / made).mkdir(parents=True)
-    for made in (home / "Documents", home / "Downloads", folder / "elsewhere", folder / "workspace-evil", tools):
+    for made in (home / "Documents", home / "Downloads", folder / "elsewhere", folder / "workspace-evil"):
         made.mkdir(parents=True)
-    # A machine may lack programs that the corpora name: without a stand-in a line would ask for that reason alone.
-    for name in sorted({name for line in [*bypass(), *benign()] for name in _PROGRAM.findall(line.command)}):
-        if shutil.which(name, path=SYSTEM_PATH) is None:
+    if not tools.is_dir():  # without a stand-in a line would ask because a program is not there
+        tools.mkdir(parents=True)
+        for name in _not_here():
             _executable(tools / name)
     for name in (
         "ls",

@@ -1,16 +1,16 @@
-"""What must be asked is asked, what people would only be trained to say yes to is not."""
+"""What rules cover of the commands in the corpora, and that what was allowed for always opens nothing else."""
 
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from agent.shell import Judge, Judgement, Rule, is_refused_variable
-from tests.shell.corpus import Line, Place, benign, bypass, make_place
+from agent.shell import Judge, Judgement, Level, Rule
+from tests.shell.corpus import Line, Place, benign, bypass, make_place, places
 
-MOST_THAT_ASK = 0.1  # of the commands that only look
+MOST_UNREAD = 0.02  # of the commands that agents run
+MOST_NEVER_GRANTED = 0.15  # of those that do more than look, in a sandbox
 
 
 @pytest.fixture(scope="module")
@@ -43,71 +43,87 @@ def test_the_corpora_are_as_large_as_they_should_be(dangerous: Judged, usual: Ju
     assert len([line for line, _ in usual if not line.asks]) >= 300
 
 
-def test_nothing_of_the_bypass_corpus_is_allowed(dangerous: Judged) -> None:
-    allowed = [
+def test_each_line_can_be_had_with_a_place_of_its_own(tmp_path: Path) -> None:
+    lines = [bypass()[0], benign()[0], bypass()[1]]
+    seen = []
+    for line, place in places(tmp_path, lines):
+        assert (place.workspace / "src/app.py").is_file()
+        assert (place.workspace / ".git/objects").is_dir() == line.repository
+        assert not (place.workspace / "left").exists()
+        (place.workspace / "left").touch()
+        seen.append(line)
+    assert seen == lines
+
+
+def test_nothing_of_the_bypass_corpus_is_covered_on_the_host(dangerous: Judged) -> None:
+    covered = [
         f"bypass.txt:{line.number} {line.what}: {line.command!r}"
         for line, judgement in dangerous
-        if not judgement.misses
+        if judgement.covered == "host"
     ]
-    assert not allowed, f"{len(allowed)} allowed\n" + "\n".join(allowed)
+    assert not covered, f"{len(covered)} covered\n" + "\n".join(covered)
+
+
+def test_without_rules_only_the_shell_itself_is_covered(dangerous: Judged, usual: Judged) -> None:
+    for line, judgement in (*dangerous, *usual):
+        if judgement.covered and not line.rules:
+            assert not [words for words in judgement.commands if words[0].startswith("/")], line
 
 
 def test_why_is_said_in_sentences(dangerous: Judged) -> None:
     for line, judgement in dangerous:
-        for said in (*judgement.misses, *judgement.risks):
+        for said in (*judgement.unread, *judgement.uncovered, *judgement.risks):
             assert said == said.strip(), line
             assert said.isprintable(), (line, said)
 
 
-def test_of_the_commands_that_only_look_hardly_any_ask(usual: Judged) -> None:
-    looking = [(line, judgement) for line, judgement in usual if not line.asks]
-    asked = [
-        f"benign.txt:{line.number} {line.command!r}: {' '.join(judgement.misses)}"
-        for line, judgement in looking
-        if judgement.misses
-    ]
-    others = [judgement for line, judgement in usual if line.asks]
-    shares = (
-        f"{len(asked)} of {len(looking)} that only look ask, "
-        f"and {sum(bool(judgement.misses) for judgement in others)} of {len(others)} that rightly ask"
-    )
-    sys.stdout.write("\n".join(["", shares, *asked, ""]))  # to be seen with -s: what might be allowed next
-    assert len(asked) <= MOST_THAT_ASK * len(looking), "\n".join([shares, *asked])
+def test_hardly_any_command_of_agents_is_not_read_or_cannot_be_granted(usual: Judged) -> None:
+    unread = [f"benign.txt:{line.number} {line.command!r}" for line, judgement in usual if judgement.unread]
+    assert len(unread) <= MOST_UNREAD * len(usual), "\n".join(unread)
+    doing = [(line, judgement) for line, judgement in usual if line.asks]
+    never = [line.command for line, judgement in doing if not judgement.covered and not judgement.rules("work")]
+    assert len(never) <= MOST_NEVER_GRANTED * len(doing), "\n".join(never)
 
 
-def test_what_is_always_allowed_is_that_command_there_and_no_other(place: Place, usual: Judged) -> None:
+@pytest.mark.parametrize("level", ["work", "host"])
+def test_what_is_always_allowed_is_that_command_there_and_no_other(place: Place, usual: Judged, level: Level) -> None:
     judge = place.judge()
-    wrong = []
+    wrong, tried = [], 0
     for line, judgement in usual:
-        if not line.asks or not judgement.misses or not judgement.rules:
+        if not (rules := judgement.rules(level)):
             continue
-        rules: tuple[Rule, ...] = judgement.rules
-        if place.judged(judge, line.command, rules).misses:
-            wrong.append(f"still asks: {line.command!r} with {rules}")
+        tried += 1
+        if place.judged(judge, line.command, rules).covered != level:
+            wrong.append(f"not covered: {line.command!r} with {rules}")
         others = [f"{line.command}; rm other", f"{line.command} && touch other", f"rm other | {line.command}"]
-        others += [f"{line.command} $(rm other)", f"PATH=. {line.command}", f"env LD_PRELOAD=./x.so {line.command}"]
-        if not set("\n#|&").intersection(line.command):
-            others += [f"{line.command} --other", f"{line.command} 'other word'", f"{line.command} > /etc/x"]
-        wrong += [f"allows {other!r} with {rules}" for other in others if not _asks(judge, place, other, rules)]
-        if not place.judged(judge, line.command, rules, place.workspace / "sub").misses:
-            wrong.append(f"allows elsewhere: {line.command!r} with {rules}")
+        others += [f"{line.command} $(rm other)", f"env LD_PRELOAD=./x.so {line.command}", f"echo | ({line.command}\n)"]
+        if level == "host":
+            others += [f"PATH=. {line.command}"]
+        if not set("\n#|&$").intersection(line.command):
+            others += [f"{line.command} --other", f"{line.command} 'other word'", f"{line.command} < /etc/x"]
+        for other in others:
+            if _covered(judge, place, other, rules) == level:
+                wrong.append(f"covers {other!r} with {rules}")
+        if "cd /" not in line.command and place.judged(judge, line.command, rules, place.workspace / "sub").covered:
+            wrong.append(f"covers elsewhere: {line.command!r} with {rules}")
     assert not wrong, "\n".join(wrong)
+    assert tried > 300
 
 
-def _asks(judge: Judge, place: Place, command: str, rules: Sequence[Rule] = ()) -> bool:
-    return bool(place.judged(judge, command, rules).misses)
+def _covered(judge: Judge, place: Place, command: str, rules: Sequence[Rule] = ()) -> Level | None:
+    return place.judged(judge, command, rules).covered
 
 
 def test_what_is_always_allowed_opens_nothing_of_the_bypass_corpus(
     place: Place, dangerous: Judged, usual: Judged
 ) -> None:
     judge = place.judge()
-    granted = {rule for line, judgement in usual if line.asks for rule in judgement.rules}
+    granted = {rule for _, judgement in usual for rule in judgement.rules("host")}
     opened = [
         f"bypass.txt:{line.number} {line.what}: {line.command!r}"
         for line, own in dangerous
-        if own.misses and not line.rules and not (own.rules and granted.issuperset(own.rules))
-        if not _asks(judge, place, line.command, tuple(granted))
+        if not line.rules and not granted.issuperset(own.rules("host") or [Rule("")])
+        if _covered(judge, place, line.command, tuple(granted)) == "host"
     ]
     assert granted
     assert not opened, "\n".join(opened)
@@ -133,9 +149,9 @@ def test_arguments_of_a_stored_rule_are_what_they_were_and_no_pattern(place: Pla
         ("rm a/b", "rm a/../b"),
         ("rm caf\u00e9", "rm cafe\u0301"),
     ):
-        rules = place.judged(judge, asked).rules
-        assert not rules or not _asks(judge, place, asked, rules), asked
-        assert _asks(judge, place, other, rules), (asked, other, rules)
+        rules = place.judged(judge, asked).rules("host")
+        assert _covered(judge, place, asked, rules) == "host", asked
+        assert _covered(judge, place, other, rules) is None, (asked, other, rules)
 
 
 def test_a_rule_of_a_name_means_the_program_of_the_system(place: Place, tmp_path: Path) -> None:
@@ -144,10 +160,10 @@ def test_a_rule_of_a_name_means_the_program_of_the_system(place: Place, tmp_path
         for rule in ("npm test", "npm", "npm **"):
             judge = place.judge([rule], path)
             judgement = place.judged(judge, "npm test")
-            assert judgement.misses or judgement.commands[0][0].startswith("/usr/"), (path, rule)
+            assert not judgement.covered or judgement.commands[0][0].startswith("/usr/"), (path, rule)
     link = tmp_path / "npm"
     link.symlink_to(place.workspace / "bin/npm")
-    assert _asks(place.judge(["npm test"], f"{tmp_path}:{place.path}"), place, "npm test")
+    assert _covered(place.judge(["npm test"], f"{tmp_path}:{place.path}"), place, "npm test") is None
 
 
 def test_rules_are_shell_words_with_patterns(place: Place) -> None:
@@ -160,7 +176,7 @@ def test_rules_are_shell_words_with_patterns(place: Place) -> None:
         "pip install",
         "pip install a b",
     ):
-        assert not _asks(judge, place, allowed), allowed
+        assert _covered(judge, place, allowed) == "host", allowed
     for asked in (
         "git push origin",
         "git push origin a b",
@@ -169,58 +185,11 @@ def test_rules_are_shell_words_with_patterns(place: Place) -> None:
         "touch a b",
         "pip download a",
     ):
-        assert _asks(judge, place, asked), asked
-
-
-_TELLING_VARIABLES = (
-    "PATH",
-    "LD_PRELOAD",
-    "LD_LIBRARY_PATH",
-    "LD_AUDIT",
-    "BASH_ENV",
-    "ENV",
-    "IFS",
-    "PS4",
-    "PROMPT_COMMAND",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "CDPATH",
-    "HOME",
-    "GIT_DIR",
-    "GIT_PAGER",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_SSH_COMMAND",
-    "GIT_CONFIG_COUNT",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_EXEC_PATH",
-    "GIT_TRACE",
-    "PAGER",
-    "EDITOR",
-    "RIPGREP_CONFIG_PATH",
-    "LESSOPEN",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "NODE_OPTIONS",
-    "PERL5OPT",
-    "PERL5LIB",
-    "RUBYOPT",
-    "GCONV_PATH",
-    "LOCPATH",
-    "XDG_CONFIG_HOME",
-    "BASH_FUNC_ls%%",
-    "TMPDIR",
-    "GLOBIGNORE",
-    "TAR_OPTIONS",
-    "GREP_OPTIONS",
-)
-
-
-def test_variables_that_change_what_a_program_does_are_refused() -> None:
-    assert [name for name in _TELLING_VARIABLES if not is_refused_variable(name)] == []
+        assert _covered(judge, place, asked) is None, asked
 
 
 def test_whatever_it_is_given_it_answers(place: Place) -> None:
-    judge = place.judge(["frob **"])
+    judge = place.judge([Rule("/*")])
     long = "x" * 29_000
     for command in (
         "",
@@ -260,17 +229,14 @@ def test_whatever_it_is_given_it_answers(place: Place) -> None:
         "ls " + "${a:-" * 5_000,
         "f() { " * 3_000,
         "ls " + ">a " * 9_000,
-        f"sed -n '{long}' a",
-        f"awk '{'{' * 9_000}' a",
-        f"find . {'( ' * 9_000}",
-        f"find . {'-exec ls {} + ' * 1_500}",
-        f"git log {'-c ' * 9_000}",
+        f"frob '{long}' a",
+        f"frob {'( ' * 9_000}",
+        f"frob {'-c ' * 9_000}",
         shlex.quote(long),
     ):
         answer = place.judged(judge, command)
         assert isinstance(answer, Judgement), command[:40]
-        for said in (*answer.misses, *answer.risks):
+        for said in (*answer.unread, *answer.uncovered, *answer.risks):
             assert len(said) < 2_000, command[:40]
     for folder in (place.workspace / "none", Path("/"), Path("/proc"), place.workspace / "a.txt"):
         assert isinstance(place.judged(judge, "ls > x", folder=folder), Judgement)
-    assert place.judged(judge, "echo x > x", folder=Path("/etc")).misses

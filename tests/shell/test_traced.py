@@ -1,4 +1,4 @@
-"""Commands that are allowed are run: they start no program that the judge did not name and write nothing outside."""
+"""Lines that rules cover are run: they start no program that the judge did not name, each where the rule holds."""
 
 import shutil
 from collections.abc import Sequence
@@ -8,35 +8,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.shell import Judge, Judgement
+from agent.shell import Judge, Judgement, Rule
 from tests.shell import composed, tracing
 from tests.shell.corpus import SYSTEM_PATH, Place, benign, make_place, make_repository
 
 pytestmark = pytest.mark.skipif(not tracing.available(), reason="strace is missing or may not trace here")
 
-# What a program of the system starts as a part of itself.
-_PARTS = {
-    "egrep": ("grep",),
-    "fgrep": ("grep",),
-    "zcat": ("gzip",),
-    "npm": ("env", "node"),
-    "tar": ("gzip", "sh", "bash", "dash"),
-    "java": ("java",),
-}
-# Takes long or for ever, or looks at more than the workspace.
-_NOT_RUN = (
-    "find /",
-    "find ~",
-    "du -h --max-depth=1 ~",
-    "tail -f",
-    "sleep",
-    "top ",
-    "strace",
-    "lsof",
-    "npm",
-    "java",
-    "journalctl",
+# Programs that start no others whatever their words are, and those that do not with some.
+_RULES = (
+    *("ls", "cat", "head", "tail", "wc", "sort", "uniq", "cut", "tr", "grep", "basename", "dirname", "seq", "stat"),
+    *("date", "jq", "mkdir", "cp", "tee", "rm", "nl", "du", "df", "realpath", "readlink", "id", "diff", "comm"),
+    *("find src -name **", "find . -maxdepth **", "sed -n **", "awk {print*} **", "git status **", "git log **"),
 )
+# Takes long or for ever, or looks at more than the workspace.
+_NOT_RUN = ("find /", "du -h --max-depth=1 ~", "tail -f", "-exec", "-delete", "rm -rf", "/etc")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +33,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture(scope="module")
 def judge(place: Place) -> Judge:
-    return place.judge(path=SYSTEM_PATH)
+    there = Rule("touch", ("made",), str(place.workspace.resolve()))
+    return place.judge([*_RULES, there], SYSTEM_PATH)
 
 
 @pytest.fixture(scope="module")
@@ -59,42 +45,38 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def faults(command: str, judgement: Judgement, place: Place, scratch: Path) -> list[str]:
     """What it did that was not foretold, in words."""
     trace = tracing.traced(command, place, scratch)
-    named = [shutil.which(words[0], path=SYSTEM_PATH) or words[0] for words in judgement.commands if words]
-    foretold = {str((place.workspace / name).resolve()) for name in named}
-    for name in named:
-        parts = _PARTS.get(Path(name).name, ())
-        foretold.update(str(Path(found).resolve()) for part in parts if (found := shutil.which(part, path=SYSTEM_PATH)))
-    ran = [
-        program
-        for program in trace.ran - foretold
-        if not (program.endswith("/git-core/git") and any(Path(name).name == "git" for name in named))
-    ]
-    return [f"ran {program}" for program in ran] + [f"wrote {path}" for path in tracing.outside(trace, place, scratch)]
+    named = [words[0] for words in judgement.commands if words[0].startswith("/")]
+    foretold = {str(Path(name).resolve()) for name in named}
+    if any(Path(name).name == "git" for name in named):
+        foretold |= {program for program in trace.ran if program.endswith("/git-core/git")}
+    made = {path for path in trace.wrote if Path(path).name == "made"} - {str(place.workspace.resolve() / "made")}
+    wrote = {*tracing.outside(trace, place, scratch)} if judgement.covered == "host" else set()
+    return [f"ran {program}" for program in trace.ran - foretold] + [f"wrote {path}" for path in sorted(wrote | made)]
 
 
-def _allowed(judge: Judge, place: Place) -> list[str]:
+def _covered(judge: Judge, place: Place) -> list[str]:
     commands = [line.command for line in benign()]
     return [
         command
         for command in commands
-        if not any(part in command for part in _NOT_RUN) and not place.judged(judge, command).misses
+        if not any(part in command for part in _NOT_RUN) and place.judged(judge, command).covered
     ]
 
 
 def _run(commands: Sequence[str], judge: Judge, place: Place, scratch: Path) -> None:
     wrong = []
     for command in commands:
-        for left in ("made", "o.txt"):
+        for left in ("made", "o.txt", "sub/made"):
             (place.workspace / left).unlink(missing_ok=True)
         judgement = place.judged(judge, command)
-        if not judgement.misses and (found := faults(command, judgement, place, scratch)):
+        if judgement.covered and (found := faults(command, judgement, place, scratch)):
             wrong.append(f"{command!r} foretold {judgement.commands}: {found}")
     assert not wrong, "\n".join(wrong)
 
 
 def test_the_tracer_sees_what_is_done(place: Place, scratch: Path) -> None:
     """Or the tests below could not fail."""
-    nothing = Judgement(commands=(), misses=(), risks=(), rules=())
+    nothing = Judgement((), (), (), False, "host", ())
     found = faults("/bin/true; echo x > ../written; mkdir ../made; rmdir ../made", nothing, place, scratch)
     above = place.workspace.parent
     programs = {str(Path(shutil.which(name) or "").resolve()) for name in ("true", "mkdir", "rmdir")}
@@ -104,7 +86,8 @@ def test_the_tracer_sees_what_is_done(place: Place, scratch: Path) -> None:
 
 
 def test_a_sample_of_what_agents_run_does_what_was_foretold(place: Place, judge: Judge, scratch: Path) -> None:
-    commands = _allowed(judge, place)
+    commands = _covered(judge, place)
+    assert len(commands) > 100
     _run(commands[::9], judge, place, scratch)
 
 
@@ -116,23 +99,19 @@ def test_composed_lines_do_what_was_foretold(line: str, place: Place, judge: Jud
 
 @settings(max_examples=500)
 @given(line=composed.states())
-def test_variables_and_folders_are_what_they_were_taken_for(
-    line: str, place: Place, judge: Judge, scratch: Path
-) -> None:
+def test_folders_are_what_they_were_taken_for(line: str, place: Place, judge: Judge, scratch: Path) -> None:
     _run([line], judge, place, scratch)
 
 
 @pytest.mark.soak
 def test_all_that_agents_run_does_what_was_foretold(place: Place, judge: Judge, scratch: Path) -> None:
-    _run(_allowed(judge, place), judge, place, scratch)
+    _run(_covered(judge, place), judge, place, scratch)
 
 
 @pytest.mark.soak
 @settings(max_examples=5_000)
 @given(line=composed.states())
-def test_variables_and_folders_are_always_what_they_were_taken_for(
-    line: str, place: Place, judge: Judge, scratch: Path
-) -> None:
+def test_folders_are_always_what_they_were_taken_for(line: str, place: Place, judge: Judge, scratch: Path) -> None:
     _run([line], judge, place, scratch)
 
 

@@ -16,6 +16,7 @@ _MODES = "chmod,fchmodat,chown,lchown,fchownat,truncate,utimensat,setxattr,mount
 _RAN = re.compile(r'execve\("((?:[^"\\]|\\.)*)".* +?= 0$')
 _OPENED = re.compile(r"open(?:at)?\(.*O_(?:WRONLY|RDWR|CREAT|TRUNC).* += \d+<(.*)>$")
 _CHANGED = re.compile(r"^\w+\((.*)\) += 0$")
+_DESCRIPTOR = re.compile(r"^\d+<(/[^>]*)>")
 _PATH = re.compile(r'(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)"')
 
 
@@ -69,7 +70,7 @@ def traced(command: str, place: Place, scratch: Path, seconds: float = 5) -> Tra
             wrote.add(match[1])
         elif match := _CHANGED.match(call):
             named = [os.path.normpath(Path(base or place.workspace, name)) for base, name in _PATH.findall(match[1])]
-            wrote.update(named or [call])
+            wrote.update(named or _DESCRIPTOR.findall(match[1]) or [call])
     return Trace(frozenset(ran), frozenset(wrote), finished)
 
 

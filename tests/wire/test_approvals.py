@@ -208,7 +208,7 @@ async def test_what_a_request_in_a_room_tells_to_type_is_understood_there(tmp_pa
 async def test_several_calls_of_one_answer_are_asked_one_after_the_other(tmp_path: Path) -> None:
     async with court(tmp_path) as at, at.serving():
         talk = at.meets("telegram")
-        at.says(talk, "both", [run(at.tally(talk, "one")), run(at.tally(talk, "two")), run("cat seed")])
+        at.says(talk, "both", [run(at.tally(talk, "one")), run(at.tally(talk, "two")), run("echo seed")])
         first = await at.card(talk, "telegram-one")
         assert not any("telegram-two" in text for text in at.texts(talk))
         at.press(first, DENY)

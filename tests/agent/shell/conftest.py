@@ -1,23 +1,26 @@
 """A workspace, and a folder of commands that are found and never run."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from agent.shell import Judge, Rule
+from agent.shell import Judge, Judgement, Rule
 
-_COMMANDS = (
-    "ls cat head tail wc rm sort uniq grep rg xargs git sed awk jq env nice timeout nohup stdbuf "
-    "setsid bash find sh sudo python3 node npm date hostname xxd tree file du diff make curl tee echo pytest watch "
-    "parallel busybox perl ps which stat touch mkdir pip git-evil time"
+_RULED = (
+    "ls cat head tail wc sort uniq grep rg git date hostname tree file du diff stat touch mkdir echo which ps jq tee "
+    "find sed awk xargs env nice timeout nohup stdbuf setsid python3 node npm curl make pip watch parallel perl xxd "
+    "pytest time"
 )
+_UNRULED = "rm bash sh sudo busybox git-evil printf"
+RULES = tuple(Rule(name) for name in _RULED.split())
 
 
 @pytest.fixture
 def binaries(tmp_path: Path) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name in _COMMANDS.split():
+    for name in (*_RULED.split(), *_UNRULED.split()):
         (folder / name).touch(0o755)
     return folder
 
@@ -26,7 +29,6 @@ def binaries(tmp_path: Path) -> Path:
 def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     (folder / "src" / "deep").mkdir(parents=True)
-    (folder / ".git").mkdir()
     for name in ("README.md", "src/a.py", "ls"):
         (folder / name).touch(0o755)
     (folder / "link").symlink_to("/")
@@ -40,14 +42,13 @@ class Asker:
     def __init__(self, workspace: Path, binaries: Path) -> None:
         self.workspace, self.binaries = workspace, binaries
 
-    def __call__(self, command: str, *granted: Rule, folder: str = "", allowlist: tuple[Rule, ...] = ()):  # type: ignore[no-untyped-def]
-        judge = Judge(
-            workspace=self.workspace,
-            path=f"{self.workspace}/node_modules/.bin:{self.binaries}",
-            allowlist=allowlist,
-            private=[self.workspace.parent],
-        )
-        return judge.judge(command, self.workspace / folder, granted, {"HOME": "/home/somebody"})
+    def __call__(
+        self, command: str, *granted: Rule, folder: str = "", allowlist: Sequence[Rule] = RULES, home: str = "/home/ann"
+    ) -> Judgement:
+        """allowlist: any words of most programs, on the host."""
+        path = f"{self.workspace}/node_modules/.bin:{self.binaries}"
+        judge = Judge(workspace=self.workspace, path=path, allowlist=allowlist)
+        return judge.judge(command, self.workspace / folder, granted, {"HOME": home, "RANDOM": "1", "x": "y"})
 
 
 @pytest.fixture

@@ -1,282 +1,251 @@
-"""What is allowed without asking, and what is not."""
+"""What is read of a line, and up to which level rules cover it."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from agent.shell import is_refused_variable
-from tests.agent.shell.asked import ASKED
+from agent.shell import LEVELS, Level, Rule, is_harmless_variable
+from tests.agent.shell.conftest import Asker
+from tests.agent.shell.lines import NETWORK, NEVER, WORK
 
-ALLOWED = r"""
+COVERED = r"""
 ls -la src
 git status --short && git diff HEAD~1 --stat
-git log --oneline -10 | cat
-git log -n 5 --format='%h %s' --since="2 weeks ago"
+git log -n 5 --format='%h %s' --since="2 weeks ago" | cat
 git show HEAD:README.md | sed -n '1,10p'
-git -C src log -1; git branch -a; git remote -v
-cat README.md | head -20
-head -n 5 README.md; tail -5 src/a.py
 rg -n "foo|bar" src
-grep -rn "def main" --include='*.py' .
 find . -name '*.py' -not -path './x/*' | head
-find . -type f -exec grep -l foo {} +
-wc -l src/*.py
 cd src && ls -la && git status --short 2>&1 | tail -5
 cd src; cat a.py
 ls 2>/dev/null || true
-python3 --version; node --version
-echo "hello $(date)" > out.txt
-for f in src/*.py; do echo "== $f"; head -5 "$f"; done
-if [ -f README.md ]; then cat README.md; else ls; fi
-[[ -d src && -f README.md ]] && ls
-while read -r line; do echo "$line"; done < README.md
-jq '.scripts' README.md
-sort README.md | uniq -c | sort -rn | head
-env
 LC_ALL=C sort README.md
-x=README.md; cat $x
-diff <(ls src) <(ls .)
-bash -c 'ls | wc -l'
+LANG=; ls
 timeout 5 nice -n 3 git status
-time ls
-find . -name '*.py' | xargs echo
-ls -la | awk '{print $1, $NF}'
-sed 's/a/b/g' README.md
+env PATH=. ls
+find . -name '*.py' -exec rm {} +
+xargs rm
 ls \
   -la
-cat ~/notes.txt
-cat /etc/hosts /proc/cpuinfo
-command -v git
-echo $((1 + 2)) ${x:-none} 'a;b' "c|d" \; a#b
-printf '%s\n' a b
+cat ~/notes.txt $HOME/notes "$HOME"
+echo 'a;b' "c|d" \; a#b HEAD~1 --x~
 ! ls
 (cd src && ls)
-ls > src/deep/list.txt
-set -euo pipefail
-[ ! -f x ] && echo none
-command -V git
-cat src/* | head
-cat src/*.py src/[ab].py
-grep -n def src/*.py
-wc -l s*/*.py *.md
-grep -rn x --include=*.md --exclude=*.py .
-find src -name '*.py' -exec wc -l {} +
-sed -n -e 1p -e '3,$p' README.md
-sed -e 's/a/b/' README.md
-awk -F: '$3 >= 1000 {s += $1} END {printf "%d\n", s}' README.md
-awk 'length > 80 {print FILENAME": "FNR}' README.md
-git tag --list 'v*'; git config user.name; git config --get user.name
-ps aux --sort=-%mem; ps -eo pid,comm
-VAR=src; ls $VAR; (x=README.md; cat $x)
-echo $((2**10 - 1)) {a,b}{1,2} {1..20}
+cd .. | ls
+set -euo pipefail; ls
+{ ls; pwd; } > /dev/null
+if true; then ls; elif false; then :; else exit 1; fi
+while ls; do break; done
+ls & ls 2>&1 >&2
+ls <<< word
+cat <<'EOF'⏎rm $(x)⏎it's⏎EOF
+cat <<-EOF | head⏎	a⏎	EOF⏎ls
+cat <<'EOF'⏎a⏎ EOF⏎rm x⏎EOF
+if ls; then⏎  pwd⏎elif false; then⏎  ls src⏎else⏎  date⏎fi⏎
+# first⏎ls |⏎  head &&⏎  cat README.md⏎⏎
 """
-
-HEREDOCS = {
-    "cat <<'EOF' > notes.md\nrm $(x)\nit's\nEOF": True,
-    "cat <<EOF > notes.md\nhello $name\nEOF\nls": True,
-    "cat > notes.md <<'EOF' && ls\na\nEOF\n": True,
-    "cat <<-EOF | head\n\ta\n\tEOF\nls": True,
-    "cat <<EOF\n$(rm x)\nEOF": False,
-    "cat <<EOF\n`rm x`\nEOF": False,
-    "cat <<'EOF'\na\nEOF\nrm x": False,
-    "cat <<'EOF'\na\n EOF\nrm x\nEOF": True,
-    "cat <<A <<B\na\nA\nb\nB": False,
-    "cat <<'EOF' > ../x\na\nEOF": False,
-    "bash <<'EOF'\nls\nEOF": False,
-    "python3 - <<'EOF'\nprint()\nEOF": False,
-    'echo "<<EOF\n$(rm x)\nEOF\n"': False,
-    "cat << EOF ; rm x\nEOF": False,
-    "# <<EOF\nrm x\nEOF": False,
-    "cat <<'EOF' \"\nEOF\n$(rm x)\"": False,
-    "echo \"$(cat <<'EOF'\nx)\nEOF\n)\"": False,  # older shells end the substitution at the parenthesis
-}
 
 LINES = (
     "ls\\\n-l",  # one word for the shell
     'echo "$\\\n(rm x)"',
-    "ls\rrm x",
-    "ls\x00rm",
+    "ls\rls",
+    "ls\x00ls",
     "ls\u00a0-l",
     "ls \u202e x",
     "l\u0455",
     "echo a\u200bb",
-    "ls\nrm x",
     "ls # it's\nrm x",
     "ls $(ls # )\n)",
     "echo 'a\nb'; rm x",
     "ls 'a",
     'ls "a',
     "ls $(ls",
+    "cat <<EOF\n$(ls)\nEOF",
+    "cat <<EOF\n`ls`\nEOF",
+    "cat <<'EOF'\na\nEOF\nrm x",
+    "cat <<A <<B\na\nA\nb\nB",
+    "sh <<'EOF'\nls\nEOF",
+    'echo "<<EOF\n$(rm x)\nEOF\n"',
+    "cat << EOF ; rm x\nEOF",
+    "# <<EOF\nrm x\nEOF",
+    "cat <<'EOF' \"\nEOF\n$(rm x)\"",
+    "echo \"$(cat <<'EOF'\nx)\nEOF\n)\"",  # older shells end the substitution at the parenthesis
     "(" * 5000,
     "$(" * 2000,
     "ls;" * 3000,
     "if ls; then " * 100,
     "x" * 30_000,
-    "nice " * 6 + "ls",
-    "".join(f"for a{n} in 1 2 3 4 5 6 7 8; do " for n in range(8)) + "ls" + "; done" * 8,
-    "for a in " + " ".join("123456789" * 30) + "; do ls; done",
     "ls\ud800",
 )
 
 
-@pytest.mark.parametrize("command", [line for line in ALLOWED.replace("\\\n", "\\\f").strip().split("\n") if line])
-def test_what_only_reads_is_allowed(ask, command: str) -> None:  # type: ignore[no-untyped-def]
-    assert ask(command.replace("\f", "\n")).misses == ()
+@pytest.mark.parametrize("command", [line for line in COVERED.replace("\\\n", "\\⏎").split("\n") if line])
+def test_a_line_of_which_all_is_known_is_covered_by_rules(ask: Asker, command: str) -> None:
+    judgement = ask(command.replace("⏎", "\n"))
+    assert (judgement.covered, judgement.unread, judgement.uncovered) == ("host", (), ())
 
 
-@pytest.mark.parametrize("command", ASKED)
-def test_a_person_is_asked_about_what_does_more(ask, command: str) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("command", NEVER)
+def test_no_level_is_covered_of_what_is_not_read_or_has_no_rule(ask: Asker, command: str) -> None:
     judgement = ask(command)
-    assert judgement.misses
-    assert all(len(miss) < 300 and miss.endswith(".") for miss in judgement.misses)
-
-
-@pytest.mark.parametrize(("command", "allowed"), HEREDOCS.items())
-def test_here_documents_are_text_or_asked_about(ask, command: str, allowed: bool) -> None:  # type: ignore[no-untyped-def]
-    assert (ask(command).misses == ()) is allowed
+    assert judgement.covered is None
+    assert judgement.unread or judgement.uncovered
+    assert all(len(said) < 300 and said.endswith(".") for said in (*judgement.unread, *judgement.uncovered))
 
 
 @pytest.mark.parametrize("command", LINES, ids=range(len(LINES)))
-def test_what_may_be_read_in_two_ways_is_asked_about(ask, command: str) -> None:  # type: ignore[no-untyped-def]
-    assert ask(command).misses
+def test_what_may_be_read_in_two_ways_is_not_covered(ask: Asker, command: str) -> None:
+    assert ask(command).covered is None
 
 
-def test_what_takes_several_lines_is_allowed(ask) -> None:  # type: ignore[no-untyped-def]
-    for command in (
-        'for f in README.md src/a.py\ndo\n  cat "${f}"   # its text\ndone',
-        "if ls; then\n  pwd\nelif [ -d src ]; then\n  ls src\nelse\n  date\nfi\n",
-        "# first\nls |\n  head &&\n  cat README.md\n\n",
+@pytest.mark.parametrize(
+    ("level", "command"),
+    [*(("network", line) for line in [*NETWORK, "cat <<EOF\n$name\nEOF"]), *(("work", line) for line in WORK)],
+)
+def test_what_a_line_does_besides_its_commands_is_bounded_by_a_sandbox(ask: Asker, level: Level, command: str) -> None:
+    judgement = ask(command)
+    assert judgement.covered == level
+    assert judgement.unread == ()
+    assert judgement.uncovered
+    for one in LEVELS[LEVELS.index(level) + 1 :]:
+        assert judgement.rules(one) == ()
+
+
+def test_a_line_is_covered_up_to_the_least_level_of_its_commands(ask: Asker) -> None:
+    rules = [Rule("ls", level="network"), Rule("cat", ("x",), level="work"), Rule("rm", level="look")]
+    for command, level in (
+        ("ls", "network"),
+        ("ls; cat x", "work"),
+        ("cat x | rm y && ls", "look"),
+        ("ls; cat y", None),
+        ("echo x; pwd", "host"),
+        ("echo x > y; ls", "network"),
+        ("ls; x=1", "work"),
+        ("rm $x", "look"),
+        ("cat $x", None),
     ):
-        assert ask(command).misses == (), command
+        assert ask(command, allowlist=rules).covered == level, command
+    assert ask("ls", Rule("ls", level="look"), allowlist=rules).covered == "network"
+    assert ask("ls", Rule("ls"), allowlist=rules).covered == "host"
 
 
-def test_the_folder_is_followed_exactly(ask) -> None:  # type: ignore[no-untyped-def]
+def test_whether_the_line_itself_writes_a_file(ask: Asker) -> None:
     for command in (
-        "cd .git && echo x > config",
-        "cd .git && cat < ../README.md | cat > config",
-        "cd .. && ls 2>&1 | tail -5 > x",
-        "false && cd src; ls > ../x",
+        "ls > x",
+        "ls >> $x",
+        "{ ls; } &> x",
+        "ls >| x",
+        "ls 2> x",
+        "rm y; cat <<< x > x",
+        "echo >& $x",
+        "ls > x < y",
+    ):
+        assert ask(command).writes, command
+    for command in ("ls", "ls < x", "ls 2>&1", "rm x", "ls > /dev/null 2>&1", "ls &> /dev/null", "ls 2> /dev/stderr"):
+        assert not ask(command).writes, command
+
+
+def test_the_folder_is_followed_exactly(ask: Asker, workspace: Path) -> None:
+    for command in (
         "cd link && ls",
         "cd link/tmp; ls",
-        "cd src && cd ../.. && ls > x",
-        "(cd .. && ls > x)",
-        "cd src || cd ..; ls > x",
-        "cd src < missing; cd ..; ls > x",
-        "{ cd src; } < missing; cd ..; ls > x",
-        "echo $((1/0)); cd src\ncd ..; ls > x",
+        "cd src || cd ..; ls",
+        "false && cd src; ls",
+        "cd src < missing; ls",
+        "{ cd src; } < missing; ls",
         "cd -P; ls",
+        "cd -; ls",
+        "cd; ls",
         "for i in 1 2; do cd ..; done",
-        "command cd ..; ls > x",
+        "command cd ..; ls",
+        "echo $((1/0)); cd src",
+        "cd none; ls",
     ):
-        assert ask(command).misses, command
-    for command in (
-        "cd src && ls > x",
-        "cd src; ls > ../x",
-        "(cd src; ls) > x",
-        "cd .. | ls > x",
+        assert ask(command).covered is None, command
+    for command, folder in (
+        ("cd src && mkdir a", "src"),
+        ("cd src; cd ../src/deep; mkdir a", "src/deep"),
+        ("(cd src && mkdir a)", "src"),
+        ("(cd src); mkdir a", "."),
+        ("cd src | mkdir a", "."),
+        ("cd src && ls | mkdir a", "src"),
+        ("cd src && ls | ls > x; mkdir a", "src"),
+        ("cd src && ls 2>&1 | ls > x; mkdir a", "src"),
+        ("cd src && ls < x | ls; mkdir a", "src"),
+        ("cd src & mkdir a", "."),
+        ("echo $(cd src; mkdir a)", "src"),
+        ("cd src && ls < <(mkdir a)", "src"),
     ):
-        assert ask(command).misses == (), command
+        rules = ask(command, allowlist=[Rule("ls")]).rules("work")
+        assert [rule.folder for rule in rules] == [str((workspace / folder).resolve())], command
 
 
-def test_redirections_write_plain_files_of_the_workspace(ask, workspace) -> None:  # type: ignore[no-untyped-def]
-    for target in ("out", "link/tmp/x", "src", "../x", "/tmp/x", ".git/x", "src/.GIT", "$x", "*", "/dev/sda", "~/x"):
-        assert ask(f"ls > {target}").misses, target
-    for target in ("new", "src/new", "README.md", "'a b'", "/dev/null", f"{workspace}/x", "src/../new", ".gitignore"):
-        assert ask(f"ls >> {target} 2>&1").misses == (), target
-
-
-def test_a_pattern_may_become_an_option(ask, workspace) -> None:  # type: ignore[no-untyped-def]
-    assert ask("wc *.md").misses == ask("grep x *.md").misses == ()
-    (workspace / "--files0-from=x.md").touch()
-    for command in ("wc *.md", "wc ?-*", "grep x *.md", "du *-*", "wc -*"):
-        assert ask(command).misses, command
-    assert ask("ls *; cat R*.md").misses == ()
-
-
-def test_variables_are_followed_when_they_are_set_once(ask) -> None:  # type: ignore[no-untyped-def]
-    for command in (
-        "x=README.md; read -r x < src/a.py; cat $x",
-        "x=README.md; x=/proc/1/environ; cat $x",
-        "false && x=README.md; cat $x",
-        "x=README.md | cat $x",
-        "cat $x; x=README.md",
-        "x='README.md /etc/shadow'; cat $x",
-        "for x in README.md /proc/1/environ; do cat $x; done",
-        "x=rm; $x README.md",
-        "x=$y; cat $x",
-        "cat $HOME/.ssh/id_rsa",
-    ):
-        assert ask(command).misses, command
-    for command in ("x='a b'; cat \"$x\"", "x=src; cat ${x}/a.py", "cat $HOME/notes", "for x in a b; do cat $x; done"):
-        assert ask(command).misses == (), command
-
-
-def test_a_file_of_the_workspace_is_no_known_command(ask, workspace) -> None:  # type: ignore[no-untyped-def]
+def test_a_file_of_the_workspace_is_not_what_a_rule_names(ask: Asker, workspace: Path) -> None:
     (workspace / "node_modules" / ".bin").mkdir(parents=True)
     (workspace / "node_modules" / ".bin" / "cat").touch(0o755)
     (workspace / "env").touch(0o755)
     for command in ("./ls", f"{workspace}/ls", f"{workspace}/env ls", "./env ls", "src/../env ls", "link/../ls"):
-        assert ask(command).misses, command
-    assert ask("cat README.md").misses
-    assert ask("../bin/ls").misses
-    assert ask(f"{workspace.parent}/bin/ls").misses == ask("ls").misses == ()
+        assert ask(command).covered is None, command
+    assert ask("cat README.md").covered is None
+    assert ask("../bin/ls").covered is None
+    assert ask(f"{workspace.parent}/bin/ls").covered == ask("ls").covered == "host"
 
 
-def test_git_is_not_run_where_settings_may_be_anybodys(ask, workspace, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    for name in ("objects", "refs"):
-        (workspace / "evil.git" / name).mkdir(parents=True)
-    assert ask("git status", folder="src").misses == ()
-    for command in ("cd evil.git && git status", "git -C evil.git status", "git -C .. status", "cd / && git log"):
-        assert ask(command).misses, command
-
-
-def test_what_was_found_is_said(ask, binaries) -> None:  # type: ignore[no-untyped-def]
-    judgement = ask("sudo rm -rf x | cat; $x; timeout 5 rm -r y")
+def test_what_was_found_is_said(ask: Asker, binaries: Path) -> None:
+    judgement = ask("sudo rm -rf x | cat; $x; rm -r \"y\" '$z' $z")
     assert judgement.commands == (
         (f"{binaries}/sudo", "rm", "-rf", "x"),
         (f"{binaries}/cat",),
         ("$x",),
-        (f"{binaries}/timeout", "5", "rm", "-r", "y"),
-        (f"{binaries}/rm", "-r", "y"),
+        (f"{binaries}/rm", "-r", "y", "$z", "$z"),
     )
-    assert "The command name is not known before it runs: `$x`." in judgement.misses
-    assert "Deletes recursively." in judgement.risks
-    assert "Runs with other rights." in judgement.risks
+    assert judgement.unread == ()
+    assert judgement.uncovered == (
+        "No rule allows `sudo rm -rf x` with these words.",
+        "The command name is not known before it runs: `$x`.",
+        "It is not known before it runs what becomes of `$z`.",
+        "No rule allows `rm -r y $z $z` with these words.",
+    )
+    assert judgement.risks == ("Runs with other rights.", "Deletes recursively.")
+    found = ask("mkdir x", allowlist=[Rule("mkdir", level="work")])
+    assert found.uncovered == ("No rule allows `mkdir x` with more than work.",)
 
 
-def test_variables_that_lead_programs_are_refused() -> None:
-    refused = (
-        "LD_PRELOAD DYLD_INSERT_LIBRARIES PATH IFS BASH_ENV ENV PS4 PROMPT_COMMAND SHELLOPTS BASHOPTS PYTHONPATH "
-        "PYTHONSTARTUP NODE_OPTIONS PERL5LIB PERL5OPT RUBYOPT GIT_DIR GIT_SSH_COMMAND PAGER EDITOR VISUAL LESSOPEN "
-        "MANPAGER RIPGREP_CONFIG_PATH GREP_OPTIONS TERMINFO LOCPATH HOME XDG_CONFIG_HOME LANG LC_ALL https_proxy "
-        "JAVA_TOOL_OPTIONS MAKEFLAGS npm_config_x CDPATH TMPDIR"
-    )
-    assert [name for name in [*refused.split(), "BASH_FUNC_ls%%", "a-b", ""] if not is_refused_variable(name)] == []
-    assert [name for name in ("DEBUG", "x", "PORT", "TZ", "MY_FLAG", "line") if is_refused_variable(name)] == []
+def test_variables_that_change_no_program() -> None:
+    for name, value in (("LANG", "de_DE.UTF-8"), ("LC_ALL", "C"), ("TZ", "Europe/Berlin"), ("NO_COLOR", "1")):
+        assert is_harmless_variable(name, value), name
+    for name, value in (("LANG", "zh_CN.GBK"), ("TZ", "../x"), ("PATH", "x"), ("LD_PRELOAD", ""), ("CI", "a b")):
+        assert not is_harmless_variable(name, value), name
 
 
 WORDS = [
     "a", "'a b'", '"a b"', "a\\ b", "a\\;b", "a'b'\"c\"", '"a\\"b\\$c\\\\d\\e"', "''", "'a'\\''b'", "$", "a$", '"$"',
     "a=b", "a#b", "{}", "{a}", "a,b", "~", "-l", "--x='y z'", "\"'\"", "'\"'", "é", '"é€"', "\\é", "!", "^", "%", "@",
-    "a:b", "]", "[", "a]", '"a\nb"', "'a\nb'", "\\{a,b}", '{a","b}', "'{a,b}'", '"*"', "\\*", "'?'", "$'a'", "{a,b}",
-    "{{},b}", "*", "$x", "`x`", '"$(x)"', "{1..3}",
+    "a:b", "]", "[", "a]", '"a\nb"', "'a\nb'", "\\{a,b}", '{a","b}', "'{a,b}'", '"*"', "\\*", "'?'", "HEAD~1", "--x~",
+    "~/a", '~/"a b"', "$HOME", '"$HOME/a b"', '"~"', "\\~", "a=\\~", "a='~'", "a/~", "${HOME}/a",
+    "$'a'", "{a,b}", "{{},b}", "*", "$x", "`x`", '"$(x)"', "{1..3}", "a=~", "a=b:~/c", "a~b=~/c", "~root", "~+", "$_",
+    "$RANDOM", "${HOME:-x}", "$((1 + 1))", '~"/a"', "[a]", "a?", "<(x)", "$@", "$1", "${x}", '"$x"',
 ]  # fmt: skip
+_LAST_KNOWN = WORDS.index("${HOME}/a")
 
 
-def test_words_that_are_known_are_what_the_shell_makes_of_them(ask, workspace) -> None:  # type: ignore[no-untyped-def]
-    """An unknown word is said by its source; only commands whose words are all known have rules."""
+@pytest.mark.parametrize("home", ["/home/ann", "/home/ann b", "/home/*"])
+def test_words_that_are_known_are_what_the_shell_makes_of_them(ask: Asker, workspace: Path, home: str) -> None:
+    """Only commands whose words are all known have rules."""
+    known = []
     for word in WORDS:
-        found = ask(f"true {word}")
         script = f"printf '%s\\0' {word}"
         real = subprocess.run(
             ["bash", "-c", script],
             cwd=workspace / "src" / "deep",
-            capture_output=True,
-            env={"HOME": "/home/somebody"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={"HOME": home, "x": "y z"},
             check=False,
         ).stdout.decode()
-        exact = ask(f"mkdir {word}").rules
-        if exact:
-            assert [*found.commands[0][1:]] == real.split("\0")[:-1], word
-    assert all(not ask(f"mkdir {word}").rules for word in WORDS[-8:])
-    assert all(ask(f"mkdir {word}").rules for word in WORDS[:-8])
+        judgement = ask(f"rm {word}", home=home)
+        if judgement.rules("host"):
+            known.append(word)
+            assert [*judgement.commands[0][1:]] == real.split("\0")[:-1], word
+    if home == "/home/ann":
+        assert known == WORDS[: _LAST_KNOWN + 1]

@@ -15,7 +15,7 @@ from agent.tools.process_tool import ProcessParameters
 from tests.agent.tools.calls import Notes, outcome
 from tests.agent.tools.commands import commands
 
-HARMLESS, OTHER = "ls", "touch made"
+HARMLESS, OTHER = "echo hello", "touch made"
 
 
 async def verdict(root: Path, command: str, **settings: Any) -> str:
@@ -33,7 +33,7 @@ async def asked(root: Path, command: str, session: str = "session", call: Any = 
 
 
 async def test_what_runs_what_is_asked_and_what_is_refused(tmp_path: Path) -> None:
-    table = {  # security, ask, fallback: of a command that only reads, and of another
+    table = {  # security, ask, fallback: of a command that needs no rule, and of another
         ("allowlist", "on-miss", "deny"): ("run", "ask+"),
         ("allowlist", "on-miss", "allowlist"): ("run", "ask+"),
         ("allowlist", "on-miss", "full"): ("run", "ask!+"),
@@ -112,7 +112,7 @@ async def test_a_decision_counts_for_the_very_same_call_alone(tmp_path: Path) ->
 
 async def test_what_can_never_run_asks_nobody(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/")
-    refused = ("LD_PRELOAD", "PATH", "BASH_ENV", "PYTHONSTARTUP", "BASH_FUNC_ls%%", "GIT_SSH_COMMAND", "IFS", "a b", "")
+    refused = ("BASH_FUNC_ls%%", "a b", "a=b", "1", "")
     calls: list[dict[str, Any]] = [{"env": {name: "x"}} for name in refused]
     for call in [*calls, {"cwd": "missing"}, {"cwd": "link"}, {"cwd": ".."}]:
         for security in ("allowlist", "full"):
