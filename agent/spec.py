@@ -38,10 +38,10 @@ class RunSpec:
     what the files they name hold. background: no person asked for it, as of beats and jobs. may_be_empty: an empty
     answer is no mistake.
 
-    Of calls: forbidden: why those who wrote the turn may not call a tool, by its name. asked_for: patterns of tools
-    about whose calls a person is asked; grants: what people have allowed for good. hooks: in order. redact: a text
-    without secrets; withheld: how many characters at the end of a piece of one may be the beginning of a secret.
-    overflow: keeps results that are too long.
+    Of calls: forbidden: why those who wrote the turn may not call a tool, by its name. as_guest: names of those that
+    they may call for looking only, see `CallContext`. asked_for: patterns of tools about whose calls a person is asked;
+    grants: what people have allowed for good. hooks: in order. redact: a text without secrets; withheld: how many
+    characters at the end of a piece of one may be the beginning of a secret. overflow: keeps results that are too long.
     """
 
     ref: RunRef
@@ -60,6 +60,7 @@ class RunSpec:
     background: bool = False
     may_be_empty: bool = False
     forbidden: Callable[[str], str | None] = lambda name: None
+    as_guest: Collection[str] = ()
     asked_for: tuple[str, ...] = ()
     grants: Callable[[], Collection[str]] = tuple
     hooks: Sequence[Hook] = ()

@@ -1,11 +1,14 @@
 """The files of the workspace that a conversation begins with: made when missing, and read for the system prompt.
 
 A person's file is never overwritten. Links are not followed; what cannot be read is said in its place, so that the
-model can tell its owner. Both functions block. `create` is called at start, `load` once per transcript.
+model can tell its owner. A conversation that others than owners write in has a room, a folder below the workspace, with
+two files of its own. These functions block. `create` and `create_room` are called at the first use, `load` once per
+transcript.
 """
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -14,6 +17,9 @@ from agent.tools.workspace import NotThere, Workspace, WorkspaceError
 
 # In the order of the prompt.
 NAMES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "MEMORY.md", "HEARTBEAT.md")
+# Those that every prompt has from the workspace, and those that each room has of its own.
+SHARED = ("AGENTS.md", "SOUL.md", "IDENTITY.md")
+OWN = ("USER.md", "MEMORY.md")
 
 HEARTBEAT = "HEARTBEAT.md"  # read by each beat, not by the prompt
 PER_FILE_CHARACTERS = 12_000
@@ -35,26 +41,36 @@ class WorkspaceFile:
 def create(root: Path) -> None:
     """Make the workspace (0700) and those of its files that are missing. Raises OSError or WorkspaceError."""
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    workspace = Workspace(root)
-    templates = resources.files("agent.prompt") / "workspace"
-    for name in NAMES:
-        if not os.path.lexists(root / name):
-            workspace.write_now(name, (templates / name).read_bytes(), "create")
+    _fill(Workspace(root), NAMES)
 
 
-def load(root: Path, names: tuple[str, ...] = NAMES) -> tuple[WorkspaceFile, ...]:
-    """The files for the prompt, within the budget. names: which of them, fewer where others listen.
+def create_room(room: Workspace, above: Workspace) -> None:
+    """Make a room (0700) and those of its files that are missing. Harmless where it is there already.
+
+    above: the folder in which rooms of its sort lie; git, `glob` and `grep` pass over what is in it. Raises OSError, or
+    WorkspaceError where the way to it is a link or no folder.
+    """
+    with room.descend((), create=True):
+        _fill(room, OWN)
+    with suppress(WorkspaceError):  # it is there
+        above.write_now(".gitignore", b"/*/\n", "create")
+
+
+def load(root: Path, room: Workspace | None = None) -> tuple[WorkspaceFile, ...]:
+    """The files for the prompt, within the budget. root: the workspace. room: of a conversation that others than owners
+    write in: it has only those of the workspace that are shared, and its own.
 
     Missing files, files with nothing but headings and comments, and HEARTBEAT.md are not among them. What the limits
     do not leave room for is cut, the later files first; a note in a file's place is beyond the budget.
     """
     workspace = Workspace(root)
-    room, loaded = TOTAL_CHARACTERS, []
-    for name in names:
+    left, loaded = TOTAL_CHARACTERS, []
+    for name in NAMES if room is None else (*SHARED, *OWN):
         if name == HEARTBEAT:
             continue
+        is_there = room is None or name in OWN  # for the tools of the conversation
         try:
-            text = _read(workspace, name)
+            text = _read(room if room and is_there else workspace, name)
         except NotThere:
             continue
         except WorkspaceError as error:
@@ -62,9 +78,10 @@ def load(root: Path, names: tuple[str, ...] = NAMES) -> tuple[WorkspaceFile, ...
             continue
         if is_empty(text):
             continue
-        limit = min(PER_FILE_CHARACTERS, room)
-        room -= min(len(text), limit)
-        loaded.append(WorkspaceFile(name, text if len(text) <= limit else _cut(name, text, limit)))
+        limit = min(PER_FILE_CHARACTERS, left)
+        left -= min(len(text), limit)
+        whole = f"; the whole is in {name}" if is_there else ""
+        loaded.append(WorkspaceFile(name, text if len(text) <= limit else _cut(text, limit, whole)))
     return tuple(loaded)
 
 
@@ -84,6 +101,13 @@ def is_empty(text: str) -> bool:
     return not any(line and not line.startswith("#") for line in lines)
 
 
+def _fill(workspace: Workspace, names: tuple[str, ...]) -> None:
+    templates = resources.files("agent.prompt") / "workspace"
+    for name in names:
+        if not os.path.lexists(workspace.root / name):
+            workspace.write_now(name, (templates / name).read_bytes(), "create")
+
+
 def _read(workspace: Workspace, name: str) -> str:
     with workspace.open(name) as file:
         data = file.read(_MAX_BYTES + 1)
@@ -92,8 +116,8 @@ def _read(workspace: Workspace, name: str) -> str:
     return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").replace("\x00", "�").strip()
 
 
-def _cut(name: str, text: str, limit: int) -> str:
+def _cut(text: str, limit: int, whole: str) -> str:
     head, tail = int(limit * _HEAD), int(limit * _TAIL)
     left_out = len(text) - head - tail
-    mark = f"[… {left_out:,} characters left out here; the whole is in {name} …]"
+    mark = f"[… {left_out:,} characters left out here{whole} …]"
     return "\n".join(part for part in (text[:head], mark, text[len(text) - tail :]) if part)

@@ -13,7 +13,10 @@ from rich.console import Console
 from bench.figures import FULL, QUICK, SMALLEST, Scale, show
 from bench.model import model_server
 
-PARTS = ("latency", "throughput", "age", "commits", "start", "model_cpu", "bridge", "chunker", "beats", "acceptance")
+PARTS = (
+    *("latency", "throughput", "age", "commits", "start", "model_cpu", "bridge", "chunker", "beats", "asking"),
+    "acceptance",
+)
 
 
 def main(arguments: Sequence[str]) -> None:

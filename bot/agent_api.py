@@ -93,13 +93,14 @@ class AgentApi:
         return next((one for one in await self._store.approvals.open() if one.turn_id == turn_id), None)
 
     async def steer(self, turn_id: str, text: str, sender: str = PERSON) -> bool:
-        """Give a running turn a text to read before its next model call; False when the turn has ended."""
+        """Give a running turn a text to read before its next model call; False when the turn has ended, and for a
+        PERSON also when somebody else has asked for it."""
         view = await self._store.reads.turn(turn_id)
         if view is None:
             return False
         place = Place(channel="http", account="", chat="steer", kind=ChatKind.API)
         message = self._message(text, place, sender, f"h:steer:{self._clock.new_id()}")
-        return await self._store.inbox.steer(turn_id, message)
+        return await self._store.inbox.steer(turn_id, message, only_own=sender == PERSON)
 
     def _message(self, text: str, place: Place, sender: str, event_key: str) -> InboundMessage:
         return InboundMessage(

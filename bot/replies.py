@@ -14,6 +14,7 @@ from functools import lru_cache
 from bot.directives import Directives
 from bot.persistence.values import TOOL, Said, Turn
 from bot.repeats import is_repeat, may_become
+from bot.speech import spoken
 from channels.base import Channel
 from channels.outgoing import Action, OutgoingFile, Planned, ReplyBlock
 from channels.settings import ReplyTo, Streaming
@@ -44,7 +45,7 @@ class Replies:
         self._spoken = any(said.step is not None for said in turn.said)
         self._channel = channel
         # what is cut is measured before it is planned, mostly as it stands then
-        self._render = lru_cache(4)(channel.render if channel else lambda text: (text,))
+        self._render = lru_cache(4)(lambda text: channel.render(spoken(text)) if channel else (text,))
         self._nonce = nonce
         self.streaming = cutting
         self._most = channel.capabilities.block_chars if channel else cutting.max_chars
@@ -97,7 +98,7 @@ class Replies:
         if self._waits or self._may_repeat or self._channel is None:
             return None
         text = self._chunker.rest()
-        bodies = self._channel.render(text) if len(text) >= _PREVIEW_FROM else ()
+        bodies = self._render(text) if len(text) >= _PREVIEW_FROM else ()
         if not bodies:
             return None
         shown = Planned(source=self._source, body=bodies[0], nonce=self._nonce(), action=Action.PREVIEW)

@@ -60,7 +60,7 @@ class Parts:
 
     worker: who this process is for the store. create_workspace: the first step of the start. on_wait: called with each
     new reason why the start waits; what it raises ends the start. listed: the accounts of which people are told how
-    they stand.
+    they stand. sandbox: which one holds commands in, and why.
     """
 
     store: Store
@@ -82,6 +82,7 @@ class Parts:
     requests: Requests
     background: Background
     create_workspace: Callable[[], Awaitable[None]]
+    sandbox: str
     on_preloaded: Callable[[], None]
     on_wait: Callable[[StoreUnavailable], None]
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,6 +14,8 @@ from agent.images import Images
 from agent.models import registry as models
 from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec
+from agent.sandbox.confinement import Confinement
+from agent.sandbox.proof import Proved, choose
 from agent.shell import Judge, parse_rule
 from agent.spec import Limits
 from agent.tools.background import Background
@@ -23,7 +26,9 @@ from agent.tools.overflow import Overflow
 from agent.tools.permission import Permission
 from agent.tools.process_tool import ProcessTool
 from agent.tools.registry import same_for_all, tools_for
+from agent.tools.search import AT_ONCE
 from agent.tools.workspace import Workspace, WorkspaceError
+from agent.workspace_files import NAMES as WORKSPACE_FILES
 from agent.workspace_files import create as create_workspace
 from bot.accounts import Account, Accounts
 from bot.agent_api import AgentApi
@@ -42,6 +47,7 @@ from bot.commands.registry import Command, Registry
 from bot.commands.status import Status
 from bot.compose import composer
 from bot.config.choose_model import Probe, beat_model, choose_model, probe_ollama
+from bot.config.load import find_file
 from bot.config.model import Config
 from bot.config.secrets import secrets
 from bot.gateway.unix_socket import SOCKET
@@ -58,6 +64,7 @@ from bot.runs.lanes import Lanes
 from bot.runs.media import Media
 from bot.runs.messaging import Messaging
 from bot.runs.permissions import Permissions
+from bot.runs.rooms import Furniture, Room, Rooms
 from bot.runs.runner import TurnRunner
 from bot.runs.specs import Specs
 from bot.service import Parts, Service
@@ -71,7 +78,7 @@ from channels.session_key import link_index
 from channels.settings import ChannelSection
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
-    from bot.gateway.server import Gateway
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +113,8 @@ async def build(config: Config, given: Dependencies) -> Service:
     Raises ConfigError, StateLocked or OSError.
     """
     clock = given.clock
+    wanted = config.tools.exec.sandbox if config.tools.exec.security != "deny" else "none"
+    proving = asyncio.create_task(asyncio.to_thread(choose, wanted), name="prove-sandbox")
     chosen = await asyncio.to_thread(choose_model, config, given.environ, given.ollama)
     model = given.model or models.build(chosen)
     chosen = replace(chosen, why="given") if given.model else chosen
@@ -118,7 +127,8 @@ async def build(config: Config, given: Dependencies) -> Service:
     compose = composer(clock.stamp, shared=config.sessions.dm_scope == "main")
     store = Store(config.state, clock, compose, bus.ring, given.commit_probe, stale)
     try:
-        return _assemble(config, given, (chosen, beating or chosen), (model, beats), store, bus)
+        confinement = _confinement(config, given, await proving)
+        return _assemble(config, given, (chosen, beating or chosen), (model, beats), store, bus, confinement)
     except BaseException:
         await store.close()
         raise
@@ -147,21 +157,22 @@ def _assemble(
     clients: tuple[ModelClient, ModelClient],
     store: Store,
     bus: EventBus,
+    confinement: Confinement,
 ) -> Service:
     """Make the parts and tell them of each other. chosen, clients: the model that answers, the one that beats."""
     clock = given.clock
     messaging = _messaging(config, given, store, lambda origin: routing.session_of(origin))
-    accounts, outbox, people, workspace = messaging.accounts, messaging.outbox, messaging.people, messaging.workspace
+    accounts, outbox, people, rooms = messaging.accounts, messaging.outbox, messaging.people, messaging.rooms
     requests = Requests(messaging, config.approvals, lambda key, behind: lanes.wake(key, background=behind))
-    overflow = _overflow(config, given, workspace)
-    running = Background(lambda one: dispatcher.command_over(one), overflow, clock.monotonic)
-    specs = _specs(
-        config, given, clients, messaging, running, overflow, requests, lambda turn: ScheduleTool(jobs, turn)
-    )
-    around = RunDependencies(store, outbox, bus, clock, requests, workspace, clock.new_id(), people.is_owner)
-    runner = TurnRunner(around, specs, Media(workspace, accounts.delivering))
+    running = Background(lambda one: dispatcher.command_over(one), rooms.overflow_of, clock.monotonic)
+    rooms.furnish = _furnishing(config, given, running, requests, confinement)
+    specs = _specs(config, given, clients, messaging, requests, lambda turn: ScheduleTool(jobs, turn))
+    worker = clock.new_id()
+    around = RunDependencies(store, outbox, bus, clock, requests, rooms, worker, people.is_owner)
+    runner = TurnRunner(around, specs, Media(rooms, accounts.delivering))
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
-    status = Status(store, lanes, clients[0].name, chosen[0].why, clock.stamp, lambda: service.health())
+    model = clients[0].name, chosen[0].why
+    status = Status(store, lanes, *model, confinement.shown, clock.stamp, lambda: service.health())
     pairing = Pairing(store, people, outbox, lambda *accepted: pipeline.begin(*accepted))
     dispatcher = _dispatcher(config, clock, store, lanes, outbox, messaging, chosen[1])
     jobs = Jobs(dispatcher)
@@ -175,7 +186,7 @@ def _assemble(
     )
     parts = Parts(
         store=store,
-        worker=around.worker,
+        worker=worker,
         outbox=outbox,
         lanes=lanes,
         commands=commands,
@@ -193,31 +204,74 @@ def _assemble(
         requests=requests,
         background=running,
         create_workspace=partial(_create_workspace, config.workspace),
+        sandbox=confinement.shown,
         on_preloaded=given.on_preloaded,
         on_wait=given.on_wait,
     )
     service = Service(parts)
+    return _served(config, given, service, status)
+
+
+def _served(config: Config, given: Dependencies, service: Service, status: Status) -> Service:
+    """The service with its HTTP interface, if it has one."""
     if given.gateway:
-        service.gateway = _gateway(config, given, service, status)
+        from bot.gateway.server import Gateway
+
+        address = None if given.only_local else config.gateway
+        service.gateway = Gateway(service, status.view, config.state / SOCKET, address)
     return service
-
-
-def _gateway(config: Config, given: Dependencies, service: Service, status: Status) -> "Gateway":
-    from bot.gateway.server import Gateway
-
-    return Gateway(service, status.view, config.state / SOCKET, None if given.only_local else config.gateway)
 
 
 def _messaging(config: Config, given: Dependencies, store: Store, session_of: Callable[[Origin], str]) -> Messaging:
     people, accounts = People(store, config.owners), _accounts(config, given)
     outbox = _outbox(config, given.clock, store, people, accounts)
-    workspace, reach = Workspace(config.workspace), config.tools.message.reach
-    return Messaging(store, given.clock, outbox, accounts, people, workspace, reach, session_of)
+    sessions = config.sessions
+    rooms = Rooms(
+        root=config.workspace,
+        people=people,
+        accounts=accounts,
+        scope=sessions.dm_scope,
+        links=sessions.identity_links,
+        has_token=config.gateway.token is not None,
+    )
+    return Messaging(store, given.clock, outbox, accounts, people, rooms, config.tools.message.reach, session_of)
 
 
-def _overflow(config: Config, given: Dependencies, workspace: Workspace) -> Overflow:
-    redactor = Redactor(secrets(config, given.environ))
-    return Overflow(workspace, redactor.clean, redactor.withheld)
+def _furnishing(
+    config: Config, given: Dependencies, running: Background, requests: Requests, confinement: Confinement
+) -> Callable[[Room, Workspace], Furniture]:
+    """Makes what runs in a room work with."""
+    redactor, searches = Redactor(secrets(config, given.environ)), asyncio.Semaphore(AT_ONCE)
+    settings = config.tools.exec
+    permission = Permission(
+        security=settings.security,
+        asking=settings.ask,
+        fallback=settings.ask_fallback,
+        in_sandbox=settings.in_sandbox,
+        network=settings.network,
+        confined=confinement.sandbox is not None,
+        judge=Judge(
+            workspace=config.workspace,
+            path=scrubbed(os.environ)["PATH"],
+            allowlist=tuple(map(parse_rule, settings.allowlist)),
+        ),
+        grants=requests.granted,
+    )
+
+    def furnish(room: Room, workspace: Workspace) -> Furniture:
+        commands: Sequence[Tool[Any]] = ()
+        if settings.security != "deny":
+            tool = ExecTool(workspace, settings.timeout_seconds, permission, confinement, running)
+            commands = (tool, ProcessTool(running, permission))
+        return Furniture(
+            room=room,
+            workspace=workspace,
+            overflow=Overflow(workspace, redactor.clean, redactor.withheld),
+            images=Images(workspace),
+            tools=tools_for(workspace, commands=commands, searches=searches),
+        )
+
+    return furnish
 
 
 def _outbox(config: Config, clock: Clock, store: Store, people: People, accounts: Accounts) -> Outbox:
@@ -245,7 +299,6 @@ def _dispatcher(
         outbox=outbox,
         messaging=messaging,
         settings=config.heartbeat,
-        workspace=config.workspace,
         cost=lambda usage: beating.price.cost(usage) if beating.price else None,
     )
     return Dispatcher(store, clock, starter, messaging, beats)
@@ -256,13 +309,9 @@ def _specs(
     given: Dependencies,
     clients: tuple[ModelClient, ModelClient],
     messaging: Messaging,
-    running: Background,
-    overflow: Overflow,
     requests: Requests,
     scheduling: Callable[[Turn], Tool[Any]],
 ) -> Specs:
-    workspace = messaging.workspace
-    own = tools_for(workspace, commands=_commands(config, workspace, running, requests))
     agent = config.agent
     limits = Limits(timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps)
     return Specs(
@@ -270,13 +319,12 @@ def _specs(
         clock=given.clock,
         model=clients[0],
         beat_model=clients[1],
-        tools=(same_for_all((*own, *given.tools)), *given.tool_factories),
-        images=Images(workspace),
+        rooms=messaging.rooms,
+        tools=(same_for_all(given.tools), *given.tool_factories),
         limits=limits,
         beat_limits=replace(limits, timeout=config.heartbeat.timeout_seconds, idle_timeout=0),
         heartbeat=config.heartbeat,
         name=agent.name,
-        workspace=config.workspace,
         accounts=messaging.accounts,
         people=messaging.people,
         messaging=messaging,
@@ -286,22 +334,20 @@ def _specs(
             channels=config.channels.sections(),
             accounts=messaging.accounts,
             people=messaging.people,
+            rooms=messaging.rooms,
         ),
         granted=requests.granted,
         hooks=given.hooks,
-        overflow=overflow,
     )
 
 
-def _commands(config: Config, workspace: Workspace, running: Background, requests: Requests) -> Sequence[Tool[Any]]:
-    """`exec` and `process`, unless the configuration has none."""
-    settings = config.tools.exec
-    if settings.security == "deny":
-        return ()
-    allowlist = tuple(map(parse_rule, settings.allowlist))
-    judge = Judge(workspace=workspace.root, path=scrubbed(os.environ)["PATH"], allowlist=allowlist)
-    permission = Permission(settings.security, settings.ask, settings.ask_fallback, judge, requests.granted)
-    return ExecTool(workspace, settings.timeout_seconds, permission, running), ProcessTool(running, permission)
+def _confinement(config: Config, given: Dependencies, proved: Proved) -> Confinement:
+    """How commands are held in, once the state directory is ours."""
+    file = find_file(None, given.environ, Path.cwd())
+    hidden = (config.state.resolve(), *((file.resolve(), file.resolve().with_name(".env")) if file else ()))
+    temporary = config.state / "commands"
+    shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
+    return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
 
 
 def _accounts(config: Config, given: Dependencies) -> Accounts:

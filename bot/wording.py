@@ -7,6 +7,7 @@ from agent.errors import ErrorKind
 from bot.persistence.found import Salvage
 from bot.persistence.schedules import Job
 from bot.persistence.values import LostDelivery, Person, Settled
+from bot.speech import called
 from bot.telemetry.redact import mask_text
 from channels.message import Place
 from channels.outgoing import Action, DeliveryState
@@ -167,8 +168,7 @@ NOBODY_WAITS = "Nobody waits to be let in."
 
 def stranger(person: Person) -> str:
     """Somebody who waits to be let in. Codes are not kept readable: they come from the people themselves."""
-    name = "".join(letter for letter in person.name if letter.isprintable())  # it is shown in terminals
-    return " ".join((person.channel, person.sender, *name.split()))
+    return " ".join(filter(None, (person.channel, person.sender, called(person.name))))
 
 
 def settled(found: Settled | None) -> str:
@@ -225,6 +225,13 @@ def _dropped(count: int) -> list[str]:
 
 
 BEATS_ALREADY = "A beat is under way already."
+
+
+# Why a beat has nothing to do in a session that others than owners write in.
+CHECKLIST_NOT_HERE = (
+    "Others than owners write in that conversation, so HEARTBEAT.md is not read there, unless `heartbeat.session` in "
+    "the configuration names it."
+)
 
 
 def mistakes_in(file: str, mistakes: Sequence[Mistake]) -> str:

@@ -71,6 +71,9 @@ COMMON = (SEND, REPLY, EDIT, DELETE, REACT, UPLOAD)
 # What those with threads have.
 THREADED = (*COMMON, THREAD_CREATE, THREAD_REPLY)
 
+# Names of those that show nothing to anybody, on any platform: what is not named here counts as shown.
+LOOKS = frozenset({"read", "member_info", "channel_info", "user_info", "chat_info"})
+
 
 def nearest(wanted: str, names: Mapping[str, T]) -> T | tuple[str, ...]:
     """What has that name, in any case and with or without # or @; else the names that come near, at most ten."""

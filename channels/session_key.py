@@ -15,6 +15,7 @@ the words of the key itself, or is longer than `LONGEST` characters.
 | anywhere in it, `person` | `<channel>:group:<chat>/<id>`, `<channel>:channel:<chat>/<id>` |
 | where a second account of the channel is configured | `<channel>:<account>:…` |
 | on the HTTP interface; in the terminal | `http:direct:<name>`; `console:direct:local` |
+| by a command of this machine that names no session | `console:direct:<name>` |
 | what belongs to another one | its key with `:subagent:<id>` or `:heartbeat` behind it; `job:<id>` |
 """
 
@@ -94,31 +95,31 @@ def session_key(
             return SessionKey(f"{_AGENT}:main")
         if scope == "per-peer":
             sender = f"{place.channel}:{chat}"
-            return SessionKey(f"{_AGENT}:direct:{_escape(links.get(sender, sender))}")
+            return SessionKey(f"{_AGENT}:direct:{escaped(links.get(sender, sender))}")
         with_account = with_account or scope == "per-account-channel-peer"
     else:
         kind, chat = ("group" if place.kind is ChatKind.GROUP else "channel"), place.chat
     shared = kind != "direct" and groups != "thread"
     if shared and groups == "person":
         chat = f"{_quoted(chat)}/{_quoted(origin.sender)}"
-    account = f":{_escape(place.account)}" if with_account else ""
-    thread = f":thread:{_escape(place.thread)}" if place.thread and not shared else ""
-    return SessionKey(f"{_AGENT}:{_escape(place.channel)}{account}:{kind}:{_escape(chat)}{thread}")
+    account = f":{escaped(place.account)}" if with_account else ""
+    thread = f":thread:{escaped(place.thread)}" if place.thread and not shared else ""
+    return SessionKey(f"{_AGENT}:{escaped(place.channel)}{account}:{kind}:{escaped(chat)}{thread}")
 
 
 def http_key(name: str) -> SessionKey:
     """The session of that name on the HTTP interface."""
-    return SessionKey(f"{_AGENT}:http:direct:{_escape(name)}")
+    return SessionKey(f"{_AGENT}:http:direct:{escaped(name)}")
 
 
-def console_key() -> SessionKey:
-    """The session of the terminal."""
-    return SessionKey(f"{_AGENT}:console:direct:local")
+def console_key(name: str = "local") -> SessionKey:
+    """The session of the terminal; with a name, one of a command of this machine, which no other program can reach."""
+    return SessionKey(f"{_AGENT}:console:direct:{escaped(name)}")
 
 
 def job_key(job_id: str) -> SessionKey:
     """The session of a job that has one of its own."""
-    return SessionKey(f"{_AGENT}:job:{_escape(job_id)}")
+    return SessionKey(f"{_AGENT}:job:{escaped(job_id)}")
 
 
 def heartbeat_key(key: str) -> SessionKey:
@@ -158,19 +159,19 @@ def _quoted(text: str) -> str:
     return quote(text, safe="@", errors="surrogatepass")
 
 
-def _escape(text: str) -> str:
+def escaped(text: str) -> str:
     """One segment of a key: no `:`, no reserved word, bounded; different texts give different segments."""
-    escaped = _quoted(text)
-    if len(escaped) > LONGEST:
+    quoted = _quoted(text)
+    if len(quoted) > LONGEST:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        kept = escaped[: LONGEST - len(digest) - 1]
+        kept = quoted[: LONGEST - len(digest) - 1]
         # Half an escape sequence at the end says nothing.
         while "%" in kept[-2:]:
             kept = kept[: kept.rindex("%")]
         return f"{kept}{_SHORTENED}{digest}"
-    if escaped in _RESERVED:
-        return f"%{ord(escaped[0]):02X}{escaped[1:]}"
-    return escaped or _EMPTY
+    if quoted in _RESERVED:
+        return f"%{ord(quoted[0]):02X}{quoted[1:]}"
+    return quoted or _EMPTY
 
 
 def _unescape(segment: str) -> str:
@@ -180,6 +181,6 @@ def _unescape(segment: str) -> str:
     if _SHORTENED in segment:
         return segment
     text = unquote(segment, errors="surrogatepass")
-    if _escape(text) != segment:
+    if escaped(text) != segment:
         raise ValueError(f"not a part of a session key: {segment!r}")
     return text

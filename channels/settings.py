@@ -44,9 +44,15 @@ class DirectMessages(Section, Generic[Person]):
 
 
 class ToolLists(Section):
-    """Which tools the model has there; it can only be less than elsewhere."""
+    """Which tools the model has there. For owners it can only be less than elsewhere; people who are no owners have the
+    tools of the profile guest, and in full those that are named here."""
 
-    allow: tuple[str, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
+    profile: Literal["minimal", "guest", "messaging", "coding", "full"] | None = Field(
+        default=None, description="What people who are no owners have there besides the profile guest."
+    )
+    allow: tuple[str, ...] | None = Field(
+        default=None, description="Only these tools, also for people who are no owners; without it all of them."
+    )
     deny: tuple[str, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
 
 

@@ -220,6 +220,10 @@ class EventReader:
         message = Message("assistant", tuple(part for part in found if part is not None), self._name)
         return Answer(message, stop_reason(self._stop), self._used())
 
+    def cut(self) -> None:
+        """Take what came as an answer at the model's limit of output."""
+        self.ended, self._stop = True, "max_tokens"
+
     def _count(self, usage: dict[str, Any]) -> None:
         """The numbers are totals: the last one given counts."""
         self._usage |= {key: number(value) for key, value in usage.items() if isinstance(value, int)}

@@ -201,6 +201,10 @@ class ChunkReader:
             stop = "tool_use"
         return Answer(Message("assistant", tuple(parts), self._name), stop, self._usage)
 
+    def cut(self) -> None:
+        """Take what came as an answer at the model's limit of output."""
+        self.ended, self._finish = True, "length"
+
     def _delta(self, delta: dict[str, Any]) -> Iterator[StreamPart]:
         yield from self._thought(delta.get("reasoning_content") or delta.get("reasoning"))
         if refusal := text(delta.get("refusal")):

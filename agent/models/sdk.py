@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from agent.errors import ErrorKind, ModelError
 from agent.models import failures, sse
 from agent.models.base import Alive, Answer, ModelClient, StreamPart
+from agent.models.bounds import Measure
 from agent.models.spec import ModelSpec
 
 _CONNECT_SECONDS = 10.0
@@ -40,6 +41,9 @@ class AnswerReader(Protocol):
 
     def answer(self) -> Answer | None:
         """The whole answer; None if the provider has not finished it."""
+
+    def cut(self) -> None:
+        """Take what came as the answer, as if the provider had ended it at the model's limit of output."""
 
 
 class SdkClient(ModelClient):
@@ -98,13 +102,13 @@ class SdkClient(ModelClient):
     ) -> AsyncGenerator[StreamPart, None]:
         import httpx2
 
-        sdk = await self._opened()
+        sdk, measure = await self._opened(), Measure()
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         response = await sdk.post(path, cast_to=httpx2.Response, content=content, stream=True, options=options)
         try:
             async with contextlib.aclosing(response.aiter_bytes()) as chunks:
                 try:
-                    async with contextlib.aclosing(_read(chunks, reader)) as parts:
+                    async with contextlib.aclosing(_read(chunks, reader, measure)) as parts:
                         async for part in parts:
                             yield part
                 except httpx2.TransportError:
@@ -113,20 +117,31 @@ class SdkClient(ModelClient):
                 answer = reader.answer()
                 if answer is None:
                     raise ModelError(ErrorKind.NETWORK, "the stream ended before the answer was complete")
-                await _drain(chunks)
+                if not measure.is_over:  # else there may be no end of it
+                    await _drain(chunks)
                 yield answer
         finally:
             await response.aclose()
 
 
-async def _read(chunks: AsyncIterator[bytes], reader: AnswerReader) -> AsyncGenerator[StreamPart, None]:
-    """Yield the parts until the reader has had its last event; bytes that complete none are a sign of life."""
+async def _read(
+    chunks: AsyncIterator[bytes], reader: AnswerReader, measure: Measure
+) -> AsyncGenerator[StreamPart, None]:
+    """Yield the parts until the reader has had its last event; bytes that complete none are a sign of life.
+
+    An answer that holds too much is cut there.
+    """
     decoder = sse.Decoder()
     async for chunk in chunks:
-        events = decoder.feed(chunk)
+        measure.add_bytes(len(chunk))
+        events = [] if measure.is_over else decoder.feed(chunk)
         for name, data in events:
+            measure.end_event()
             for part in reader.feed(name, data):
+                measure.add(part)
                 yield part
+        if measure.is_over:
+            reader.cut()
         if reader.ended:
             return
         if not events:

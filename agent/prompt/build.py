@@ -12,13 +12,23 @@ from agent.models.base import ToolSpec
 from agent.workspace_files import WorkspaceFile
 
 
-def build(*, name: str, tools: tuple[ToolSpec, ...], channel: str = "", files: tuple[WorkspaceFile, ...] = ()) -> str:
-    """The whole prompt. name: of the bot. channel: the rules of the place, Markdown without a heading, may be empty."""
+def build(
+    *,
+    name: str,
+    tools: tuple[ToolSpec, ...],
+    channel: str = "",
+    files: tuple[WorkspaceFile, ...] = (),
+    in_room: bool = False,
+) -> str:
+    """The whole prompt. name: of the bot. channel: the rules of the place, Markdown without a heading, may be empty.
+
+    in_room: the conversation has a room; else its folder is the workspace.
+    """
     parts = [Template(_words("system.md")).substitute(name=name, tools=_tools(tools))]
     if channel.strip():
         parts.append(f"## This conversation\n{channel.strip()}")
     if files:
-        parts.append(_words("workspace.md"))
+        parts.append(_words("room.md" if in_room else "workspace.md"))
         parts += [f'<file name="{file.name}">\n{file.text}\n</file>' for file in files]
     return "\n\n".join(parts) + "\n"
 

@@ -31,10 +31,10 @@ class Judgement:
     commands: the words of each simple command; the first one is the resolved path where known, an unknown word stands
     as its source. unread: why the line could not be read as a whole, in sentences; empty: it was read. uncovered: what
     of it no rule covers on the host, in sentences; empty when `covered` is that. writes: a redirection of the line
-    writes a file. covered: the widest level up to which rules let every command of it run; None: some command has no
-    rule, or the line was not read. risks: notes for people. widest: the level up to which any rules could let it run.
-    needed: of each command that has no rule for the host, the level of those that it has, and one of its own if there
-    can be one.
+    writes a file, as far as it was read. covered: the widest level up to which rules let every command of it run; None:
+    some command has no rule, or the line was not read. risks: notes for people. widest: the level up to which any rules
+    could let it run. needed: of each command that has no rule for the host, the level of those that it has, and one of
+    its own if there can be one.
     """
 
     commands: tuple[tuple[str, ...], ...]

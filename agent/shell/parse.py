@@ -23,6 +23,7 @@ _MAX_DEPTH = 40
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'(\w+)'|\"(\w+)\"|(\w+))(?=[\s;|&])", re.ASCII)
 _REST_OF_LINE = re.compile(r"[\w ./|&;<>,:=@%+-]*\n", re.ASCII)
 _SUBSTITUTION = re.compile(r"[$<]\(|`")  # in one, shells of age end a here-document elsewhere
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _EXPANDS = re.compile(r"[`\\]|\$[^A-Za-z_\s]")
 
 
@@ -55,7 +56,9 @@ def parse(command: str, folder: str, home: str | None) -> Parsed:
 
 
 def _tree(source: str) -> "Node":
-    return _parser().parse(source.encode("latin-1")).root_node
+    """The tree, with a letter for each byte of characters that are not ASCII: these are letters of words for the shell,
+    and the grammar's scanner reads beyond its tables for some of them, which may end this program."""
+    return _parser().parse(_NOT_ASCII.sub("x", source).encode()).root_node
 
 
 def _check(root: "Node") -> None:

@@ -23,12 +23,12 @@ class Binaries:
 
     def found(self, name: str, folder: str) -> str | None:
         """The path of the file that is run by this name in a folder; None: there is none, or it cannot be told."""
-        if "/" in name:
-            return os.path.normpath(os.path.join(folder, name)) if ".." not in name else None
-        for entry in self._path:
+        if "/" in name and ".." in name:
+            return None
+        for entry in ("",) if "/" in name else self._path:
             candidate = os.path.join(folder, entry, name)
             if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
-                return candidate
+                return os.path.normpath(candidate) if "/" in name else candidate
         return None
 
     def named(self, name: str) -> str | None:

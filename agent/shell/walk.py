@@ -98,7 +98,7 @@ class Walk:
 
     def _sequence(self, node: "Node") -> None:
         """Statements with what separates them, and the keywords around them."""
-        separated, at = True, self._source.span(node)[0]
+        separated, opened, at = True, False, self._source.span(node)[0]
         for child in flat(node, ("else_clause", "elif_clause")):
             first, last = self._source.span(child)
             gap = BREAKS.fullmatch(self._raw, at, first)
@@ -113,14 +113,16 @@ class Walk:
                     raise Disagreement("It is not clear where a command ends.")
                 background = child.next_sibling is not None and child.next_sibling.type == "&"
                 self._apart(child) if background else self._statement(child)
-                separated = False
+                separated = opened = False
             elif kind in _SEPARATORS:
                 separated = True
             elif kind in _OPENING or kind in _CLOSING or kind in (")", "`"):
                 if kind in _CLOSING and not separated:
                     raise Disagreement(f"`{kind}` stands where it may be an argument.")
+                if opened:
+                    raise Disagreement(f"Nothing stands before `{kind}`.")
                 self._source.keyword(child)
-                separated = kind in _OPENING
+                separated = opened = kind in _OPENING
             else:
                 raise Disagreement(f"`{kind}` is not understood here.")
         if not BREAKS.fullmatch(self._raw, at, self._source.span(node)[1]):

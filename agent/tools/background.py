@@ -7,11 +7,13 @@ a bound; how it ended is told to its session, unless the model has read that alr
 import asyncio
 import hashlib
 import itertools
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from agent.errors import ToolError
+from agent.shell import Level
 from agent.tools.base import CallContext
 from agent.tools.leftovers import start_time
 from agent.tools.overflow import Overflow
@@ -33,12 +35,15 @@ Make = Callable[[Callable[[bytes], None]], GatedProcess]
 
 @dataclass(eq=False, kw_only=True)
 class Running:
-    """One of them, also when it is over. key: names its call; name: what the model calls it; started: see `leftovers`.
+    """One of them, also when it is over. level: see `permission`. key: names its call; name: what the model calls it;
+    started: see `leftovers`.
 
-    ending: how it ended, empty until then. over_at: when, in seconds. lookers: those who wait to read of it.
+    ending: how it ended, empty until then. over_at:
+    when, in seconds. lookers: those who wait to read of it.
     """
 
     command: str
+    level: Level
     session_key: str
     key: str
     name: str = ""
@@ -86,7 +91,8 @@ class Running:
 
     def told(self) -> str:
         """What its session is to be told of its end; nothing when that is being read."""
-        last = self._fresh.text()[-LAST_CHARACTERS:] or "none"
+        # each of its lines is marked, since they could read like words of ours
+        last = re.sub(r"\n(?!\Z)", "\n| ", self._fresh.text()[-LAST_CHARACTERS:]) or "none"
         over = f"Background command {self.overflow.clean(self.shown)} is over: {self.ending}."
         return "" if self.lookers else f"{over} Last output: {last}"
 
@@ -104,12 +110,13 @@ class Running:
 
 
 class Background:
-    """Those of one service. over: hears of each that is over. overflow: for what they write. monotonic: seconds."""
+    """Those of one service. over: hears of each that is over. overflow: for what those of a session write, by its key.
+    monotonic: seconds."""
 
     def __init__(
         self,
         over: Callable[[Running], Awaitable[None]],
-        overflow: Overflow,
+        overflow: Callable[[str], Overflow],
         monotonic: Callable[[], float],
     ) -> None:
         self._over = over
@@ -118,13 +125,20 @@ class Background:
         self._known: dict[str, Running] = {}
         self._watchers: set[asyncio.Task[None]] = set()
 
-    async def start(self, make: Make, command: str, seconds: float | None, context: CallContext) -> Running:
+    async def start(self, make: Make, command: str, level: Level, seconds: float, context: CallContext) -> Running:
         """Let a command run behind the turn of this call. seconds: its time limit.
 
         Raises ToolError when there are as many as may be, and what `make` raises: then nothing has run.
         """
         key = f"{context.turn_id}:{context.call_id}"
-        one = Running(command=command, session_key=context.session_key, key=key, overflow=self.overflow)
+        session_key, overflow = context.session_key, self.overflow(context.session_key)
+        one = Running(
+            command=command,
+            level=level,
+            session_key=session_key,
+            key=key,
+            overflow=overflow,
+        )
         async with AsyncExitStack() as stack:
             one.process = await stack.enter_async_context(make(one.take))
             started = await asyncio.to_thread(start_time, one.process.pid)
@@ -146,7 +160,7 @@ class Background:
         return [one for one in self._known.values() if one.session_key == session_key]
 
     def find(self, session_key: str, name: str) -> Running:
-        """One of a session, by its name. Raises ToolError when there is none; that of another session is none."""
+        """One of these, by its name. Raises ToolError when there is none; that of another session is none."""
         found = {one.name: one for one in self.of(session_key)}
         if name not in found:
             names = ", ".join(found) or "none"
@@ -187,7 +201,7 @@ class Background:
         one.name = next(name for name in names if name not in self._known)
         self._known[one.name] = one
 
-    async def _watch(self, one: Running, stack: AsyncExitStack, seconds: float | None) -> None:
+    async def _watch(self, one: Running, stack: AsyncExitStack, seconds: float) -> None:
         """From its beginning to its end, and that its session learns of it."""
         async with stack:
             ended = asyncio.create_task(one.process.wait())
@@ -199,5 +213,5 @@ class Background:
                 ended.cancel()
                 why = one.wanted.result() if one.wanted.done() else f"stopped after its time limit of {seconds:g} s"
             status = await one.process.end(END_SECONDS if why else 0)
-        one.is_over(why or ending(status), self._monotonic())
+        one.is_over(why or ending(status, one.process.why), self._monotonic())
         await self._over(one)

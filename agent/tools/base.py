@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
+from agent.tools.workspace import Workspace
 
 
 class Parameters(BaseModel):
@@ -74,7 +75,7 @@ class CallContext:
     update: reports progress; events only, nothing is stored. started: to be awaited by a tool that starts a process,
     with its pid and the kernel's start time of it, BEFORE the process may do anything: it is stored, so that a
     leftover can be ended after a crash. background: of a run that no person asked for. decision: what became of its
-    Ask.
+    Ask. as_guest: whoever asks may only look: exec stays at look, message stays in this conversation.
     """
 
     turn_id: str
@@ -84,6 +85,7 @@ class CallContext:
     started: Callable[[int, str], Awaitable[None]]
     background: bool = False
     decision: Decision | None = None
+    as_guest: bool = False
 
 
 class Tool(Generic[P]):
@@ -120,11 +122,13 @@ class Tool(Generic[P]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """For which run tools are made. trusted: somebody vouches for the caller."""
+    """For which run tools are made. trusted: somebody vouches for the caller. workspace: the folder in which the run
+    works, all of the workspace or the room of its session; a tool touches no files elsewhere."""
 
     turn_id: str
     session_key: str
     trusted: bool
+    workspace: Workspace
 
 
 # Makes tools for one run; what they hold is closed with the context, when the run ends or parks.  What the model is

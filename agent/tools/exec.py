@@ -1,10 +1,11 @@
-"""`exec`: a shell command in the workspace, for the model: what the configuration or a person allows.
+"""`exec`: a shell command in the workspace, for the model: held in by the sandbox, or as a person allows it.
 
-Promises: what runs is what was allowed, in the folder and with the variables that were shown; a command never runs
-before its process is stored (see `process`), and nothing that it began runs after the call, however it ended, unless it
-was to go on in the background (elsewhere than on Linux: nothing of its session); output is bounded in memory; no key or
-token of the service is in its environment. Where it starts is inside the workspace; what it may then touch is limited
-by what is allowed alone, its own gate included: `docs/security.md`.
+Promises: what runs is what was allowed, at the level, in the folder and with the variables that were shown; a command
+never runs before its process is stored (see `process`), and nothing that it began runs after the call, however it
+ended, unless it was to go on in the background (elsewhere than on Linux: nothing of its session); output is bounded in
+memory; no key or token of the service is in its environment. What it can see, change and reach follows from its level
+and from the room it starts in (`agent/sandbox`); on the machine itself nothing but a person's word limits it:
+`docs/security.md`.
 """
 
 import asyncio
@@ -16,30 +17,52 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from pydantic import Field, field_validator
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
-from agent.shell import SAFE_ENVIRONMENT, is_harmless_variable
+from agent.sandbox.confinement import Confinement
+from agent.sandbox.launch import Launch
+from agent.shell import SAFE_ENVIRONMENT, Level
+from agent.shell.names import is_harmless_variable
 from agent.tools.background import Background
-from agent.tools.base import Ask, CallContext, Parameters, Tool
+from agent.tools.base import Ask, CallContext, Parameters, Refused, Tool
 from agent.tools.leftovers import start_time
 from agent.tools.output import Paced
-from agent.tools.permission import Permission
+from agent.tools.permission import Permission, Verdict
 from agent.tools.process import OUTPUT_GRACE_SECONDS, GatedProcess, ending
 from agent.tools.workspace import Workspace
 
 MAX_COMMAND_CHARACTERS = 30_000  # the system takes 128 KiB in one argument, a character is at most 4 bytes
 TIMEOUT_GRACE_SECONDS = 2.0  # between TERM and KILL when the time limit is reached
+# Of a command in the background that says nothing of its own, and of any.
+BACKGROUND_SECONDS, MOST_BACKGROUND_SECONDS = 12 * 3600.0, 7 * 24 * 3600.0
 EARLY_SECONDS = 1.0  # in which a command in the background may fail and be told as if it were not
 
 _KEPT_VARIABLES = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
 _EXCEPTION = "" if sys.platform == "linux" else ", unless they start a session of their own"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNICODE = re.compile(r"utf-?8|^(C|POSIX)?$", re.IGNORECASE)
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+# What the model is told of a command that failed, since it may have failed for lack of more.
+_HAD: dict[Level, str] = {
+    "look": "It ran with needs: look: it could read, change nothing but its temporary folder, and had no network.",
+    "work": "It ran with needs: work: it could write in the workspace, but no instruction file and nothing that leads "
+    "git, and had no network.",
+    "network": "It ran with needs: network: it could write in the workspace, but no instruction file and nothing that "
+    "leads git, and saw nothing else of this machine.",
+}
+_MORE: dict[Level, str] = {
+    "look": "If it failed for lack of that, call it again with needs: work, network or host; a person may be asked.",
+    "work": "If it failed for lack of more, call it again with needs: network or host; a person may be asked.",
+    "network": "If it failed for lack of more, call it again with needs: host; a person is asked.",
+}
 
 
 class ExecParameters(Parameters):
@@ -56,12 +79,25 @@ class ExecParameters(Parameters):
         description="End it after that long, at most the configured limit.",
     )
     background: bool = Field(default=False, description="Let it run on; `process` looks after it.")
+    needs: Level | None = Field(
+        default=None,
+        description="look: read; work: write in the workspace; network: that too; host: this machine. May be asked.",
+    )
+
+    @field_validator("env")
+    @classmethod
+    def _named(cls, value: dict[str, str]) -> dict[str, str]:
+        if refused := sorted(name for name in value if not _VARIABLE.fullmatch(name)):
+            raise ValueError(f"{', '.join(map(repr, refused))} cannot be the name of a variable")
+        return value
 
     @field_validator("command", "env")
     @classmethod
     def _without_nul(cls, value: str | dict[str, str]) -> str | dict[str, str]:
         if "\x00" in (value if isinstance(value, str) else "".join(value.values())):
             raise ValueError("a command and its variables hold no NUL character")
+        if not isinstance(value, str) and not all(map(_NAME.fullmatch, value)):
+            raise ValueError("the name of a variable is made of letters, digits and underscores")
         return value
 
 
@@ -71,7 +107,7 @@ class ExecTool(Tool[ExecParameters]):
     name = "exec"
     description = (
         "Run a shell command in the workspace; returns its output and exit code. Everything it began ends with it"
-        f"{_EXCEPTION}. A person may be asked first."
+        f"{_EXCEPTION}. What only looks runs at once; a person may be asked about more."
     )
     parameters = ExecParameters
     changes = True
@@ -82,56 +118,93 @@ class ExecTool(Tool[ExecParameters]):
         workspace: Workspace,
         timeout_seconds: float,
         permission: Permission,
+        confinement: Confinement,
         background: Background,
         *,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        """timeout_seconds: default and most of a call. environ: where the few variables passed on come from."""
+        """workspace: the room that commands start in. timeout_seconds: default and most of a call. environ: where the
+        few variables passed on come from."""
         self._workspace = workspace
         self._timeout_seconds = timeout_seconds
         self._permission = permission
+        self._confinement = confinement
         self._background = background
         self._environment = scrubbed(environ)
         self._shell = shutil.which("bash", path=self._environment["PATH"]) or "/bin/sh"
 
     async def asks(self, parameters: ExecParameters, context: CallContext) -> Ask | None:
         folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
-        self._environment_of(parameters)
-        if self._permission.is_free:
-            return None
-        command, limit = parameters.command, parameters.timeout_seconds
+        verdict = await asyncio.to_thread(self._verdict, parameters, folder, context)
+        return self._ask(parameters, folder, verdict, context)
+
+    def _verdict(self, parameters: ExecParameters, folder: Path, context: CallContext) -> Verdict:
+        """Where it runs, and why a person must be asked. Blocking. Raises Refused."""
+        if context.as_guest and parameters.background:
+            raise Refused("It was not executed: whoever asks may only look, and nothing of theirs runs on.")
         known = {name: self._environment[name] for name in ("HOME",) if name in self._environment}
-        judgement = await asyncio.to_thread(self._permission.of, command, folder, known | parameters.env)
-        missed, rules = (*judgement.unread, *judgement.uncovered), judgement.rules("host")
-        for name, value in parameters.env.items():
-            if not is_harmless_variable(name, value):
-                missed, rules = (*missed, f"`{name}` is given to it, which may change what it does."), ()
-        if not self._shell.endswith("/bash"):  # what was understood is what bash makes of it
-            missed, rules = (*missed, "There is no bash on this machine, so it cannot be told what it does."), ()
+        unruled = [
+            f"`{name}` is given to it, which may change what it does."
+            for name, value in parameters.env.items()
+            if not is_harmless_variable(name, value)
+        ]
+        if not self._shell.endswith("/bash"):  # what was read is what bash makes of it
+            unruled.append("There is no bash on this machine, so it cannot be told what it runs.")
+        return self._permission.of(
+            parameters.command, folder, known, parameters.needs, only_look=context.as_guest, unruled=unruled
+        )
+
+    def _ask(self, parameters: ExecParameters, folder: Path, verdict: Verdict, context: CallContext) -> Ask | None:
+        command, limit = parameters.command, parameters.timeout_seconds
+        where = (verdict.level, self._confinement.name)
         return self._permission.ask(
-            bound=(self.name, context.session_key, command, str(folder), parameters.env, limit, parameters.background),
+            bound=(
+                *(self.name, context.session_key, command, str(folder), parameters.env, limit, parameters.background),
+                *where,
+            ),
             subject=command,
-            missed=missed,
-            facts=_facts(parameters),
-            risks=judgement.risks,
-            rules=rules,
+            missed=verdict.missed,
+            facts=(*(() if verdict.missed else (self._permission.shown(verdict.level),)), *_facts(parameters)),
+            risks=verdict.risks,
+            rules=verdict.rules,
         )
 
     async def run(self, parameters: ExecParameters, context: CallContext) -> ToolOutput:
         """One line that says how the command ended, then what it wrote, stdout and stderr as they came."""
+        folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
+        verdict = await asyncio.to_thread(self._verdict, parameters, folder, context)
+        ask = self._ask(parameters, folder, verdict, context)
+        if ask is not None and (context.decision is None or not context.decision.allows(ask)):
+            raise ToolError("It was not executed: what was allowed is no longer what would run. Call it once more.")
+        make = partial(GatedProcess, await self._launch(parameters, folder, verdict.level), folder)
         try:
-            folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
-            make = partial(GatedProcess, self._shell, parameters.command, folder, self._environment_of(parameters))
             if parameters.background:
-                return await self._in_background(partial(make, has_input=True), parameters, context)
-            return await self._to_its_end(make, parameters.timeout_seconds, context)
+                output = await self._in_background(make, verdict.level, parameters, context)
+            else:
+                output = await self._to_its_end(make, parameters.timeout_seconds, context)
         except OSError as error:
-            raise ToolError(f"The command could not be started: {error.strerror}.") from error
+            raise _not_started(error) from error
+        if not output.is_error or verdict.level == "host":
+            return output
+        more = "Whoever asks may have no more than that." if context.as_guest else _MORE[verdict.level]
+        return replace(output, text=f"{output.text}\n[{_HAD[verdict.level]} {more}]")
+
+    async def _launch(self, parameters: ExecParameters, folder: Path, level: Level) -> Launch:
+        """What is to be started. Raises ToolError."""
+        argv, environment = (self._shell, "-c", parameters.command), {**self._environment, **parameters.env}
+        try:
+            return await asyncio.to_thread(
+                self._confinement.launch, level, self._workspace.root, folder, environment, argv
+            )
+        except OSError as error:
+            raise _not_started(error) from error
 
     async def _in_background(
-        self, make: Callable[..., GatedProcess], parameters: ExecParameters, context: CallContext
+        self, make: Callable[..., GatedProcess], level: Level, parameters: ExecParameters, context: CallContext
     ) -> ToolOutput:
-        one = await self._background.start(make, parameters.command, parameters.timeout_seconds, context)
+        seconds = min(parameters.timeout_seconds or BACKGROUND_SECONDS, MOST_BACKGROUND_SECONDS)
+        make = partial(make, has_input=True)
+        one = await self._background.start(make, parameters.command, level, seconds, context)
         try:
             await one.wait(EARLY_SECONDS, to_end=True)
         except asyncio.CancelledError:
@@ -148,9 +221,10 @@ class ExecTool(Tool[ExecParameters]):
         self, make: Callable[..., GatedProcess], seconds: float | None, context: CallContext
     ) -> ToolOutput:
         limit = min(seconds or self._timeout_seconds, self._timeout_seconds)
-        output = self._background.overflow.spill(f"{context.turn_id}:{context.call_id}")
+        overflow = self._background.overflow(context.session_key)
+        output = overflow.spill(f"{context.turn_id}:{context.call_id}")
         updates = Paced(context.update)
-        characters, mask = codecs.getincrementaldecoder("utf-8")("replace"), self._background.overflow.mask()
+        characters, mask = codecs.getincrementaldecoder("utf-8")("replace"), overflow.mask()
 
         def take(data: bytes) -> None:
             if head := output.add(mask.feed(data)):  # of endless output nobody is told more
@@ -166,7 +240,7 @@ class ExecTool(Tool[ExecParameters]):
                         await process.wait()
                     await process.last_words(OUTPUT_GRACE_SECONDS)
                     status = await process.end()
-                    how = ending(status)
+                    how = ending(status, process.why)
                 except TimeoutError:
                     status = await process.end(TIMEOUT_GRACE_SECONDS) or None
                     how = f"stopped after its time limit of {limit:g} s"
@@ -174,11 +248,9 @@ class ExecTool(Tool[ExecParameters]):
         text = await asyncio.to_thread(output.text)
         return ToolOutput(text=f"[{how}]\n{text or '[no output]'}", is_error=status != 0)
 
-    def _environment_of(self, parameters: ExecParameters) -> dict[str, str]:
-        """Raises ToolError when a variable has no name."""
-        if refused := sorted(name for name in parameters.env if not _VARIABLE.fullmatch(name)):
-            raise ToolError(f"{', '.join(map(repr, refused))} cannot be the name of a variable.")
-        return {**self._environment, **parameters.env}
+
+def _not_started(error: OSError) -> ToolError:
+    return ToolError(f"The command could not be started: {error.strerror or error}.")
 
 
 def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
@@ -198,6 +270,8 @@ def _facts(parameters: ExecParameters) -> list[str]:
     if parameters.env:
         variables = " ".join(f"{name}={json.dumps(value)}" for name, value in parameters.env.items())
         facts.append(f"Its environment has {variables}.")
+    if parameters.timeout_seconds:
+        facts.append(f"It is ended after {parameters.timeout_seconds:g} s at the latest.")
     if parameters.background:
         facts.append("It runs on in the background until it ends, is killed, or the service stops.")
     return facts

@@ -80,7 +80,7 @@ class Pipeline:
             names = ", ".join(sorted(self._spec.tools)) or "none"
             raise ToolError(f"There is no tool named {call.name!r}. Tools: {names}.")
         parameters = parse_arguments(tool, ran.arguments)
-        context = self._context(call)
+        context = self._context(call, tool.name)
         ask = await self._ask(tool, parameters, context)
         if ask is not None and decision is not None and decision.allows(ask):
             ask, context = None, replace(context, decision=decision)
@@ -132,7 +132,7 @@ class Pipeline:
         subject, granted = clean(ask.subject), clean(ask.granted)
         return replace(ask, subject=subject, granted=granted, why=why, risks=risks, options=options)
 
-    def _context(self, call: ToolCall) -> CallContext:
+    def _context(self, call: ToolCall, tool: str) -> CallContext:
         spec, held = self._spec, ""
 
         def update(text: str) -> None:
@@ -154,6 +154,7 @@ class Pipeline:
             update=update,
             started=partial(self._journal.process_started, call.call_id),
             background=spec.background,
+            as_guest=tool in spec.as_guest,
         )
 
     def start(self, ready: Ready) -> ToolExecutionStart:

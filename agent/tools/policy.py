@@ -19,9 +19,12 @@ GROUPS = {
     "group:automation": ("schedule",),
 }
 _MINIMAL = ("stay_silent", "ask_person")
+# Of people who are no owners. Each tool stands here by its name, so that none of later versions comes in by itself.
+GUEST = (*_MINIMAL, "message", "read", "write", "edit", "glob", "grep", "exec", "process")
 _MESSAGING = (*_MINIMAL, "message", "group:sessions")
 PROFILES = {
     "minimal": _MINIMAL,
+    "guest": GUEST,
     "messaging": _MESSAGING,
     "coding": (*_MESSAGING, "group:fs", "group:runtime", "group:web", "group:memory", "group:automation"),
     "full": ("*",),

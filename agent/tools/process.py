@@ -7,17 +7,19 @@ the command began runs, on Linux also not what has left its group, session and p
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
-import sys
-from collections.abc import Callable, Coroutine, Mapping
+import threading
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 
+from agent.sandbox.launch import Launch
+from agent.sandbox.launch import gate as gate_of
 from agent.tools.leftovers import end_tree, signal_below
 
-_GATE = Path(__file__).with_name("gate.py")
 _CHUNK = 64 * 1024
 _LAST_CHUNKS = 16  # chunks read after the end: a full pipe and more, but not for ever from a process that got away
 ABORT_SECONDS = 0.1  # between TERM and KILL when the run is aborted, of the 200 ms that /stop may take
@@ -30,25 +32,24 @@ class GatedProcess:
 
     def __init__(
         self,
-        shell: str,
-        command: str,
+        launch: Launch,
         folder: Path,
-        environment: Mapping[str, str],
         output: Callable[[bytes], None],
         abort_seconds: float = ABORT_SECONDS,
         *,
         has_input: bool = False,
     ) -> None:
-        """Start `command` behind its gate. abort_seconds: how long an exception, a cancellation too, lets it end.
-
-        has_input: it can be told something; else it reads nothing.
+        """Start the gate of a command, in its folder. abort_seconds: how long an exception, a cancellation too, lets it
+        end. has_input: it can be told something; else it reads nothing.
 
         Raises OSError when no process can be started.
         """
         self._abort_seconds = abort_seconds
+        self._temporary = launch.temporary
         self._output = output
         self._output_ended = asyncio.Event()
         self._status: int | None = None  # of the command
+        self.why = ""  # it was ended, when it passed one of its bounds
         self._command_ended = asyncio.Event()
         self._gate_ended = asyncio.Event()
         self._ended = False
@@ -61,15 +62,16 @@ class GatedProcess:
             given = os.open(os.devnull, os.O_RDONLY)
         try:
             self._popen = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_GATE), shell, command, str(given)],
+                gate_of(given),
                 stdin=gate.fileno(),
                 pass_fds=(given,),
                 stdout=writer,
                 stderr=subprocess.STDOUT,
                 cwd=folder,
-                env=dict(environment),
+                env={},  # the gate runs outside of any sandbox: nothing that a call says may lead it
                 start_new_session=True,
             )
+            self._gate.sendall(launch.plan())
         except BaseException:
             self._gate.close()
             os.close(self._reader)
@@ -160,14 +162,19 @@ class GatedProcess:
         self.close_input()
         asyncio.get_running_loop().remove_reader(self._gate)
         self._gate.close()
-        with suppress(subprocess.TimeoutExpired):  # killed already: it takes a millisecond
-            self._popen.wait(_DEATH_SECONDS)
+        try:
+            self._popen.wait(_DEATH_SECONDS)  # killed already: it takes a millisecond
+        except subprocess.TimeoutExpired:  # but not on a busy machine, and somebody has to take its status
+            threading.Thread(target=self._popen.wait, daemon=True).start()
+        if self._temporary is not None:
+            _remove(self._temporary)
 
     def _hear(self) -> bool:
         """Take what the gate says; whether it has ended, and with it, on Linux, everything below it."""
         try:
             while said := self._gate.recv(_CHUNK):
-                self._status = int(said)
+                status, _, why = said.decode().strip().partition(" ")
+                self._status, self.why = int(status), why
                 self._command_ended.set()
         except BlockingIOError:
             return False
@@ -195,8 +202,20 @@ class GatedProcess:
         self._output_ended.set()
 
 
-def ending(status: int | None) -> str:
-    """How a command ended, by its exit status: negative for a signal, None when the kernel does not tell."""
+def _remove(folder: Path) -> None:
+    """Take a folder away with all that a command left in it, whatever rights it has."""
+    for path, folders, _ in os.walk(folder):
+        for name in folders:
+            with suppress(OSError):
+                os.chmod(os.path.join(path, name), 0o700, follow_symlinks=False)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def ending(status: int | None, why: str = "") -> str:
+    """How a command ended, by its exit status: negative for a signal, None when the kernel does not tell. why: it was
+    ended, where that is known."""
+    if why:
+        return f"ended because {why}"
     if status is None or status >= 0:
         return f"exit code {'unknown' if status is None else status}"
     try:

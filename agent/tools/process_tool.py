@@ -50,13 +50,13 @@ class ProcessTool(Tool[ProcessParameters]):
         return self._permission.ask(
             bound=(self.name, context.session_key, one.key, parameters.text, parameters.eof),
             subject=parameters.text,
-            missed=(f"It is given to {one.shown}, which may do anything with it.",),
+            missed=self._permission.input_missed(one.level, one.shown),
         )
 
     async def run(self, parameters: ProcessParameters, context: CallContext) -> ToolOutput:
         """What has become of it."""
         if parameters.action == "list":
-            found = self._background.of(context.session_key)
+            found = self._background.of(_session(context))
             lines = [f"{one.shown}: {one.ending or 'running'}" for one in found]
             return ToolOutput(text="\n".join(lines) or "Nothing runs in the background.")
         one = self._find(parameters, context)
@@ -71,7 +71,12 @@ class ProcessTool(Tool[ProcessParameters]):
         return ToolOutput(text=f"[{one.ending or 'running'}]\n{one.fresh()}")
 
     def _find(self, parameters: ProcessParameters, context: CallContext) -> Running:
-        return self._background.find(context.session_key, parameters.id)
+        return self._background.find(_session(context), parameters.id)
+
+
+def _session(context: CallContext) -> str:
+    """Whose commands are meant. Nothing of guests runs on, and those of owners in the same session are not theirs."""
+    return "" if context.as_guest else context.session_key
 
 
 def _give(one: Running, parameters: ProcessParameters) -> None:

@@ -1,5 +1,6 @@
 """Which tools there are, whatever the configuration allows of them (`agent/tools/policy.py`)."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -14,8 +15,8 @@ from agent.tools.search import GlobTool, GrepTool
 from agent.tools.stay_silent import StaySilentTool
 from agent.tools.workspace import Workspace
 
-_FILES = (ReadTool, WriteTool, EditTool, GlobTool, GrepTool)
-NAMES = tuple(tool.name for tool in (*_FILES, StaySilentTool, AskPersonTool, ExecTool, ProcessTool))
+_FILES, _SEARCHES = (ReadTool, WriteTool, EditTool), (GlobTool, GrepTool)
+NAMES = tuple(tool.name for tool in (*_FILES, *_SEARCHES, StaySilentTool, AskPersonTool, ExecTool, ProcessTool))
 
 
 def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
@@ -24,12 +25,11 @@ def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
 
 
 def tools_for(
-    workspace: Workspace,
-    *,
-    commands: Sequence[Tool[Any]] = (),
+    workspace: Workspace, *, commands: Sequence[Tool[Any]] = (), searches: asyncio.Semaphore | None = None
 ) -> tuple[Tool[Any], ...]:
-    """The tools of a run, always in the same order.
+    """The tools of one room, always in the same order.
 
-    commands: further ones.
+    workspace: the folder that they work in. commands: further ones. searches: places for those of all rooms.
     """
-    return (*(tool(workspace) for tool in _FILES), StaySilentTool(), AskPersonTool(), *commands)
+    files = (*(tool(workspace) for tool in _FILES), *(tool(workspace, searches) for tool in _SEARCHES))
+    return (*files, StaySilentTool(), AskPersonTool(), *commands)

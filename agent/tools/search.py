@@ -25,7 +25,7 @@ from agent.tools.workspace import Folder, IsFolder, Workspace, WorkspaceError, i
 MAX_BYTES = 30 * 1024
 MAX_SECONDS = 10.0
 MAX_LINE = 300  # bytes shown of a line
-_AT_ONCE = 2  # searches: a thread each, of those that all tools share
+AT_ONCE = 4  # searches: a thread each, of those that all tools share
 _WINDOW = 64 * 1024  # bytes that RE2 gets at once, about
 _LONGEST_WINDOW = 1024 * 1024
 _BINARY_PROBE = 8192
@@ -121,9 +121,10 @@ class _SearchTool(Tool[P]):
 
     parallel_safe = True
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, places: asyncio.Semaphore | None = None) -> None:
+        """places: for the searches of all tools; its own where there is only this one."""
         self._workspace = workspace
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._places = places or asyncio.Semaphore(AT_ONCE)
 
     async def _search(self, parameters: _Parameters, find: Callable[[_Search], None]) -> ToolOutput:
         async with self._places:

@@ -77,9 +77,13 @@ class Workspace:
     All raise WorkspaceError. A hard link is a regular file to every program and is taken as one.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root.resolve()
-        self._names = {self.root, Path(os.path.abspath(root))}
+    def __init__(self, base: Path, room: tuple[str, ...] = ()) -> None:
+        """base: a folder that somebody chose, and may be reached by a link. room: the way from there to the root, which
+        is walked anew each time and without following any link, like everything below it."""
+        self._base = base.resolve()
+        self._room = room
+        self.root = self._base.joinpath(*room)
+        self._names = {self.root, Path(os.path.abspath(base)).joinpath(*room)}
 
     def relative(self, path: str) -> tuple[str, ...]:
         """The components of `path` below the root; () is the root. Absolute paths inside are accepted.
@@ -134,13 +138,14 @@ class Workspace:
     def descend(self, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:
         """A descriptor of the folder at `parts`, reached without following any link. create: makes it (0700)."""
         with _plain_errors("the workspace folder"):
-            fd = os.open(self.root, _FOLDER)
+            fd = os.open(self._base, _FOLDER)
         try:
-            for count, part in enumerate(parts, 1):
+            for count, part in enumerate((*self._room, *parts), 1 - len(self._room)):
+                shown = "/".join(parts[:count]) if count > 0 else "the folder of this conversation"
                 if create:
                     with suppress(FileExistsError):
                         os.mkdir(part, 0o700, dir_fd=fd)
-                below = _open(fd, part, "/".join(parts[:count]), _FOLDER)
+                below = _open(fd, part, shown, _FOLDER)
                 os.close(fd)
                 fd = below
             yield fd

@@ -28,7 +28,7 @@ class NotDecided(Exception):
 
 
 def meant(found: Sequence[Approval], named: str) -> Approval:
-    """The one that an id or its beginning means: of several the one that is open. Raises NotDecided."""
+    """The one that an id or its shown digits mean: of several the one that is open. Raises NotDecided."""
     several = [one for one in found if one.state == "open"] or found
     if not several:
         raise NotDecided(
@@ -36,7 +36,7 @@ def meant(found: Sequence[Approval], named: str) -> Approval:
         )
     if len(several) > 1:
         listed = "\n".join(f"- {words.line(one)}" for one in several)
-        raise NotDecided("ambiguous", f"Several are meant by that; write more of the id:\n{listed}")
+        raise NotDecided("ambiguous", f"Several are meant by that; write the whole id:\n{listed}")
     return several[0]
 
 

@@ -5,7 +5,7 @@ gateway when somebody decides, and by the service at its start.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,7 @@ from bot.inbound.people import chat_of
 from bot.persistence.approvals import ANYONE, Approval, Granted, Request
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import OwnerNotice, Turn
-from bot.runs.messaging import Messaging
+from bot.runs.messaging import FOR_GUESTS, Messaging
 from channels.actions import ActionFailed
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, InboundKind, InboundMessage, Place
@@ -31,8 +31,9 @@ from channels.outgoing import Action, Button, Planned
 
 log = structlog.get_logger()
 
-# Seconds until the store is asked again that could not answer; and how long it is not asked at the most.
-_PAUSE, _LONGEST = 1.0, 3600.0
+# Seconds until the store is asked again that could not answer, or that a look at all failed; and how long nothing is
+# looked at, or one request left alone whose looks fail, at the most.
+_PAUSE, _AGAIN, _LONGEST = 1.0, 60.0, 3600.0
 # Seconds for which a platform may look for a conversation; milliseconds between two answers that a turn waits.
 _PATIENCE, _MINUTE = 5.0, 60_000
 # Who decides at the command line.
@@ -53,6 +54,8 @@ class Requests:
         self._granted: set[str] = set()
         self._hurried = asyncio.Event()
         self._told: dict[str, int] = {}
+        # Of requests whose look failed: how often in a row, and the moment (of the monotonic clock) of the next try.
+        self._failed: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def granted(self) -> Collection[str]:
@@ -77,12 +80,16 @@ class Requests:
             return Decision("expired", ask.digest, reason)
         if ask.question and ":" in ask.who and not self._reads_along(turn, approvers):  # no way to write to anybody
             return Decision("expired", ask.digest, words.NOT_HERE)
+        reads = self._reads_along(turn, approvers)
+        guests = ask.question and not reads and not all(map(self._people.is_owner, turn.messages))
+        if guests and await self._store.approvals.questions(turn.turn_id) >= FOR_GUESTS:
+            return Decision("expired", ask.digest, words.ENOUGH)
         ident = await self._new_id()
         expires = round(1000 * (self._settings.timeout_seconds if ask.seconds is None else ask.seconds))
         until = self._clock.stamp(self._clock.now() + expires)
         who = self.deciders(ask)
-        name, source = turn.messages[-1].origin.sender_name, f"ask:{ident}"
-        asked = words.asked_in(place.channel, name)
+        origin, source = turn.messages[-1].origin, f"ask:{ident}"
+        asked = words.asked_in(place.channel, origin.sender, origin.sender_name)
 
         def shown(where: Place, name: str, *before: str) -> tuple[Planned, ...]:
             foot = words.foot(ask, ident, who, until, where.kind)
@@ -97,7 +104,7 @@ class Requests:
             blocks = self._outbox.notice(source, words.waits_elsewhere(ask, ident), place.channel)
             elsewhere = [(forward, shown(forward, f"{source}:2", asked))]
             return replace(request, blocks=() if place.kind is ChatKind.API else blocks, elsewhere=elsewhere)
-        if forward is not None or self._reads_along(turn, approvers):
+        if forward is not None or reads:
             return replace(request, blocks=() if place.kind is ChatKind.API else shown(place, source))
         hint = () if ask.question else (words.FORWARD,)
         notice = OwnerNotice(
@@ -128,9 +135,10 @@ class Requests:
         """Whether a request can be spoken of where this was written: where it is shown, and privately by who may
         decide."""
         place = message.origin.place
-        if message.kind is InboundKind.BUTTON or chat_of(place) == chat_of(approval.place):
+        if chat_of(place) == chat_of(approval.place):
             return True
-        if place.kind is ChatKind.DIRECT or place.kind in LOCAL:
+        # what a press says is whatever the program of who pressed has sent, below whichever message
+        if place.kind is ChatKind.DIRECT or place.kind in LOCAL or message.kind is InboundKind.BUTTON:
             return self.may_decide(approval, message)
         forward = await self._forward()
         return forward is not None and chat_of(place) == chat_of(forward)
@@ -152,7 +160,7 @@ class Requests:
         return list(await self._store.approvals.open())
 
     async def settle(self, named: str, decision: str, reason: str = "", by: str = LOCALLY) -> Approval:
-        """Decide by id or the beginning of it, once, always, deny or answer. Raises NotDecided, StoreUnavailable."""
+        """Decide by id or its shown digits, once, always, deny or answer. Raises NotDecided, StoreUnavailable."""
         approval = decisions.meant(await self._store.approvals.find(named), named)
         verdict = decisions.VERDICTS[decision]
         decisions.check(approval, verdict, self._clock.now())
@@ -192,9 +200,9 @@ class Requests:
                 wait = await self._look()
             except StoreUnavailable:
                 wait = _PAUSE
-            except Exception:  # of one request; others are not to wait for it for ever
+            except Exception:  # not of one request
                 log.exception("requests could not be looked after")
-                wait = _LONGEST
+                wait = _AGAIN
             timer = asyncio.create_task(self._sleep(wait), name="requests-timer")
             timer.add_done_callback(lambda done: None if done.cancelled() else self._hurried.set())
             try:
@@ -206,16 +214,47 @@ class Requests:
         await self._clock.sleep(seconds)
 
     async def _look(self) -> float:
-        """Returns how many seconds later there is something to do again."""
+        """Returns how many seconds later there is something to do again. Raises StoreUnavailable.
+
+        Each request is looked at by itself: where that fails, the others go on, and it is tried again later.
+        """
         approvals = self._store.approvals
-        for session_key, background in await approvals.expire():
-            self._wake(session_key, background)
-        for approval in await approvals.untold():
-            self._told.pop(approval.approval_id, None)
-            for edit in await approvals.tell(approval.approval_id, partial(self._shown, approval)):
-                self._outbox.serve(edit.conv_id, edit.place)
+        for ident in (due := await approvals.due()):
+            await self._try(ident, self._expire)
+        for ident in (untold := await approvals.untold()):
+            await self._try(ident, self._tell)
+        self._failed = {ident: found for ident, found in self._failed.items() if ident in {*due, *untold}}
         expiry = await approvals.next_expiry()
-        return _LONGEST if expiry is None else min(max((expiry - self._clock.now()) / 1000, 0.001), _LONGEST)
+        now = self._clock.monotonic()
+        waits = [after - now for _, after in self._failed.values()]
+        waits += [] if expiry is None else [(expiry - self._clock.now()) / 1000]
+        return min(max(min(waits, default=_LONGEST), 0.0), _LONGEST)
+
+    async def _try(self, ident: str, look: Callable[[str], Awaitable[None]]) -> None:
+        """Look at a request, unless it is to be left alone for now. A failure is logged once, until one looks well."""
+        times, after = self._failed.get(ident, (0, 0.0))
+        if times and self._clock.monotonic() < after:
+            return
+        try:
+            await look(ident)
+        except StoreUnavailable:
+            raise
+        except Exception:  # a fault of ours, or of what is stored of it
+            if not times:
+                log.exception("a request could not be looked after", request=ident)
+            self._failed[ident] = times + 1, self._clock.monotonic() + min(_PAUSE * 2 ** min(times, 12), _LONGEST)
+        else:
+            self._failed.pop(ident, None)
+
+    async def _expire(self, ident: str) -> None:
+        if found := await self._store.approvals.decide(ident, "expired", ""):
+            self._wake(*found)
+
+    async def _tell(self, ident: str) -> None:
+        self._told.pop(ident, None)
+        for approval in await self._store.approvals.find(ident):
+            for edit in await self._store.approvals.tell(ident, partial(self._shown, approval)):
+                self._outbox.serve(edit.conv_id, edit.place)
 
     def waits(self, approval_id: str, seq: int, message: InboundMessage) -> None:
         """Say soon what a turn waits for to a person who has written behind it: once a minute."""

@@ -6,18 +6,19 @@ line, its marks escaped.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import regex  # type: ignore[import-untyped]
 
 from agent.tools.base import Ask
-from bot import wording
-from bot.persistence.approvals import STOPPED, Approval
+from bot import speech, wording
+from bot.persistence.approvals import SHOWN, STOPPED, Approval
 from channels.message import ChatKind
 from channels.outgoing import Button
 
 # Digits of an id that people read and type; buttons carry all of it.
-SHORT = 8
+SHORT = SHOWN
 # Whether a text is one message of the platform.
 Fits = Callable[[str], bool]
 
@@ -28,16 +29,36 @@ _LABEL = 60
 # What is not seen as what it is: controls, marks of direction, spaces that are not the common one, what fonts leave
 # out, the blank of Braille.
 _UNSEEN = regex.compile(r"[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]--[ \n\t]]", regex.V1)
-# Many spaces push what follows out of sight, and those at the end of a line are not seen.
-_SPACES = re.compile(r" {41,}| +$", re.MULTILINE)
+# Of what is not seen, a gap as long as this pushes what follows out of sight: columns of a line, ends of lines.
+_GAP = regex.compile(r"[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]]+", regex.V1)
+_WIDEST, _MOST_ENDS, _TAB = 40, 4, 4
+_ENDS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_TRAILING = re.compile(r"[ \t]+(?=\n|\Z)")
 _MARKS = re.compile(r"`[^`]*`|([\\*_~|<>\[\]#`])")
 _NAMES = {"console": "the terminal", "http": "the HTTP interface"}
 
 
 def revealed(text: str) -> str:
-    """A text in which everything can be seen: characters without a shape of their own as ⟨U+202E⟩."""
-    seen = _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
-    return _SPACES.sub(lambda found: f"⟨U+0020 ×{len(found[0])}⟩", seen)
+    """A text in which everything can be seen: characters without a shape of their own as ⟨U+202E⟩, blanks at the end of
+    a line as ⟨U+0020 ×2⟩, and a gap that is wide or has many lines, whatever it is made of, as what there is in it:
+    ⟨U+0020 ×300, U+000A ×301⟩. The line behind it begins as it was written."""
+    return str(_GAP.sub(lambda found: _gap(found[0], ends=found.end() == len(text)), text))
+
+
+def _gap(gap: str, *, ends: bool) -> str:
+    """ends: whether the text does."""
+    *lines, last = _ENDS.split(gap)
+    blank = gap[len(gap.rstrip(" \t")) :]  # what the next line is indented by
+    if len(lines) > _MOST_ENDS or any(len(line.expandtabs(_TAB)) > _WIDEST for line in (*lines, last)):
+        kept = last if lines and not ends and last == blank and len(last.expandtabs(_TAB)) <= _WIDEST else ""
+        return _counted(gap.removesuffix(kept)) + (f"\n{kept}" if lines and not ends else "")
+    shown, behind = (gap, "") if ends else (gap[: len(gap) - len(blank)], blank)
+    shown = _TRAILING.sub(lambda found: _counted(found[0]), shown)
+    return str(_UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", shown)) + behind
+
+
+def _counted(gap: str) -> str:
+    return f"⟨{', '.join(f'U+{ord(char):04X} ×{count}' for char, count in Counter(gap).items())}⟩"
 
 
 def request(ask: Ask, foot: str, fits: Fits) -> tuple[str, ...]:
@@ -63,7 +84,7 @@ def foot(ask: Ask, ident: str, who: str, until: str, where: ChatKind) -> str:
     if talks:
         who = "you" if ask.question else "You decide"
     if ask.question:
-        listed = [f"{number}. {prose(option)}" for number, option in enumerate(ask.options, 1)]
+        listed = [speech.spoken("\n".join(f"{number}. {prose(one)}" for number, one in enumerate(ask.options, 1)))]
         how = "Simply write the answer." if direct else "Reply to this with the answer."
         if ask.options and talks:
             how = "Write its number, or an answer of your own."
@@ -80,7 +101,8 @@ def foot(ask: Ask, ident: str, who: str, until: str, where: ChatKind) -> str:
 def buttons(ask: Ask, ident: str) -> tuple[Button, ...]:
     """Of a request that is open."""
     if ask.question:
-        return tuple(Button(option, f"/answer {ident} #{number}") for number, option in enumerate(ask.options, 1))
+        numbered = enumerate(ask.options, 1)
+        return tuple(speech.button(option, f"/answer {ident} #{number}") for number, option in numbered)
     choices = {"Allow once": "once", "Always allow": "always", "Deny": "deny"}
     if not ask.grants:
         del choices["Always allow"]
@@ -94,8 +116,8 @@ def deciders(ask: Ask, *, named: bool) -> str:
     return "An approver decides" if named else "An owner decides"
 
 
-def asked_in(channel: str, name: str) -> str:
-    """Where a request comes from that is shown elsewhere."""
+def asked_in(channel: str, sender: str, name: str) -> str:
+    """Where a request comes from that is shown elsewhere, and on whose wish."""
     where = (
         "in the terminal"
         if channel == "console"
@@ -103,7 +125,7 @@ def asked_in(channel: str, name: str) -> str:
         if channel == "http"
         else f"on {channel.capitalize()}"
     )
-    return f"Asked {where}{f' by {prose(name)}' if name.strip() else ''}."
+    return f"Asked {where}{f' by {speech.who(channel, sender, name)}' if name else ''}."
 
 
 def told_elsewhere(ask: Ask, until: str) -> str:
@@ -112,6 +134,7 @@ def told_elsewhere(ask: Ask, until: str) -> str:
     return f"⏳ This waits for {what}; whoever may give it has been told (until {until})."
 
 
+ENOUGH = "For people who are no owners others are not asked so often in one turn, so they were not asked."
 NOT_HERE = "They do not read this conversation, so they were not asked."
 FORWARD = "`approvals.forward_to` in the configuration shows such requests in a chat of your choice."
 
@@ -182,7 +205,7 @@ def not_yours(ask: Ask, who: str) -> str:
 def named(by: str) -> str:
     """Somebody as people know them. by: "channel:id", with their name behind it where it is known."""
     who, _, name = by.partition(" ")
-    return prose(name) or _NAMES.get(who.partition(":")[0]) or prose(who)
+    return speech.called(name) or _NAMES.get(who.partition(":")[0]) or prose(who)
 
 
 def prose(text: str) -> str:
@@ -191,12 +214,13 @@ def prose(text: str) -> str:
 
 
 def _head(ask: Ask) -> str:
-    return "❓ **A question**" if ask.question else "🔐 **May I run this?**"
+    return "❓ **A question**" if ask.question else f"{speech.REQUEST} **May I run this?**"
 
 
 def _body(ask: Ask) -> str:
     if ask.question:
-        return f"❓ {ask.subject.strip()}"
+        words = speech.spoken(ask.subject.strip())
+        return f"{_head(ask)}\n\n{words}" if words.startswith(">") else f"❓ {words}"
     return "\n\n".join(filter(None, (_head(ask), _fenced(revealed(ask.subject)), _notes(ask))))
 
 

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
-from pathlib import Path
 from typing import Literal
 
 from agent.errors import ToolError
@@ -27,6 +26,7 @@ from bot.outbox import Outbox
 from bot.persistence.protocols import Store
 from bot.persistence.schedules import HEARTBEAT, BeatFacts, Fired, Firing, Job
 from bot.runs.messaging import Messaging
+from bot.speech import spoken
 from channels.actions import ActionFailed
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Origin, Place
@@ -79,7 +79,6 @@ class Beats:
     outbox: Outbox
     messaging: Messaging
     settings: Heartbeat
-    workspace: Path
     cost: Callable[[Usage], float | None]
     _retry_at: int = field(default=0, init=False)
     _wanted: dict[str, None] = field(default_factory=dict, init=False)
@@ -188,7 +187,8 @@ class Beats:
         runs_in = str(heartbeat_key(of)) if of and self.settings.isolated else of
         kept = await self._facts(of, runs_in)
         origin, told, unknown = await self._target(of, place if place and of == mine else kept.place)
-        listed = await self._checklist()
+        reads = of in ("", self.settings.session) or self.messaging.rooms.of(of).owned
+        listed = await self._checklist() if reads else None
         budget, used = self.settings.daily_budget, kept.spent
         job = await self.job()
         began = job.schedule.anchor if job and isinstance(job.schedule, Every) else now
@@ -213,6 +213,8 @@ class Beats:
         skipped = skip(facts)
         if skipped is not None and skipped.reason == "not-shown" and unknown:
             skipped = Skip("not-shown", unknown)
+        if skipped is not None and skipped.reason == "empty" and not reads:
+            skipped = Skip("empty", wording.CHECKLIST_NOT_HERE)
         tasks = due_tasks(listed, kept.tasks, now)[:_MOST_TASKS] if listed else ()
         tasks = tuple(replace(task, prompt=shortened(task.prompt, _TASK_LIMIT)) for task in tasks)
         notes = shortened(listed.notes, PER_FILE_CHARACTERS) if listed else ""
@@ -286,7 +288,7 @@ class Beats:
     async def _checklist(self) -> Checklist | None:
         """HEARTBEAT.md as it is now; an owner is told once of each mistake in it."""
         try:
-            text = await asyncio.to_thread(read, self.workspace, FILE)
+            text = await asyncio.to_thread(read, self.messaging.rooms.root, FILE)
         except WorkspaceError as error:
             await self._complain(str(error))
             return None
@@ -311,7 +313,7 @@ class Beats:
         origin, *_ = await self._target(of, place or (await self._facts(of, of)).place)
         if origin is None or self.outbox.serving(origin.place) is None:
             return
-        text = wording.kept_alert(self.clock.stamp(lost[0].at), "\n\n".join(one.text for one in lost))
+        text = wording.kept_alert(self.clock.stamp(lost[0].at), spoken("\n\n".join(one.text for one in lost)))
         blocks = self.outbox.notice(f"again:{lost[0].turn_id}", text, origin.place.channel)
         self.outbox.send(await self.store.schedules.say_again(lost, origin.place, blocks))
 

@@ -18,6 +18,7 @@ from bot.cli.terminal.standard_input import LARGEST, whole
 from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config, model_problem
 from bot.gateway.views import RunView
+from channels.session_key import console_key
 
 TIMED_OUT = 3
 _ANSWERED = ("ok", "limit")
@@ -50,7 +51,7 @@ def main(
                 complain(f"The service that runs answers with {answering}; stop it, or leave --model out.")
                 return USAGE
             words = None if as_json else _Words()
-            run = await _one_turn(client, text, session or f"cli-{uuid4().hex}", timeout, words)
+            run = await _one_turn(client, text, session or console_key(uuid4().hex), timeout, words)
         return _report(run, words)
 
     return carry_out(config_path, work)

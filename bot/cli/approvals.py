@@ -60,7 +60,8 @@ async def forget(number: int, config: Config) -> int:
 def _shown(found: Approval) -> str:
     ask = found.ask
     head = f"{found.approval_id[: words.SHORT]}  {found.tool}, asked by {found.asker}, until {at(found.expires_at)}"
-    below = (*words.revealed(ask.subject).splitlines(), *(f"- {one}" for one in (*ask.why, *ask.risks)))
+    notes = (" ".join(words.revealed(one).split()) for one in (*ask.why, *ask.risks))
+    below = (*words.revealed(ask.subject).splitlines(), *(f"- {one}" for one in notes))
     return "\n".join((head, *(f"    {line}" for line in below)))
 
 

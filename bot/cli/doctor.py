@@ -1,13 +1,16 @@
 """`hark doctor`: what is right, what is missing and what is wrong, one line each with what to do."""
 
+import asyncio
 import json
 from collections.abc import Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from agent.sandbox.confinement import Confinement
+from agent.sandbox.proof import choose
 from bot.cli.local import FAILED
-from bot.cli.terminal.client import Client, Unreachable
+from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.config.checks import warnings
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
@@ -25,12 +28,15 @@ class Finding:
 
 async def examine(as_json: bool, config: Config) -> int:
     """Print what was found. Returns the exit code: 0 when nothing is wrong, else 1."""
-    found = list(_configured(config))
+    found, sandbox = list(_configured(config)), ""
     try:
         async with aclosing(Client(config.state / SOCKET)) as client:
             found += _running(await client.readiness())
+            with suppress(Rejected):  # it is starting
+                sandbox = (await client.status()).sandbox
     except Unreachable:
         found.append(Finding("wrong", "service", f"is not running in {config.state}; `hark run` starts it"))
+    found.append(await _held(config, sandbox))
     if as_json:
         print(json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2))  # noqa: T201
     else:
@@ -48,6 +54,14 @@ def _configured(config: Config) -> Iterator[Finding]:
     if not platforms:
         reached = "the bot can be reached in the terminal and over HTTP"
         yield Finding("note", "platforms", f"none is enabled: {reached}; docs/channels says how to add one")
+
+
+async def _held(config: Config, sandbox: str) -> Finding:
+    """What holds commands in. sandbox: as the service says it, which may run elsewhere; empty: it says nothing."""
+    if not sandbox:
+        proved = await asyncio.to_thread(choose, config.tools.exec.sandbox)
+        sandbox = Confinement(sandbox=proved.sandbox, why=proved.why).shown
+    return Finding("note" if sandbox.startswith("none") else "ok", "sandbox", sandbox)
 
 
 def _running(readiness: ReadinessView) -> Iterator[Finding]:

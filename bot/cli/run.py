@@ -94,6 +94,8 @@ async def _run(config: Config, config_path: Path | None, interactive: bool, envi
             if not begun:
                 print(beginning(config)) if interactive else log.info(beginning(config))  # noqa: T201
             note(config_path, config.state)
+            held = _held(config, service.parts.sandbox)
+            print(held) if interactive else log.info(held)  # noqa: T201
             if interactive:
                 terminal = asyncio.create_task(_terminal(config.state / SOCKET, stop), name="terminal")
             await stopped
@@ -106,6 +108,18 @@ async def _run(config: Config, config_path: Path | None, interactive: bool, envi
             terminal.cancel()
             await asyncio.wait([terminal])
     return 0
+
+
+def _held(config: Config, sandbox: str) -> str:
+    """Where commands run, for whoever starts the service."""
+    if config.tools.exec.security == "deny":
+        return "Commands: none run (tools.exec.security: deny)."
+    if config.tools.exec.security == "full":
+        return (
+            f"Sandbox for commands: {sandbox}. With tools.exec.security: full they run there without a question, with "
+            "network and in the workspace; what is to run outside of it is asked about."
+        )
+    return f"Sandbox for commands: {sandbox}."
 
 
 def _waits(error: StoreUnavailable) -> None:

@@ -10,6 +10,7 @@ import structlog
 from agent.tools.background import Background
 from agent.tools.base import Verdict
 from bot import wording
+from bot.approvals import words
 from bot.clock import Clock
 from bot.commands.registry import AskAgain, Call, Decide, Effect, Registry, Say
 from bot.outbox import Outbox
@@ -17,6 +18,7 @@ from bot.persistence.errors import once_available
 from bot.persistence.protocols import Store
 from bot.persistence.values import CommandKept, Stopped
 from bot.runs.lanes import Lanes
+from bot.speech import spoken
 from channels.message import InboundKind, InboundMessage
 from channels.outgoing import Action, Button, Planned
 
@@ -137,8 +139,11 @@ class CommandRunner:
         offer = await self.store.reads.offer(place, message.reply_to)
         if offer is None:
             return ()
-        label = next((button.label for button in offer.buttons if button.sends == message.text), message.text)
-        text = f"{offer.said}\n\n✓ **{label}**"
+        label = next((button.label for button in offer.buttons if button.sends == message.text), "")
+        if not label:  # no button of it says that: the program of who pressed has made it up
+            return ()
+        label = words.prose(message.text) if call.is_words else label
+        text = f"{offer.said}\n\n{spoken(f'✓ **{label}**')}"
         edit = self.outbox.notice(f"chosen:{offer.delivery_id}", text, place.channel)[:1]
         return tuple(replace(one, action=Action.EDIT, target=message.reply_to, said="") for one in edit)
 

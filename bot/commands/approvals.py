@@ -22,7 +22,7 @@ _LATE = "Somebody else was first, or its time was just over; nothing else has ch
 class ApproveArguments(Arguments):
     """Of /approve."""
 
-    id: str = Field(default="", description="Its id, or the beginning of it.")
+    id: str = Field(default="", description="Its id, or the digits of it that are shown.")
     decision: str = Field(default="", description="once, always or deny.")
     reason: str = Field(default="", description="Why; the model is told.")
 
@@ -30,7 +30,7 @@ class ApproveArguments(Arguments):
 class AnswerArguments(Arguments):
     """Of /answer."""
 
-    id: str = Field(description="The id of the question, or the beginning of it.")
+    id: str = Field(description="The id of the question, or the digits of it that are shown.")
     answer: str = Field(description="The answer, or the number of an option.")
 
 

@@ -14,12 +14,14 @@ _LOST_SHOWN = 5
 
 @dataclass(eq=False)
 class Status:
-    """Reads what there is to say. stamp: a moment in milliseconds as people read it."""
+    """Reads what there is to say. sandbox: which one holds commands in, and why. stamp: a moment in milliseconds as
+    people read it."""
 
     store: Store
     lanes: Lanes
     model: str
     model_reason: str
+    sandbox: str
     stamp: Callable[[int], str]
     health: Callable[[], ReadinessView]
 
@@ -30,6 +32,7 @@ class Status:
         return StatusView(
             model=self.model,
             model_reason=self.model_reason,
+            sandbox=self.sandbox,
             running=self.lanes.active,
             waiting=totals.waiting,
             undelivered=totals.undelivered,

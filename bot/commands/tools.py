@@ -18,7 +18,7 @@ def build(specs: Specs) -> Command:
 
     async def show(call: Call, _: Arguments) -> Effect:
         async with AsyncExitStack() as made:
-            offer = await specs.offer(_turn(call), made, _send)
+            offer = await specs.offer(_turn(call), specs.rooms.inside(call.session_key), made, _send)
             lines = []
             for tool in offer.tools:
                 asked = matches(tool.name, specs.permissions.tools.require_approval)
@@ -49,5 +49,6 @@ def _turn(call: Call) -> Turn:
     )
 
 
-async def _send(place: Place, blocks: Sequence[Planned], session_key: str) -> None:
+async def _send(place: Place, blocks: Sequence[Planned], session_key: str, most: int) -> bool:
     """No tool is run."""
+    return False

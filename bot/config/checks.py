@@ -1,27 +1,14 @@
-"""Rules that no section can know by itself: they need the place of the file, the environment, or the whole service.
+"""Rules that no section can know by itself: they need the environment, or the whole service.
 
-Rules between keys are validators of their sections.
+Rules between keys are validators of their sections; those of folders stand in `folders`.
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from bot.config.choose_model import beat_model, choose_model
 from bot.config.errors import ConfigError, KeyPath
 from bot.config.model import Config
 from channels.settings import AccountSection
-
-
-def folder_conflicts(config: Config, file: Path) -> Iterator[tuple[KeyPath, str]]:
-    """Yield what is wrong with the folders of `config`, which are absolute: the key to point at, and the sentence.
-
-    file: where it was read from.
-    """
-    # The agent writes in the workspace; what the service trusts must not lie within its reach.
-    if config.state.is_relative_to(config.workspace) or config.workspace.is_relative_to(config.state):
-        yield ("state",), "must be apart from workspace, neither inside the other: it is for the service alone"
-    if file.is_relative_to(config.workspace):
-        yield ("workspace",), "holds this configuration file, which the agent could then change; choose another folder"
 
 
 def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[KeyPath, str]]:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from bot.config.checks import folder_conflicts, service_conflicts
+from bot.config.checks import service_conflicts
 from bot.config.document import Document, read_document
 from bot.config.errors import ConfigError, Problem
 from bot.config.explain import explain, path_of
+from bot.config.folders import FOLDERS, allowed, folder_conflicts
 from bot.config.model import Config
 
 DEFAULT_NAME = "config.yaml"
@@ -28,11 +29,16 @@ def load(path: Path | None, environ: Mapping[str, str], cwd: Path, *, service: b
     """
     file = find_file(path, environ, cwd)
     if file is None:
-        return _absolute(Config(), cwd)
+        return _defaults(cwd)
     label = label_of(file, path, cwd)
     document = read_document(_read(file, label), environ, label)
+    for name in FOLDERS:
+        if (place := document.places.get((name,))) and place.written == "~" and not place.is_text:
+            document.report(f"found `~`, which is nothing in YAML; {allowed(name)}", (name,))
     config = _absolute(_checked(document), file.parent)
-    for key, text in (*folder_conflicts(config, file), *(service_conflicts(config, environ) if service else ())):
+    for folder, text in folder_conflicts(config.workspace, config.state, file, state_named="state" in document.tree):
+        document.report(text, (folder,))
+    for key, text in service_conflicts(config, environ) if service else ():
         document.report(text, key)
     document.refuse()
     return config
@@ -45,6 +51,16 @@ def find_file(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path 
         return cwd / os.path.expanduser(named)
     file = cwd / DEFAULT_NAME
     return file if file.exists() else None
+
+
+def _defaults(cwd: Path) -> Config:
+    """The configuration without a file. Raises ConfigError where its folders cannot be had, such as by a link."""
+    config = _absolute(Config(), cwd)
+    wrong = folder_conflicts(config.workspace, config.state, None, state_named=False)
+    problems = tuple(Problem("without a configuration file", None, (folder,), text) for folder, text in wrong)
+    if problems:
+        raise ConfigError(problems)
+    return config
 
 
 def _checked(document: Document) -> Config:
@@ -79,5 +95,5 @@ def label_of(file: Path, named: Path | None, cwd: Path) -> str:
 
 
 def _absolute(config: Config, base: Path) -> Config:
-    folders = {name: (base / os.path.expanduser(getattr(config, name))).resolve() for name in ("workspace", "state")}
+    folders = {name: (base / os.path.expanduser(getattr(config, name))).resolve() for name in FOLDERS}
     return config.model_copy(update=folders)

@@ -193,7 +193,7 @@ class Config(Section):
     tools: Tools = Field(default=Tools(), description="What the model may use.")
     approvals: Approvals = Field(default=Approvals(), description="What a person has to allow.")
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
-    workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in.")
+    workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in, for it alone.")
     state: Path = Field(default=Path("state"), description="The folder of the database, for the service alone.")
 
     @field_validator("providers")

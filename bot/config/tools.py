@@ -27,19 +27,32 @@ class Exec(Section):
 
     security: Security = Field(
         default="allowlist",
-        description="deny refuses every command; allowlist runs those that only read and those in `allowlist`; "
-        "full runs all of them, as the user of the service.",
+        description="deny: there are no commands; allowlist: what only looks runs in the sandbox, more is asked for or "
+        "in `allowlist`; full: all that the sandbox holds runs without a question.",
     )
     ask: Literal["off", "on-miss", "always"] = Field(
-        default="on-miss", description="When a person is asked: never, when the allowlist does not allow it, always."
+        default="on-miss", description="When a person is asked: never, about what may not run by itself, always."
     )
     ask_fallback: Security = Field(
         default="deny", description="What holds for a command about which nobody decided in time."
     )
     allowlist: tuple[Annotated[str, AfterValidator(_check_rule)], ...] = Field(
-        default=(), description="Commands that need no question besides those that only read, with their arguments."
+        default=(), description="Commands, with their arguments, that run on this machine itself without a question."
     )
     timeout_seconds: Seconds = Field(default=120, gt=0, description="A command that runs longer is ended.")
+    sandbox: Literal["auto", "bubblewrap", "sandlock", "seatbelt", "none"] = Field(
+        default="auto",
+        description="What holds commands in; auto is the first that is proved at start. Where none is, nearly all ask.",
+    )
+    in_sandbox: Literal["ask", "allow"] = Field(
+        default="ask",
+        description="Whether a command may write in the workspace, in the sandbox without network, without a question.",
+    )
+    network: Literal["ask", "allow", "deny"] = Field(
+        default="ask",
+        description="Whether a command in the sandbox may use the network, and write in the workspace: ask a person, "
+        "yes without a question, never.",
+    )
 
 
 class Messaging(Section):
@@ -54,13 +67,17 @@ class Messaging(Section):
 class Tools(Section):
     """What the model may use."""
 
-    profile: Literal["minimal", "messaging", "coding", "full"] = Field(
-        default="full", description="A set of tools to begin with, out of which the keys below choose; full is all."
+    profile: Literal["minimal", "guest", "messaging", "coding", "full"] = Field(
+        default="full",
+        description="A set of tools to begin with, out of which the keys below choose; full is all, guest is for "
+        "everybody what it always is for people who are no owners.",
     )
     allow: tuple[ToolPattern, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
     deny: tuple[ToolPattern, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
     by_sender: dict[Person, ToolLists] = Field(
-        default={}, description="Less for single people, <channel>:<id>, or <channel>:* for all of a channel."
+        default={},
+        description="Less for single people, <channel>:<id>, or <channel>:* for all of a channel; also more, for "
+        "people who are no owners.",
     )
     require_approval: tuple[ToolPattern, ...] = Field(
         default=(), description="Tools about each call of which a person is asked, besides what the tools ask."

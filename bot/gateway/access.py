@@ -74,7 +74,7 @@ class Guard:
         try:
             await self._app(scope, receive, send)
         except ClientDisconnect:
-            log.info("client left before its request was complete", path=scope["path"])
+            log.info("client left before it was answered", path=scope["path"])
         except Exception:  # answered with a 500 already
             log.exception("request failed", method=scope["method"], path=scope["path"])
 

@@ -15,6 +15,7 @@ from bot.agent_api import OPEN, AgentApi
 from bot.clock import moment
 from bot.gateway.access import Caller, caller
 from bot.gateway.answers import HttpProblem, answer
+from bot.gateway.lasting import let_last, unless_left
 from bot.gateway.views import RunView, waiting
 from bot.inbound.access import OWNER, PERSON
 from bot.persistence.approvals import Approval
@@ -86,12 +87,14 @@ class AgentRoutes:
         return answer(accepted, 202)
 
     async def show(self, request: Request) -> Response:
-        """GET /v1/agent/{run_id}, with `?wait=S`."""
+        """GET /v1/agent/{run_id}, with `?wait=S`; a wait ends when nobody waits for its answer any more."""
         seconds = _wait_of(request)
         view = await self._seen(request)
         if seconds is None:
             return answer(await self._view(view, request))
-        view = seen_by(caller(request), await self._api.wait(view.turn_id, seconds))
+        if view.state in OPEN:
+            let_last(request)
+        view = seen_by(caller(request), await unless_left(request, self._api.wait(view.turn_id, seconds)))
         return answer(await self._view(view, request), 202 if view.state in OPEN else 200)
 
     async def abort(self, request: Request) -> Response:
@@ -105,7 +108,7 @@ class AgentRoutes:
         body = parse_body(SteerBody, await read_body(request))
         run_id = (await self._seen(request)).turn_id
         if not await self._api.steer(run_id, body.message, _sender(request)):
-            raise _ended()
+            raise _ended(", or somebody else has asked for it" if caller(request) is Caller.PERSON else "")
         return answer({"run_id": run_id, "status": "accepted"}, 202)
 
     async def _view(self, view: TurnView, request: Request) -> RunView:
@@ -219,5 +222,5 @@ def _invalid(message: str, hint: str = "") -> HttpProblem:
     return HttpProblem(422, "invalid", message, hint)
 
 
-def _ended() -> HttpProblem:
-    return HttpProblem(409, "ended", "This run has ended already.")
+def _ended(otherwise: str = "") -> HttpProblem:
+    return HttpProblem(409, "ended", f"This run has ended already{otherwise}.")

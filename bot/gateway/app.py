@@ -17,6 +17,7 @@ from bot.gateway.answers import HttpProblem, answer, unavailable
 from bot.gateway.approval_routes import ApprovalRoutes
 from bot.gateway.event_stream import EventStream
 from bot.gateway.heartbeat_routes import HeartbeatRoutes
+from bot.gateway.lasting import let_last
 from bot.gateway.sse import read_position, stream_response
 from bot.gateway.views import ConsoleView, StatusView
 from bot.persistence.errors import StoreUnavailable
@@ -68,6 +69,7 @@ class Routes:
             seen_by(caller(request), await self._parts.api.turn(run_id))
             if last is not None and last == await self._reads.end_of(run_id):
                 return Response(status_code=204)  # tells an EventSource that there is nothing to come back for
+        let_last(request)
         sessions, causes = caller(request).sessions, caller(request) is not Caller.PERSON
         stream = EventStream(self._reads, self._parts.bus, key, run_id, sessions, causes)
         return await stream_response(stream.chunks(last))

@@ -40,7 +40,7 @@ class ApprovalRoutes:
         return answer(await self._requests.approvals())
 
     async def decide(self, request: Request) -> Response:
-        """POST /v1/approvals/{id}: an id, or the beginning of one."""
+        """POST /v1/approvals/{id}: an id, or the digits of one that are shown."""
         _only_owners(request)
         body = parse_body(DecisionBody, await read_body(request))
         by = f"{'console' if caller(request) is Caller.SOCKET else 'http'}:{OWNER}"

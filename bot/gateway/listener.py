@@ -1,42 +1,40 @@
 """One listening socket with uvicorn's HTTP protocol behind it, in the service's own loop.
 
 Of uvicorn only the protocol is used: its server would take over signals and logging, wake up ten times a second, and
-end the process when a port is in use. What it lacks is here: a client has so long for a request, and a listener takes
-a bounded number of connections, so that those who say nothing take neither descriptors nor places from others.
+end the process when a port is in use. What it lacks, deadlines and bounds, is in `channels/connections.py`.
 """
 
 import asyncio
-import resource
 import socket
 from functools import partial
+from math import ceil
 from typing import Any
 
+import h11
 import structlog
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
+
+from channels.connections import Guest, Limits, Places, Stage
 
 log = structlog.get_logger()
 
 # Seconds that answers under way have when the listener closes.
 GRACE = 2.0
-# Seconds an idle connection is kept: longer than clients and proxies keep theirs, so that they close it.
-KEEP_ALIVE = 65
-# How long a client may take for a whole request, head and body, from its connection or the last answer's next byte.
-REQUEST_SECONDS = 20.0
-# Connections per listener, or an eighth of the descriptors that the process may have, if that is less.
-MOST_CONNECTIONS = 512
 _FAILURE_SECONDS = 60.0
 
 
 class Listener:
-    """Serves an application; start one of the two, then close. request_seconds: see REQUEST_SECONDS."""
+    """Serves an application; start one of the two, then close.
 
-    def __init__(self, app: ASGIApp, request_seconds: float = REQUEST_SECONDS) -> None:
-        descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = max(8, min(MOST_CONNECTIONS, descriptors // 8))
-        self._backlog = min(100, most)  # as many are accepted at once, before one of them can be refused
+    spare: an application that answers at once, for connections that come while all places are taken by answers under
+    way. limits: other ones than usual.
+    """
+
+    def __init__(self, app: ASGIApp, spare: ASGIApp, limits: Limits | None = None) -> None:
+        self._places = Places(limits)
         self._config = Config(
             app,
             interface="asgi3",
@@ -46,23 +44,21 @@ class Listener:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            timeout_keep_alive=KEEP_ALIVE,
+            timeout_keep_alive=ceil(self._places.limits.idle),
         )
         self._config.load()
         self._state = ServerState()
-        self._protocol = partial(_BoundedProtocol, self._config, self._state, most, request_seconds)
+        self._protocol = partial(_Connection, _and_close(spare), self._places, self._config, self._state)
         self._server: asyncio.Server | None = None
 
     async def start_tcp(self, host: str, port: int) -> int:
         """Listen on every address of host; returns the port. Raises OSError."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._protocol, host, port, backlog=self._backlog)
+        self._server = await self._places.serve(self._protocol, host=host, port=port)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def start_unix(self, listening: socket.socket) -> None:
         """Listen on a Unix socket."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(self._protocol, sock=listening, backlog=self._backlog)
+        self._server = await self._places.serve(self._protocol, sock=listening)
 
     async def close(self) -> None:
         """Accept nothing more, let answers finish for a moment, then end every connection."""
@@ -85,62 +81,41 @@ class Listener:
             await asyncio.wait(list(self._state.tasks), timeout=GRACE)
 
 
-class _BoundedProtocol(H11Protocol):
-    """A connection that ends when a request does not arrive in time, or when it is idle and another needs its place.
+class _Connection(Guest, H11Protocol):
+    """A connection whose routes find it as `request.state.connection`. spare: what answers when its place is spare."""
 
-    most: connections of the listener; at that number the one that is idle for longest goes, else the new one.
-    """
+    def __init__(self, spare: ASGIApp, places: Places, config: Config, state: ServerState) -> None:
+        super().__init__(places, config, state, {"connection": self})
+        self._spare_app = spare
 
-    def __init__(self, config: Config, state: ServerState, most: int, request_seconds: float) -> None:
-        super().__init__(config, state, {})
-        self._most = most
-        self._request_seconds = request_seconds
-        self._deadline: asyncio.TimerHandle | None = None
-        self._idle_since = self.loop.time()
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        if len(self.connections) >= self._most:
-            idle = [found for found in self.connections if isinstance(found, _BoundedProtocol) and not found._is_busy]
-            if not idle:
-                self.transport = transport
-                transport.abort()
-                return
-            oldest = min(idle, key=lambda found: found._idle_since)
-            self.connections.discard(oldest)
-            oldest.transport.abort()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._watch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._disarm()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._watch()
+        if self.spare:
+            self.app = self._spare_app
 
     def on_response_complete(self) -> None:
-        self._idle_since = self.loop.time()
         super().on_response_complete()
-        if self._is_busy or self.conn.trailing_data[0]:  # the next request, or some of it, came with this one
-            self._watch()
+        self.look()
 
-    @property
-    def _is_busy(self) -> bool:
-        """A request is being answered."""
-        return self.cycle is not None and not self.cycle.response_complete
+    def asks(self) -> Stage:
+        if self.conn.their_state is h11.IDLE:
+            begun = self.cycle is None or self.conn.trailing_data[0]
+            return Stage.HEAD if begun else Stage.IDLE
+        return Stage.BODY if self.conn.their_state is h11.SEND_BODY else Stage.ANSWER
 
-    def _watch(self) -> None:
-        """Limit the time for what is missing of a request; between requests uvicorn's own limit holds."""
-        if self._is_busy and not self.cycle.more_body:
-            self._disarm()
-        elif self._deadline is None and not self.transport.is_closing():
-            self._deadline = self.loop.call_later(self._request_seconds, self.transport.abort)
 
-    def _disarm(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+def _and_close(app: ASGIApp) -> ASGIApp:
+    """The application, whose answers end their connections."""
+
+    async def closing(scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"connection", b"close")]
+            await send(message)
+
+        await app(scope, receive, sent)
+
+    return closing
 
 
 def tell_failures(loop: asyncio.AbstractEventLoop) -> None:

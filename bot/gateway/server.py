@@ -28,6 +28,9 @@ _STARTING = unavailable(
     "Hark is starting; nothing was accepted.",
     "Send the same request again later; GET /readyz says what it waits for.",
 )
+_BUSY = unavailable(
+    "busy", "All connections are in use; nothing was accepted.", "Send the same request again in a few seconds."
+)
 _STOPPING = unavailable(
     "stopping", "The service is stopping; nothing was accepted.", "Send the same request again when it is back."
 )
@@ -48,8 +51,8 @@ class Gateway:
         self._app = build(service, status)
         self._open = self._stopping = False
         token = tcp.token.get_secret_value() if tcp and tcp.token else None
-        self._tcp = Listener(Guard(self._once_open, token, socket=False))
-        self._unix = Listener(Guard(self._once_open, None, socket=True))
+        self._tcp = Listener(Guard(self._once_open, token, socket=False), self._health)
+        self._unix = Listener(Guard(self._once_open, None, socket=True), self._health)
         # The port that is served; None without one, and before start.
         self.port: int | None = None
 
@@ -88,6 +91,11 @@ class Gateway:
             app = _STARTING.response()
         elif self._stopping and scope["method"] == "POST":
             app = _STOPPING.response()
+        await app(scope, receive, send)
+
+    async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What is answered when all places are taken."""
+        app: ASGIApp = self._app if scope["path"] in HEALTH else _BUSY.response()
         await app(scope, receive, send)
 
 

@@ -80,13 +80,15 @@ class ReadinessView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
-    """Counts of this moment, `GET /v1/status`. model_reason: why this model was chosen.
+    """Counts of this moment, `GET /v1/status`. model_reason: why this model was chosen. sandbox: which one holds
+    commands in, and why.
 
     lost: what did not arrive, newest first. last_failure: of a run, when and why; empty when there was none.
     """
 
     model: str
     model_reason: str
+    sandbox: str
     running: int
     waiting: int
     undelivered: int
@@ -97,6 +99,7 @@ class StatusView:
 
     def rows(self, at: Callable[[int], str]) -> Iterator[tuple[str, str]]:
         """What people are told of it, behind what it is about. at: writes a moment (milliseconds)."""
+        yield "sandbox", self.sandbox
         yield "runs", f"{self.running} running, {self.waiting} waiting"
         refused = f"{self.failed_deliveries} refused, {self.uncertain_deliveries} uncertain"
         yield "deliveries", f"{self.undelivered} open, {refused}"

@@ -49,6 +49,14 @@ class People:
         """Channel and id of each."""
         return [(channel, sender) for channel, _, sender in (owner.partition(":") for owner in self._owners)]
 
+    def owns(self, name: str) -> bool:
+        """Whether "channel:id" is an owner."""
+        return name in self._owners
+
+    def has_guests(self, channel: str) -> bool:
+        """Whether somebody was let in by a code there who is no owner."""
+        return any(name == channel and not self.owns(f"{name}:{sender}") for name, _, sender in self._paired)
+
     def is_owner(self, message: InboundMessage) -> bool:
         """Whether a message is by an owner: one of those, or whoever has the terminal, the socket or the token."""
         origin = message.origin

@@ -10,6 +10,8 @@ from bot.persistence.values import OwnerNotice, PlanIn
 from channels.message import Place
 from channels.outgoing import Delivery, Planned
 
+# Digits of an id that people are shown: no other beginning of it means a request.
+SHOWN = 8
 # Among those who may answer a question: whoever writes in a conversation where it was asked.
 ANYONE = "*"
 # The reason of one that expired because its turn was stopped.
@@ -80,26 +82,34 @@ class Approvals(Protocol):
         """
 
     async def decide(self, approval_id: str, state: Verdict, by: str, reason: str = "") -> tuple[str, bool] | None:
-        """Settle an open approval and queue its turn; by: who decided, "channel:id". reason: for the model.
+        """Settle an open approval and queue its turn; by: who decided, "channel:id"; empty: nobody did in time.
+
+        reason: for the model; of one that expires empty, for then its own words count.
 
         Returns the session to wake, and whether its turn is of the background; None when it is not open any more, or
         not in time. Whether `by` may decide is the caller's to know.
         """
 
-    async def expire(self) -> Sequence[tuple[str, bool]]:
-        """Settle those whose time is over; the sessions to wake, see `decide`."""
+    async def due(self) -> Sequence[str]:
+        """The ids of those that are open and whose time is over: they are to be decided as "expired"."""
 
     async def next_expiry(self) -> int | None:
-        """When the next one has had its time; None while none is open."""
+        """When the next of the others has had its time; None where there is none."""
 
-    async def find(self, prefix: str) -> Sequence[Approval]:
-        """Those whose id begins so, in any state, newest first; at most twenty."""
+    async def find(self, named: str) -> Sequence[Approval]:
+        """Those that an id means, in any state, newest first; at most twenty.
+
+        named: all 32 digits of it, or the SHOWN first ones; case and dashes do not matter. Anything else means none.
+        """
+
+    async def questions(self, turn_id: str) -> int:
+        """How many questions a turn has asked people, whatever became of them."""
 
     async def open(self) -> Sequence[Approval]:
         """Those that wait, oldest first."""
 
-    async def untold(self) -> Sequence[Approval]:
-        """Those that are settled, while their messages do not show it."""
+    async def untold(self) -> Sequence[str]:
+        """The ids of those that are settled, while their messages do not show it."""
 
     async def tell(self, approval_id: str, shown: Shown) -> tuple[Delivery, ...]:
         """Plan the edits that show it, once."""

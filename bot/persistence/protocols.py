@@ -52,11 +52,13 @@ class Inbox(Protocol):
         Raises StoreUnavailable when nothing of it was stored.
         """
 
-    async def steer(self, turn_id: str, what: InboundMessage | int) -> bool:
+    async def steer(self, turn_id: str, what: InboundMessage | int, *, only_own: bool = False) -> bool:
         """Let a turn that has not ended read a text before its next answer: a new one, or one that waits (its seq).
 
-        False, and nothing is stored or changed, when the turn has ended; and when the message does not wait any more,
-        came to another place than the turn answers, or stands behind a command that is not carried out.
+        only_own: a new one that may join only what its sender alone has asked for, since a run that is under way has
+        the rights of those who wrote its turn before. False, and nothing is stored or changed, when the turn has
+        ended or is of others; and when the message does not wait any more, came to another place than the turn
+        answers, or stands behind a command that is not carried out.
         """
 
     async def mark(self, scope: str) -> str | None:
@@ -137,11 +139,12 @@ class Turns(Protocol):
         """
 
     async def plan_elsewhere(
-        self, run: RunRef, place: Place, blocks: Sequence[Planned], session_key: str
+        self, run: RunRef, place: Place, blocks: Sequence[Planned], session_key: str, most: int = 0
     ) -> tuple[Delivery, ...]:
         """Put what a call of a tool sends to another place into the ledger; its conversation is made if need be.
 
-        session_key: whose next turn is told that this was written there; empty: nobody's.
+        session_key: whose next turn is told that this was written there; empty: nobody's. most: how many messages the
+        turn may have put into other chats than its own, these included, or nothing is planned; 0: any number.
         """
 
     async def set_prompt(self, transcript_id: str, prompt: str, fingerprint: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from agent.message import ToolCall
 from bot import wording
 from bot.persistence.values import Turn
+from bot.speech import spoken
 from channels.outgoing import Planned
 from channels.stream.chunker import Chunker
 
@@ -61,7 +62,7 @@ class Asides:
 
     def _quoted(self, texts: Iterable[str]) -> list[Planned]:
         quotes = ("> " + text.replace("\n", "\n> ") for text in texts)
-        return [one for quote in quotes for one in self._aside(f"r{next(self._numbers)}", quote)]
+        return [one for quote in quotes for one in self._aside(f"r{next(self._numbers)}", spoken(quote))]
 
     def _aside(self, name: str, text: str) -> list[Planned]:
         found = self._say(f"turn:{self._turn_id}:s{self._step}:{name}", text)

@@ -25,7 +25,7 @@ from agent.journal import CallResult, Cut, Kept, Step
 from agent.message import Entry, EntryKind, Message
 from agent.tools.base import Ask, Decision
 from agent.tools.stay_silent import STAY_SILENT
-from agent.tools.workspace import Workspace, WorkspaceError
+from agent.tools.workspace import WorkspaceError
 from bot import wording
 from bot.approvals.requests import Requests
 from bot.bus import EventBus
@@ -39,8 +39,10 @@ from bot.replies import Replies
 from bot.runs.asides import Asides
 from bot.runs.beat_words import BeatWords
 from bot.runs.media import outgoing_file
+from bot.runs.rooms import Rooms
 from bot.runs.showing import Showing
 from bot.runs.typing import Typing
+from bot.speech import spoken
 from bot.to_the_end import to_the_end
 from channels.message import ChatKind, InboundMessage, Place
 from channels.outgoing import Action, Planned
@@ -57,8 +59,8 @@ _PRIVATE = (ChatKind.DIRECT, ChatKind.CONSOLE)
 class RunDependencies:
     """What every run works with.
 
-    workspace: whose files answers may send. worker: who this process is for the store. is_owner: whether an owner wrote
-    it.
+    rooms: where the files lie that answers may send. worker: who this process is for the store. is_owner: whether an
+    owner wrote it.
     """
 
     store: Store
@@ -66,7 +68,7 @@ class RunDependencies:
     bus: EventBus
     clock: Clock
     requests: Requests
-    workspace: Workspace
+    rooms: Rooms
     worker: str
     is_owner: Callable[[InboundMessage], bool]
 
@@ -167,7 +169,7 @@ class RunJournal:
         if step.note is None and ended.stop_reason in wording.ENDED_EARLY:
             blocks = (*blocks, *self._notice(f"ended{ended.step}", wording.ENDED_EARLY[ended.stop_reason]))
         if failed is not None:
-            said = wording.tool_failed(failed.name, failed.text)
+            said = spoken(wording.tool_failed(failed.name, failed.text))
             blocks = (*blocks, *self._notice(f"failed:{failed.call_id}", said))
         return self._asides.around(blocks, step.message.tool_calls)
 
@@ -199,15 +201,20 @@ class RunJournal:
         return end
 
     @_followed_through
-    async def send(self, place: Place, blocks: Sequence[Planned], session_key: str) -> None:
-        """Plan what the `message` tool sends, here or elsewhere; see `Turns.plan_elsewhere`."""
+    async def send(self, place: Place, blocks: Sequence[Planned], session_key: str, most: int = 0) -> bool:
+        """Plan what the `message` tool sends, here or elsewhere; False when that was not done.
+
+        session_key, most: see `Turns.plan_elsewhere`.
+        """
         if place == self.turn.place:
             for first in blocks[:1]:
                 file = first.file.path if first.file else ""
                 self._replies.sent(Said(source=first.source, text=first.said, file=file))
-            return await self._plan(blocks)
-        deliveries = await self._turns.plan_elsewhere(self.turn.run, place, blocks, session_key)
+            await self._plan(blocks)
+            return True
+        deliveries = await self._turns.plan_elsewhere(self.turn.run, place, blocks, session_key, most)
         self._outbox.send(deliveries)
+        return bool(deliveries)
 
     @_followed_through
     async def results(
@@ -281,7 +288,8 @@ class RunJournal:
         channel = self._channel
         largest = channel.capabilities.file_bytes if channel and Action.FILE in channel.capabilities.actions else 0
         try:
-            file = await asyncio.to_thread(outgoing_file, self._given.workspace, path, largest)
+            workspace = self._given.rooms.inside(self.turn.session_key).workspace
+            file = await asyncio.to_thread(outgoing_file, workspace, path, largest)
         except WorkspaceError as error:
             return self._notice(f"file{self._replies.step}.{number}", wording.file_not_sent(str(error)))
         return (self._replies.file(number, file),)

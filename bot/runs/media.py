@@ -1,7 +1,7 @@
 """The files that came with the messages of a turn: downloaded before its first model call, saved, shown to the model.
 
-They lie in `media/<session>/` of the workspace under names made of the message's key, so that after a crash what is
-there is not fetched again. What they hold stands in one line of the transcript behind the user lines: text as it is,
+They lie in `media/<session>/` of the session's room, under names made of the message's key, so that after a crash what
+is there is not fetched again. What they hold stands in one line of the transcript behind the user lines: text as it is,
 images by their path (`agent/images.py`), of the rest the path. What cannot be had is named with the reason.
 """
 
@@ -20,6 +20,7 @@ from agent.message import Image, Message, Part, Text
 from agent.tools.workspace import NotThere, Workspace, WorkspaceError
 from bot.compose import fenced, harmless, named, shortened
 from bot.persistence.values import Turn
+from bot.runs.rooms import Rooms
 from channels.base import Channel, NotDownloaded
 from channels.message import Attachment, InboundMessage, Place
 from channels.outgoing import OutgoingFile
@@ -39,10 +40,10 @@ _FAMILIES = {"audio": "it cannot be heard here", "video": "it cannot be seen her
 
 
 class Media:
-    """Fetches what came along. channel_of: the channel of a conversation."""
+    """Fetches what came along. rooms: where it is kept. channel_of: the channel of a conversation."""
 
-    def __init__(self, workspace: Workspace, channel_of: Callable[[Place], Channel | None]) -> None:
-        self._workspace = workspace
+    def __init__(self, rooms: Rooms, channel_of: Callable[[Place], Channel | None]) -> None:
+        self._rooms = rooms
         self._channel_of = channel_of
 
     async def of(self, turn: Turn, context: Context) -> Message | None:
@@ -51,13 +52,13 @@ class Media:
         own = [entry for entry in context.entries if entry.turn_id == turn.turn_id]
         if not found or any(entry.message.text.startswith(FILES) for entry in own):
             return None
-        shown = _Shown()
+        shown, workspace = _Shown(), self._rooms.inside(turn.session_key).workspace
         until = asyncio.get_running_loop().time() + SECONDS
         for message, n, file in found[:MAX_FILES]:
             path = _path(turn.session_key, message, n)
             try:
                 async with asyncio.timeout_at(until):
-                    shown.add(file, path, await self._fetched(self._channel_of(turn.place), file, path))
+                    shown.add(file, path, await _fetched(workspace, self._channel_of(turn.place), file, path))
             except TimeoutError:
                 shown.missing(file, "it took too long to load")
             except (NotDownloaded, WorkspaceError) as error:
@@ -68,22 +69,6 @@ class Media:
         if len(found) > MAX_FILES:
             shown.say(f"{len(found) - MAX_FILES} more were not loaded: at most {MAX_FILES} are")
         return Message("user", (Text(FILES), *shown.parts))
-
-    async def _fetched(self, channel: Channel | None, file: Attachment, path: str) -> bytes:
-        """What a file holds, which is saved then. Raises NotDownloaded, WorkspaceError, or a fault of the channel."""
-        try:
-            return await asyncio.to_thread(self._saved, path)
-        except NotThere:
-            pass
-        if channel is None:
-            raise NotDownloaded("its channel is not connected")
-        content = await _downloaded(channel.download(file), file.size)
-        await self._workspace.write(path, content, "create")
-        return content
-
-    def _saved(self, path: str) -> bytes:
-        with self._workspace.open(path) as file:
-            return file.read()
 
 
 class _Shown:
@@ -127,6 +112,24 @@ def outgoing_file(workspace: Workspace, path: str, largest: int) -> OutgoingFile
         raise WorkspaceError(f"{path}: has {size:,} bytes; 1 to {largest:,} can be sent there")
     whole = workspace.root.joinpath(*workspace.relative(path))
     return OutgoingFile(path=str(whole), name=whole.name, mime=mimetypes.guess_type(whole.name)[0] or "")
+
+
+async def _fetched(workspace: Workspace, channel: Channel | None, file: Attachment, path: str) -> bytes:
+    """What a file holds, which is saved then. Raises NotDownloaded, WorkspaceError, or a fault of the channel."""
+
+    def saved() -> bytes:
+        with workspace.open(path) as kept:
+            return kept.read()
+
+    try:
+        return await asyncio.to_thread(saved)
+    except NotThere:
+        pass
+    if channel is None:
+        raise NotDownloaded("its channel is not connected")
+    content = await _downloaded(channel.download(file), file.size)
+    await workspace.write(path, content, "create")
+    return content
 
 
 async def _downloaded(pieces: AsyncIterator[bytes], size: int) -> bytes:

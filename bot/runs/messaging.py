@@ -18,7 +18,6 @@ from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.text import well_formed
 from agent.tools.base import CallContext, Parameters, Tool
-from agent.tools.workspace import Workspace
 from bot.accounts import Account, Accounts, is_of
 from bot.clock import Clock
 from bot.commands.registry import COMMAND_SIGNS
@@ -29,7 +28,9 @@ from bot.outbox import Outbox
 from bot.persistence.protocols import Store
 from bot.persistence.values import Turn, tool_message
 from bot.runs.media import outgoing_file
-from channels.actions import REPLY, THREAD_CREATE, ActionFailed, Arguments, ToolAction, nearest
+from bot.runs.rooms import Rooms
+from bot.speech import button, on_wish, spoken
+from channels.actions import LOOKS, REPLY, THREAD_CREATE, ActionFailed, Arguments, ToolAction, nearest
 from channels.base import Channel
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import IDEMPOTENT, Action, Button, Planned
@@ -41,6 +42,9 @@ from heartbeat.quiet import is_silent
 PATIENCE = 20.0
 _SENDS = (Action.SEND, Action.FILE)
 _CAPTION = 800
+# Messages to others that one turn of somebody who is no owner may send: enough to ask a few people for something, too
+# few to pester them in the name of the bot.
+FOR_GUESTS = 3
 _LABEL = 64
 _DESCRIPTION = (
     "Send messages, and act on messages, in this conversation or another one. Your answer is delivered here by itself:"
@@ -51,13 +55,15 @@ _DESCRIPTION = (
 _NAME_CHANNEL = "Name the channel as well, as in `<channel>:#general`."
 
 
-# Plans what a call sends: where, what, and the session whose next turn is told of it, empty for none.
-Send = Callable[[Place, Sequence[Planned], str], Awaitable[None]]
+# Plans what a call sends: where, what, the session whose next turn is told of it (empty for none), and how many
+# messages to others the turn may have then (0: any number). False when it was not planned because of that.
+Send = Callable[[Place, Sequence[Planned], str, int], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class Messaging:
-    """What the tools of all runs work with. session_of: the session of what is said in a place, may be empty.
+    """What the tools of all runs work with. session_of: the session of what is said in a place, may be empty. rooms:
+    where the files lie that are sent.
 
     reach: where else than in the conversation of its run a tool may act.
     """
@@ -67,7 +73,7 @@ class Messaging:
     outbox: Outbox
     accounts: Accounts
     people: People
-    workspace: Workspace
+    rooms: Rooms
     reach: Literal["conversation", "channel", "all"]
     session_of: Callable[[Origin], str]
 
@@ -151,7 +157,7 @@ class MessageTool(Tool[Parameters]):
         action = self._actions[fields.pop("action")]
         asked = _checked(action, fields)
         try:
-            origin = await self._target(action, asked)
+            origin = await self._target(action, asked, context.as_guest)
             place = origin.place
             channel = self._given.outbox.serving(place)
             if channel is None:
@@ -172,28 +178,34 @@ class MessageTool(Tool[Parameters]):
             if place.thread:
                 raise ToolError("That is a thread already; use thread_reply.")
             place = replace(place, thread=asked.message_id)
-        blocks = await self._blocks(name, action, asked, channel)
+        guests = self._wishing(place)
+        blocks = await self._blocks(name, action, asked, channel, on_wish(guests) if guests else "")
         session_key = self._given.session_of(replace(origin, place=place)) if action.makes in _SENDS else ""
-        await self._send(place, blocks, "" if session_key == self._turn.session_key else session_key)
+        told = "" if session_key == self._turn.session_key else session_key
+        if not await self._send(place, blocks, told, FOR_GUESTS if guests else 0):
+            raise ToolError(f"One turn sends at most {FOR_GUESTS} messages to others for people who are no owners.")
         return await self._outcome(name, action)
 
-    async def _target(self, action: ToolAction, asked: Arguments) -> Origin:
+    async def _target(self, action: ToolAction, asked: Arguments, as_guest: bool) -> Origin:
         """The conversation that is meant. Raises ToolError or ActionFailed."""
         here = self._turn.place
-        origin = await self._found(asked.to) if asked.to else Origin(place=here)
+        origin = await self._found(asked.to, as_guest) if asked.to else Origin(place=here)
         place = origin.place
         if place.kind in LOCAL:
             raise ToolError("Nothing can be sent into this conversation; name another one with `to`.")
-        private = place.kind is ChatKind.DIRECT and chat_of(place) != chat_of(here)
-        if private and action.makes not in _SENDS and not all(map(self._given.people.is_owner, self._turn.messages)):
-            raise ToolError("In direct messages with others you can only send.")
+        private = place.kind is ChatKind.DIRECT
+        if action.makes not in _SENDS and (private or action.name not in LOOKS) and self._wishing(place):
+            where, can = (
+                ("direct messages with others", "send") if private else ("other conversations", "send and look")
+            )
+            raise ToolError(f"In {where} you can only {can}.")
         account = self._given.accounts.like(place)
         names = [one.name for one in account.section.tool_actions()] if account else []
         if action.name not in names:
             raise ToolError(f"{action.name} cannot be done there, only: {', '.join(names) or 'nothing'}.")
         return replace(origin, place=replace(place, thread=asked.thread)) if asked.thread else origin
 
-    async def _found(self, to: str) -> Origin:
+    async def _found(self, to: str, as_guest: bool) -> Origin:
         """Where people wrote, else what the channel finds. Raises ToolError, where that is not allowed as well."""
         given, here = self._given, self._turn.place
         account, wanted = given.labelled(to)
@@ -203,6 +215,8 @@ class MessageTool(Tool[Parameters]):
         own = is_of(account.channel, here)
         if own and wanted == here.chat:
             return Origin(place=replace(here, thread=""))
+        if as_guest:
+            raise ToolError("Only this conversation can be written to: whoever asks is no owner of this bot.")
         if given.reach == "conversation" or (given.reach == "channel" and not own):
             places = "this conversation" if given.reach == "conversation" else f"conversations on {here.channel}"
             raise ToolError(f"Only {places} can be written to; the configuration says so.")
@@ -215,25 +229,41 @@ class MessageTool(Tool[Parameters]):
             raise ToolError("Say which message is meant, with message_id.")
         return newest.message_id
 
-    async def _blocks(self, name: str, action: ToolAction, asked: Arguments, channel: Channel) -> Sequence[Planned]:
-        """The deliveries that an action is. Raises ToolError."""
+    def _wishing(self, place: Place) -> Sequence[Origin]:
+        """Those on whose wish something would be shown to others in a place, unless owners alone ask for it."""
+        if chat_of(place) == chat_of(self._turn.place):
+            return ()
+        return [one.origin for one in self._turn.messages if not self._given.people.is_owner(one)]
+
+    async def _blocks(
+        self, name: str, action: ToolAction, asked: Arguments, channel: Channel, wish: str
+    ) -> Sequence[Planned]:
+        """The deliveries that an action is. wish: stands above what is shown. Raises ToolError."""
         assert action.makes is not None
         bare = Planned(source=name, body="", nonce=self._given.clock.nonce(), action=action.makes)
         if action.makes is Action.REACT:
             return (replace(bare, body=asked.emoji, target=asked.message_id),)
         if action.makes is Action.DELETE:
             return (replace(bare, target=asked.message_id),)
-        shown = self._given.outbox.notice(name, asked.text, channel.name, _buttons(asked)) if asked.text else ()
-        if asked.text and not shown:
+        text = "\n\n".join(filter(None, (wish, spoken(asked.text))))
+        if action.makes is Action.FILE and len(text) > _CAPTION:
+            raise ToolError(f"A caption has at most {_CAPTION} characters; send the rest with send.")
+        shown = self._given.outbox.notice(name, text, channel.name, _buttons(asked)) if text else ()
+        if text and not shown:
             raise ToolError("That text shows nothing.")
         first, *more = shown or (bare,)
+        if wish and more:
+            raise ToolError("That is too long for one message, which is what others are sent.")
         if action.makes is Action.EDIT:
             if more:
                 raise ToolError("That is too long for one message, which is what an edit changes.")
             return (replace(first, action=Action.EDIT, target=asked.message_id),)
         if action.makes is Action.FILE:
             file = await asyncio.to_thread(
-                outgoing_file, self._given.workspace, asked.path, channel.capabilities.file_bytes
+                outgoing_file,
+                self._given.rooms.inside(self._turn.session_key).workspace,
+                asked.path,
+                channel.capabilities.file_bytes,
             )
             return (replace(first, action=Action.FILE, file=file), *more)
         return (replace(first, reply_to=asked.message_id if action.name == REPLY.name else ""), *more)
@@ -277,8 +307,6 @@ def _checked(action: ToolAction, fields: Mapping[str, Any]) -> Arguments:
     asked = Arguments.model_validate(given)
     if is_silent(asked.text):
         raise ToolError("That is the sign for saying nothing, no message: then do not call this.")
-    if action.makes is Action.FILE and len(asked.text) > _CAPTION:
-        raise ToolError(f"A caption has at most {_CAPTION} characters; send the rest with send.")
     return asked
 
 
@@ -289,7 +317,7 @@ def _buttons(asked: Arguments) -> tuple[Button, ...]:
         raise ToolError(f"Labels of buttons differ, and have 1 to {_LABEL} bytes.")
     if any(label.startswith(COMMAND_SIGNS) for label in labels):
         raise ToolError("The label of a button is no command.")
-    return tuple(Button(label, label) for label in labels)
+    return tuple(button(label, label) for label in labels)
 
 
 def _directory(known: Sequence[Origin]) -> dict[str, Origin]:

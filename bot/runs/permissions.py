@@ -1,8 +1,9 @@
 """Which tools a turn has, which of them those who wrote it may call, and why not the others.
 
-The layers of the configuration, each of which only takes away: the service, the channel, the account, the group, the
-person. What the model is offered follows from the session alone, so that it stays the same for a whole transcript
-(promise 7 of the design); what follows from who writes, and from where, is decided at the call.
+The layers of the configuration, each of which takes away: the service, the channel, the account, the group, the person.
+People who are no owners have the profile guest, and what those layers name for them besides. What the model is offered
+follows from the session alone, so that it stays the same for a whole transcript (promise 7 of the design); what follows
+from who writes, and from where, is decided at the call, by the least of those who wrote the turn.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.tools.base import Tool
-from agent.tools.policy import PROFILES, Policy, Rule, rules
+from agent.tools.policy import GUEST, PROFILES, Policy, Rule, matches, rules
 from agent.tools.registry import NAMES
 from agent.tools.stay_silent import STAY_SILENT
 from bot.accounts import Account, Accounts
@@ -19,8 +20,9 @@ from bot.config.values import SCHEDULE
 from bot.inbound.access import is_trusted
 from bot.inbound.people import People, chat_of
 from bot.persistence.values import Turn, TurnKind
-from channels.message import ChatKind, Origin, Place
-from channels.session_key import ParsedKey, begins_anew, parse
+from bot.runs.rooms import Room, Rooms
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.session_key import ParsedKey, begins_anew, console_key, parse
 from channels.settings import AccountSection, ChannelSection, ToolLists
 
 # Why a tool is not there, or not for those who ask; `/tools` and the model say it behind its name.
@@ -29,14 +31,46 @@ NOT_OWNED = "only where nobody but owners of this bot writes"
 NO_OWNER = "only owners of this bot may use it"
 AWAITED = "whoever asks here waits for an answer"
 UNASKED = "what runs by itself orders nothing more"
+FOR_GUESTS = (
+    "not in the profile guest, which holds for people who are no owners; whoever runs this bot can widen it with "
+    "tools.by_sender"
+)
+
+# Lists of tools, and the key of the configuration where they stand.
+_Lists = Iterable[tuple[str, ToolLists]]
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tools of a turn. refused: why others are not among them, and which of them may not be called, by name."""
+    """The tools of a turn. refused: why others are not among them, and which of them may not be called, by name.
+    as_guest: names of those that are there to look only, see `CallContext`."""
 
     tools: Sequence[Tool[Any]]
     refused: Mapping[str, str]
+    as_guest: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """Somebody whose wish a call is. rules: that hold for them and where they write. more: patterns of tools that they
+    have in full though they are a guest; None: they are none. because: of what they have no more than a guest."""
+
+    rules: Policy
+    is_owner: bool
+    more: Collection[str] | None
+    because: str = FOR_GUESTS
+
+    def is_guest_for(self, name: str) -> bool:
+        """Whether they may use a tool as a guest at the most."""
+        return self.more is not None and not matches(name, self.more)
+
+    def why_not(self, tool: Tool[Any]) -> str:
+        """Why they may not use a tool at all; empty: they may."""
+        if rule := self.rules.why_not(tool.name):
+            return _by(rule)
+        if tool.owner_only and not self.is_owner:
+            return NO_OWNER
+        return self.because if self.is_guest_for(tool.name) and not matches(tool.name, GUEST) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +81,16 @@ class Permissions:
     channels: Mapping[str, ChannelSection]
     accounts: Accounts
     people: People
+    rooms: Rooms
 
-    def offer(self, turn: Turn, found: Sequence[Tool[Any]]) -> Offer:
-        """Which of all tools a turn has, in their order."""
+    def offer(self, turn: Turn, room: Room, found: Sequence[Tool[Any]]) -> Offer:
+        """Which of all tools a turn has, in their order. room: that of its session."""
         key = parse(turn.session_key)
         there = Policy((*self._everywhere(), *self._in_session(turn, key)))
-        at_call = Policy(rule for message in turn.messages for rule in self._of_sender(message.origin))
-        trusted, by_owners = (all(map(by, turn.messages)) for by in (is_trusted, self.people.is_owner))
+        alone = self._alone(turn, key, room)
+        askers = [self._asker(message, room) for message in turn.messages]
+        trusted = all(map(is_trusted, turn.messages))
+        by_program = key.channel == "http" or (key.channel == "console" and key.base != console_key())
         offered: list[Tool[Any]] = []
         refused: dict[str, str] = {}
         for tool in found:
@@ -61,27 +98,53 @@ class Permissions:
                 why = _by(rule)
             elif tool.trusted_only and not trusted and key.channel == "http":
                 why = UNTRUSTED
-            elif tool.owner_only and not self._is_owned(key):
+            elif tool.owner_only and not (key.kind == "main" or (room.owned and not by_program)):
                 why = NOT_OWNED
-            elif tool.name == STAY_SILENT and key.channel == "http":
+            elif tool.name == STAY_SILENT and by_program:
                 why = AWAITED
             elif tool.name == SCHEDULE and begins_anew(turn.session_key):
                 why = UNASKED
-            else:
+            elif not (why := alone.why_not(tool) if alone else ""):
                 offered.append(tool)
-                rule = at_call.why_not(tool.name)
-                why = _by(rule) if rule else NO_OWNER if tool.owner_only and not by_owners else ""
+                why = next(filter(None, (asker.why_not(tool) for asker in askers)), "")
                 why = why or (UNTRUSTED if tool.trusted_only and not trusted else "")
             if why:
                 refused[tool.name] = why
         for name in NAMES:  # some are not even made
             if name not in {tool.name for tool in found} and (rule := there.why_not(name)):
                 refused[name] = _by(rule)
-        return Offer(offered, refused)
+        usable = (tool.name for tool in offered if tool.name not in refused)
+        as_guest = {name for name in usable if any(asker.is_guest_for(name) for asker in askers)}
+        return Offer(offered, refused, as_guest)
+
+    def _alone(self, turn: Turn, key: ParsedKey, room: Room) -> _Asker | None:
+        """The one guest who writes in a session, as its key tells; None where owners do, or several people."""
+        writers = self.rooms.writers(key)
+        if room.owned or not writers:
+            return None
+        origins = []
+        for channel, _, sender in (writer.partition(":") for writer in writers):
+            place = Place(channel=channel, account=key.account, chat="", kind=ChatKind.DIRECT)
+            origins.append(Origin(place=place, sender=sender))
+        lists = [one for origin in origins for one in self._of_sender(origin)]
+        return _Asker(Policy(), False, _named_in(lists))
+
+    def _asker(self, message: InboundMessage, room: Room) -> _Asker:
+        origin, is_owner = message.origin, self.people.is_owner(message)
+        by_itself = message.kind is InboundKind.WAKE and room.owned  # a beat, where owners alone say what it looks at
+        lists = list(self._of_sender(origin))
+        where = self.accounts.like(origin.place)
+        group = self._of_group(where, origin) if where else ()
+        may_all = is_owner or by_itself
+        if may_all and self.tools.profile != "guest":
+            return _Asker(Policy(_rules(lists)), is_owner, None)
+        because = _by("tools.profile: guest") if may_all else FOR_GUESTS
+        return _Asker(Policy(_rules(lists)), is_owner, _named_in((*lists, *group)), because)
 
     def _everywhere(self) -> Iterable[Rule]:
         tools = self.tools
-        yield Rule(f"tools.profile: {tools.profile}", PROFILES[tools.profile], only=True)
+        if tools.profile != "guest":  # which lists below may widen
+            yield Rule(f"tools.profile: {tools.profile}", PROFILES[tools.profile], only=True)
         yield from rules("tools", tools.allow, tools.deny)
         if tools.exec.security == "deny":
             yield Rule("tools.exec.security: deny", ("group:runtime",), only=False)
@@ -90,50 +153,44 @@ class Permissions:
         """Of the channel that a session is of, if it is of one, and of the group that its turn answers in."""
         if key.channel:
             own = Place(channel=key.channel, account=key.account, chat="", kind=ChatKind.DIRECT)
-            yield from self._of_account(self.accounts.like(own))
+            yield from _rules(self._of_account(self.accounts.like(own)))
         is_beat = turn.kind is TurnKind.BEAT
         if is_beat and key.kind in ("direct", "main"):
             return  # it only answers there
         account = self.accounts.like(turn.place)
         if account is not None and turn.place.kind in (ChatKind.GROUP, ChatKind.CHANNEL):
-            yield from self._of_group(account, turn.messages[0].origin)
+            origin, section = turn.messages[0].origin, account.section
+            if isinstance(section, AccountSection) and section.groups.of(*self._ids(origin)) is None:
+                yield Rule(f"{_place(account)}.groups", (), only=True)  # accepted before, and not let in any more
+            yield from _rules(self._of_group(account, origin))
         elif is_beat:  # a group's, whose rules are not to be had here
             yield Rule("heartbeat.target", (), only=True)
 
-    def _of_account(self, account: Account | None) -> Iterable[Rule]:
+    def _of_account(self, account: Account | None) -> _Lists:
         if account is None or not isinstance(account.section, AccountSection):
             return
         plain = self.channels.get(account.channel.name)
         if isinstance(plain, AccountSection):
-            yield from _rules(f"channels.{account.channel.name}", plain.tools)
-        yield from _rules(_place(account), account.section.tools)
+            yield f"channels.{account.channel.name}.tools", plain.tools
+        yield f"{_place(account)}.tools", account.section.tools
 
-    def _of_group(self, account: Account, origin: Origin) -> Iterable[Rule]:
-        """In one that is not let in any more what was accepted before is answered without tools."""
-        if not isinstance(account.section, AccountSection):
-            return
-        groups, ids = account.section.groups, (*self.people.chats(*chat_of(origin.place)), origin.space)
-        if groups.of(*ids) is None:
-            yield Rule(f"{_place(account)}.groups", (), only=True)
-        for one in ids:
-            if one in groups.allow:
-                yield from _rules(f"{_place(account)}.groups.allow.{one}", groups.allow[one].tools)
+    def _of_group(self, account: Account, origin: Origin) -> _Lists:
+        if isinstance(account.section, AccountSection) and origin.place.kind is not ChatKind.DIRECT:
+            for one in self._ids(origin):
+                if one in account.section.groups.allow:
+                    yield f"{_place(account)}.groups.allow.{one}.tools", account.section.groups.allow[one].tools
 
-    def _of_sender(self, origin: Origin) -> Iterable[Rule]:
+    def _of_sender(self, origin: Origin) -> _Lists:
         """Of a person, and of where they write, for a session may be shared by several channels."""
         channel = origin.place.channel
         for who in (f"{channel}:{origin.sender}", f"{channel}:*"):
             if who in self.tools.by_sender:
-                lists = self.tools.by_sender[who]
-                yield from rules(f"tools.by_sender.{who}", lists.allow, lists.deny)
+                yield f"tools.by_sender.{who}", self.tools.by_sender[who]
         yield from self._of_account(self.accounts.like(origin.place))
 
-    def _is_owned(self, key: ParsedKey) -> bool:
-        """Whether only owners write in a session, as in their direct ones, the terminal and what jobs do; or several
-        people share it, and the call decides."""
-        person = f"{key.channel}:{key.id}" if key.channel else key.id
-        owned: Collection[str] = [":".join(owner) for owner in self.people.owners]
-        return ":" not in person or key.channel == "console" or person in owned
+    def _ids(self, origin: Origin) -> Sequence[str]:
+        """All that a group may be called in the configuration."""
+        return (*self.people.chats(*chat_of(origin.place)), origin.space)
 
 
 def _place(account: Account) -> str:
@@ -141,8 +198,15 @@ def _place(account: Account) -> str:
     return f"channels.{channel}.accounts.{name}" if name else f"channels.{channel}"
 
 
-def _rules(key: str, lists: ToolLists) -> Iterable[Rule]:
-    return rules(f"{key}.tools", lists.allow, lists.deny)
+def _rules(lists: _Lists) -> Iterable[Rule]:
+    return (rule for key, one in lists for rule in rules(key, one.allow, one.deny))
+
+
+def _named_in(lists: _Lists) -> Collection[str]:
+    """The patterns of the tools that guests have because lists name them."""
+    return {
+        pattern for _, one in lists for pattern in (*(one.allow or ()), *(PROFILES[one.profile] if one.profile else ()))
+    }
 
 
 def _by(rule: str) -> str:

@@ -6,16 +6,13 @@ import json
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from agent.images import Images
 from agent.models.base import ModelClient, ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.spec import Limits, RunSpec
 from agent.tools.base import RunContext, Tool, ToolFactory
 from agent.tools.hooks import Hook
-from agent.tools.overflow import Overflow
 from agent.tools.schema import spec
 from agent.workspace_files import load as load_files
 from bot.accounts import Accounts
@@ -29,6 +26,7 @@ from bot.persistence.values import Turn, TurnKind
 from bot.runs.beat_words import BeatWords
 from bot.runs.messaging import Messaging, Send
 from bot.runs.permissions import Offer, Permissions
+from bot.runs.rooms import Furniture, Room, Rooms
 from channels.session_key import begins_anew, parse
 from channels.settings import AccountSection, ReplyTo, Streaming
 
@@ -46,21 +44,20 @@ _FOR_PROGRAMS = "Your answer is handed to a program as Markdown."
 class Specs:
     """Answers for each turn, by its kind, channel, chat and session, what its run is made of. name: of the bot.
 
-    scheduling: makes the `schedule` tool of a turn. permissions: which of all tools it has. granted: what people
-    have allowed for good. hooks: around all calls.
+    rooms: where it works, and with which tools. tools: makes those of others. scheduling: makes the `schedule` tool of
+    a turn. permissions: which of all tools it has. granted: what people have allowed for good. hooks: around all calls.
     """
 
     store: Store
     clock: Clock
     model: ModelClient
     beat_model: ModelClient
+    rooms: Rooms
     tools: Sequence[ToolFactory]
-    images: Images
     limits: Limits
     beat_limits: Limits
     heartbeat: Heartbeat
     name: str
-    workspace: Path
     accounts: Accounts
     people: People
     messaging: Messaging
@@ -68,7 +65,6 @@ class Specs:
     permissions: Permissions
     granted: Callable[[], Collection[str]]
     hooks: Sequence[Hook]
-    overflow: Overflow
 
     def model_of(self, session_key: str, *, beats: bool = False) -> ModelClient:
         """Which model answers in a session, or beats there."""
@@ -96,16 +92,18 @@ class Specs:
     async def of(self, turn: Turn, send: Send) -> AsyncIterator[RunSpec]:
         """The whole of it, for as long as the run works. send: plans what its `message` tool sends.
 
-        Raises StoreUnavailable, OSError when the workspace cannot be read, or what a factory of tools raises.
+        Raises StoreUnavailable, OSError or WorkspaceError when the workspace cannot be used, or what a factory of tools
+        raises.
         """
         async with AsyncExitStack() as made:
-            offer = await self.offer(turn, made, send)
+            inside = await self.rooms.enter(turn.session_key)
+            offer = await self.offer(turn, inside, made, send)
             is_beat = turn.kind is TurnKind.BEAT
             specs = tuple(spec(tool) for tool in offer.tools)
             yield RunSpec(
                 ref=turn.run,
                 model=self.model_of(turn.session_key, beats=is_beat),
-                system=await self._system(turn, specs),
+                system=await self._system(turn, inside, specs),
                 tools={tool.name: tool for tool in offer.tools},
                 tool_specs=specs,
                 limits=self.beat_limits if is_beat else self.limits,
@@ -115,25 +113,30 @@ class Specs:
                 now=self.clock.now,
                 sleep=self.clock.sleep,
                 decisions=turn.decisions,
-                shown=self.images.shown,
+                shown=inside.images.shown,
                 background=turn.kind in BY_THEMSELVES,
                 may_be_empty=is_beat,
                 forbidden=offer.refused.get,
+                as_guest=offer.as_guest,
                 asked_for=self.permissions.tools.require_approval,
                 grants=self.granted,
                 hooks=self.hooks,
-                redact=self.overflow.clean,
-                withheld=self.overflow.withheld,
-                overflow=self.overflow,
+                redact=inside.overflow.clean,
+                withheld=inside.overflow.withheld,
+                overflow=inside.overflow,
             )
 
-    async def offer(self, turn: Turn, made: AsyncExitStack, send: Send) -> Offer:
-        """The tools of a turn, which are closed with made, and why not others."""
+    async def offer(self, turn: Turn, inside: Furniture, made: AsyncExitStack, send: Send) -> Offer:
+        """The tools of a turn, which are closed with made, and why not others. inside: of the room of its session."""
         trusted = all(map(is_trusted, turn.messages))
-        run = RunContext(turn_id=turn.turn_id, session_key=turn.session_key, trusted=trusted)
-        found = [tool for make in self.tools for tool in await made.enter_async_context(make(run))]
+        run = RunContext(
+            turn_id=turn.turn_id, session_key=turn.session_key, trusted=trusted, workspace=inside.workspace
+        )
+        found: list[Tool[Any]] = [*inside.tools]
+        for make in self.tools:
+            found += await made.enter_async_context(make(run))
         found += self.messaging.tools(turn, trusted, send)
-        return self.permissions.offer(turn, [*found, self.scheduling(turn)])
+        return self.permissions.offer(turn, inside.room, [*found, self.scheduling(turn)])
 
     def _added(self, turn: Turn) -> str:
         """What the configuration adds to the prompt in the group in which a turn answers."""
@@ -144,29 +147,32 @@ class Specs:
         group = group_of(account.section, self.people, turn.messages[0])
         return (group.prompt if group else None) or ""
 
-    async def _system(self, turn: Turn, tools: tuple[ToolSpec, ...]) -> str:
-        """The transcript's own prompt; made anew when there is none or the configuration has changed since.
+    async def _system(self, turn: Turn, inside: Furniture, tools: tuple[ToolSpec, ...]) -> str:
+        """The transcript's own prompt; made anew when there is none, or configuration or room have changed since.
 
         It is that of the channel the transcript began on: a message over another one changes no prefix. A beat, which
         may answer anywhere, makes that of a transcript of its own only; with light context it holds no files.
         """
         added = self._added(turn)
-        fingerprint = self._fingerprint(added, tools)
+        fingerprint = self._fingerprint(inside.room, added, tools)
         is_beat, own = turn.kind is TurnKind.BEAT, begins_anew(turn.session_key)
         light = is_beat and self.heartbeat.light_context
         if (own or not light) and turn.prompt is not None and turn.fingerprint == fingerprint:
             return turn.prompt
-        files = () if light else await asyncio.to_thread(load_files, self.workspace)
+        in_room = not inside.room.owned
+        own_files = inside.workspace if in_room else None
+        files = () if light else await asyncio.to_thread(load_files, self.rooms.root, own_files)
         account = self.accounts.like(turn.place)
         rules = account.rules if account else _FOR_PROGRAMS
         channel = "\n".join(text for text in (rules, added) if text)
-        system = build_prompt(name=self.name, tools=tools, channel=channel, files=files)
+        system = build_prompt(name=self.name, tools=tools, channel=channel, files=files, in_room=in_room)
         if own or not is_beat:
             await self.store.turns.set_prompt(turn.transcript_id, system, fingerprint)
         return system
 
-    def _fingerprint(self, added: str, specs: Sequence[ToolSpec]) -> str:
-        """Changes when the configuration does, and not with the workspace: edits there show in the next transcript."""
+    def _fingerprint(self, room: Room, added: str, specs: Sequence[ToolSpec]) -> str:
+        """Changes when the configuration or the room does, and not with what is in it: edits of files show in the next
+        transcript."""
         tools = [(tool.name, tool.description, tool.schema_json) for tool in specs]
         rules = sorted((account.label, account.rules) for account in self.accounts)
-        return hashlib.sha256(json.dumps([self.name, rules, added, tools]).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps([self.name, rules, added, tools, room.name]).encode()).hexdigest()[:16]

@@ -6,6 +6,7 @@ ask show it follows, in one of its own.
 """
 
 import json
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any
 
 from agent.events import WAITING, AgentEnd, Notice, Outcome, RunRef
 from agent.tools.base import Ask, Decision, Verdict
-from bot.persistence.approvals import ANYONE, STOPPED, Approval, Granted, Request, Shown
+from bot.persistence.approvals import ANYONE, SHOWN, STOPPED, Approval, Granted, Request, Shown
 from bot.persistence.values import PlanIn
 from bot.store import codec, endings, rows
 from bot.store.indexes import OPEN_APPROVAL, SAID, UNTOLD_APPROVAL
@@ -23,6 +24,7 @@ from channels.message import ChatKind, InboundMessage, Origin, Place
 from channels.outgoing import Action, Delivery
 
 _FOUND = 20
+_NAMED = re.compile(rf"[0-9a-f]{{{SHOWN}}}|[0-9a-f]{{32}}")
 # Milliseconds by which the clock of a platform may be behind ours: what was sent before is about something else.
 _CLOCKS = 10_000
 
@@ -63,33 +65,40 @@ class Approvals(Subject):
     ) -> tuple[str, bool] | None:
         return decide(db, approval_id, state, by, reason, self._now())
 
-    @transaction
-    def expire(self, db: sqlite3.Connection) -> Sequence[tuple[str, bool]]:
-        now = self._now()
+    @query
+    def due(self, db: sqlite3.Connection) -> Sequence[str]:
         found = db.execute(
-            f"SELECT turn_id, approval_id FROM approval WHERE {OPEN_APPROVAL} AND expires_at <= ?", (now,)
-        ).fetchall()
-        return [_settle(db, turn_id, approval_id, "expired", None, "", now) for turn_id, approval_id in found]
+            f"SELECT approval_id FROM approval WHERE {OPEN_APPROVAL} AND expires_at <= ?", (self._now(),)
+        )
+        return [ident for (ident,) in found]
 
     @query
     def next_expiry(self, db: sqlite3.Connection) -> int | None:
-        (at,) = db.execute(f"SELECT min(expires_at) FROM approval WHERE {OPEN_APPROVAL}").fetchone()
+        later = f"SELECT min(expires_at) FROM approval WHERE {OPEN_APPROVAL} AND expires_at > ?"
+        (at,) = db.execute(later, (self._now(),)).fetchone()
         return at  # type: ignore[no-any-return]
 
     @query
-    def find(self, db: sqlite3.Connection, prefix: str) -> Sequence[Approval]:
-        named = prefix.lower().replace("-", "")
-        if not named.isalnum():
+    def find(self, db: sqlite3.Connection, named: str) -> Sequence[Approval]:
+        digits = named.lower().replace("-", "")
+        if not _NAMED.fullmatch(digits):
             return ()
-        return _read(db, "approval_id >= ?1 AND approval_id < ?1 || 'g' ORDER BY asked_at DESC LIMIT ?2", named, _FOUND)
+        return _read(
+            db, "approval_id >= ?1 AND approval_id < ?1 || 'g' ORDER BY asked_at DESC LIMIT ?2", digits, _FOUND
+        )
+
+    @query
+    def questions(self, db: sqlite3.Connection, turn_id: str) -> int:
+        return int(db.execute("SELECT count(*) FROM approval WHERE turn_id=? AND question=1", (turn_id,)).fetchone()[0])
 
     @query
     def open(self, db: sqlite3.Connection) -> Sequence[Approval]:
         return _read(db, f"approval.{OPEN_APPROVAL} AND expires_at > ? ORDER BY asked_at", self._now())
 
     @query
-    def untold(self, db: sqlite3.Connection) -> Sequence[Approval]:
-        return _read(db, f"approval.{UNTOLD_APPROVAL} ORDER BY asked_at")
+    def untold(self, db: sqlite3.Connection) -> Sequence[str]:
+        found = db.execute(f"SELECT approval_id FROM approval WHERE approval.{UNTOLD_APPROVAL} ORDER BY asked_at")
+        return [ident for (ident,) in found]
 
     @transaction
     def tell(self, db: sqlite3.Connection, approval_id: str, shown: Shown) -> tuple[Delivery, ...]:
@@ -138,7 +147,7 @@ def decide(
             "INSERT OR IGNORE INTO granted (what, words, granted_by, granted_at) VALUES (?,?,?,?)",
             (what, ask.granted if ask else "", by, now),
         )
-    return _settle(db, turn_id, approval_id, state, by, reason, now)
+    return _settle(db, turn_id, approval_id, state, by or None, reason, now)
 
 
 def still_waits(db: sqlite3.Connection, turn_id: str, now: int) -> bool:

@@ -34,7 +34,9 @@ class Inbox(Subject):
         return answers
 
     @transaction
-    def steer(self, db: sqlite3.Connection, turn_id: str, what: InboundMessage | int) -> bool:
+    def steer(
+        self, db: sqlite3.Connection, turn_id: str, what: InboundMessage | int, *, only_own: bool = False
+    ) -> bool:
         turn = db.execute(
             f"SELECT session_key, reply_conv FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)
         ).fetchone()
@@ -42,6 +44,9 @@ class Inbox(Subject):
             return False
         session_key, conv_id = turn
         if isinstance(what, InboundMessage):
+            others = "SELECT 1 FROM inbox WHERE turn_id=? AND sender<>?"
+            if only_own and db.execute(others, (turn_id, what.origin.sender)).fetchone():
+                return False
             item = AcceptedMessage(message=what, session_key=session_key, turn_id=turn_id)
             return self._insert(db, item, "steering", conv_id, self._now()) is not None
         taken = db.execute(

@@ -44,6 +44,17 @@ def fate(db: sqlite3.Connection, name: str) -> Fate:
     return Fate(_fate(states), ids, reason, not {"planned", "unknown"}.isdisjoint(states))
 
 
+def elsewhere(db: sqlite3.Connection, turn_id: str) -> int:
+    """How many messages a turn has put into other chats than the one it answers in, whatever became of them."""
+    (count,) = db.execute(
+        "SELECT count(*) FROM delivery JOIN conversation AS there USING (conv_id) JOIN turn USING (turn_id)"
+        " JOIN conversation AS own ON own.conv_id=reply_conv WHERE turn_id=?"
+        " AND (there.channel, there.account, there.chat) <> (own.channel, own.account, own.chat)",
+        (turn_id,),
+    ).fetchone()
+    return int(count)
+
+
 def _pieces(db: sqlite3.Connection, name: str) -> list[tuple[str, str | None, str | None, str]]:
     """State, platform id, error and action of each piece of a message."""
     return db.execute(

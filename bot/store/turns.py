@@ -39,10 +39,18 @@ class Turns(Claims):
 
     @transaction
     def plan_elsewhere(
-        self, db: sqlite3.Connection, run: RunRef, place: Place, blocks: Sequence[Planned], session_key: str
+        self,
+        db: sqlite3.Connection,
+        run: RunRef,
+        place: Place,
+        blocks: Sequence[Planned],
+        session_key: str,
+        most: int = 0,
     ) -> tuple[Delivery, ...]:
         now = self._now()
         rows.check_epoch(db, run)
+        if most and tool_messages.elsewhere(db, run.turn_id) + len(blocks) > most:
+            return ()
         conv_id = rows.conversation(db, place)
         if session_key:
             first = blocks[0]

@@ -8,7 +8,7 @@ says which tokens it makes; those of markdown-it-py are used wherever one fits.
 import re
 import unicodedata
 from collections.abc import Callable, Sequence, Set
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from markdown_it import MarkdownIt
 from markdown_it.parser_inline import ParserInline
@@ -44,8 +44,11 @@ _LOWERED = dict(zip("0123456789+-=()aehijklmnoprstuvxβγφχ", "₀₁₂₃₄
 _RAISED = dict(zip("0123456789+-=()abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", strict=True))
 
 
-def parse(markdown: str) -> tuple[list[Token], Set[tuple[str, str]]]:
+@lru_cache(8)  # what is looked at before it is rendered is parsed once
+def parse(markdown: str) -> tuple[Sequence[Token], Set[tuple[str, str]]]:
     """The tokens of some Markdown, and label and address of the link definitions that its links use. Never fails.
+
+    Whoever asks for the same again is given the same tokens: nobody may change them.
 
     Beyond those of markdown-it-py: `definition` (a link definition; meta as its parser makes it), `u_open`,
     `spoiler_open` and their ends, links with the markup "linkify" for bare addresses, block quotes with the markup

@@ -14,9 +14,11 @@ from bot import wording
 from tests.examples import fewer
 from tests.scripted_model import ScriptedModel, texts
 from tests.service import Hark, Reply, ScriptedTool, running, session_of
+from tests.standins.anthropic_server import AnthropicServer
 from tests.standins.request_log import Request
 from tests.standins.script import Break, Call, Hang, Say, Stop, Think, Written, remainder
 from tests.watch import Watch
+from tests.wire.model_clients import KEY, client_of
 
 SMALL_BLOCKS = {"channels": {"telegram": {"streaming": {"min_chars": 1, "max_chars": 64}}}}
 WHOLE = (
@@ -115,6 +117,18 @@ async def test_the_third_time_the_answer_ends_and_one_line_says_so(tmp_path: Pat
         reply = await hark.say("tell me again")
         assert len(hark.model.requests) == 6, "each turn has its own two"
         assert WHOLE[:90] == "".join(texts(hark.model.requests[3], "assistant"))
+
+
+async def test_arguments_without_end_are_asked_for_three_times_and_never_executed(tmp_path: Path) -> None:
+    endless = ["x" * 16_384] * 200
+    async with AnthropicServer(keys=[KEY]) as server:
+        server.default = lambda request: [Say("I act."), Call("act", "".join(endless), chunks=endless)]
+        client = client_of("anthropic", server.url)
+        async with running(tmp_path, config=SMALL_BLOCKS, tools=acting, client=client) as hark:
+            reply = await hark.say("tell me")
+            assert (server.count, reply.outcome) == (3, Outcome.LIMIT)
+            assert (said(hark), reply.texts[-1]) == ("I act." * 3, CUT_OFF)
+            assert hark.stored.calls() == []
 
 
 async def test_the_cuts_of_a_turn_are_counted_over_a_restart(tmp_path: Path) -> None:

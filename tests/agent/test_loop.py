@@ -20,6 +20,7 @@ from agent.events import (
 from agent.loop import LIMIT_NOTE
 from agent.message import ToolResult
 from bot import wording
+from bot.inbound.access import OWNER
 from tests.scripted_model import USAGE, ScriptedModel, texts
 from tests.service import Hark, ScriptedTool, running
 from tests.standins.script import Call, Fail, Gate, Say, Stop, Think
@@ -347,11 +348,11 @@ async def test_steering_stands_behind_the_results_and_before_the_next_call(tmp_p
         await hark.write("paint it red")
         await hark.until(lambda: any(isinstance(event, ToolExecutionStart) for event in hark.events))
         (turn,) = [event.run.turn_id for event in hark.events if isinstance(event, AgentStart)]
-        assert await hark.service.parts.api.steer(turn, "no, blue")
+        assert await hark.service.parts.api.steer(turn, "no, blue", OWNER)
         block.set()
         assert await hark.until_texts(1) == ["Blue it is."]
         await hark.until(lambda: hark.ends("agent:main:telegram:direct:1"))
-        assert not await hark.service.parts.api.steer(turn, "too late")
+        assert not await hark.service.parts.api.steer(turn, "too late", OWNER)
     last = hark.model.requests[1]
     assert [message.role for message in last.messages] == ["user", "assistant", "tool", "user"]
     assert [result.text for result in results(hark, 2)] == ["did a", "did b"]
@@ -367,7 +368,7 @@ async def test_steering_during_the_last_answer_is_answered_in_the_same_turn(tmp_
         await hark.write("paint it red")
         await gate.reached()
         (turn,) = [event.run.turn_id for event in hark.events if isinstance(event, AgentStart)]
-        assert await hark.service.parts.api.steer(turn, "no, blue")
+        assert await hark.service.parts.api.steer(turn, "no, blue", OWNER)
         gate.open()
         assert await hark.until_texts(2) == ["Red it is.", "Blue it is."]
         await hark.until(lambda: hark.ends("agent:main:telegram:direct:1"))
@@ -383,7 +384,7 @@ async def test_steering_a_turn_that_waits_is_in_front_of_its_first_call(tmp_path
         await hark.write("one")
         await gate.reached()
         turn = await submitted(hark, "two", session="agent:main:telegram:direct:1")
-        assert await hark.service.parts.api.steer(turn, "and three")
+        assert await hark.service.parts.api.steer(turn, "and three", OWNER)
         gate.open()
         view = await hark.service.parts.api.wait(turn, 5)
         assert view is not None

@@ -211,7 +211,7 @@ async def test_what_a_person_allows_is_what_hooks_have_made_of_it(tmp_path: Path
 
 
 async def test_what_is_allowed_always_is_allowed_for_these_arguments_here(tmp_path: Path) -> None:
-    config = {"tools": {"require_approval": ["a*"]}}
+    config = {"tools": {"require_approval": ["a*"], "by_sender": {"telegram:2": {"profile": "full"}}}}
 
     async def parked(hark: Hark, label: str, count: int, sender: str = "1") -> str:
         hark.model.add(Call("act", {"label": label}))

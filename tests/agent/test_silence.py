@@ -6,6 +6,7 @@ import pytest
 
 from agent.events import MessageStart, Outcome, ToolExecutionEnd
 from agent.tools.stay_silent import STAY_SILENT
+from bot.inbound.access import OWNER
 from tests.agent.test_loop import answer_label, results, tool
 from tests.asking import ASKED, AskingTool, approval, said
 from tests.scripted_model import texts
@@ -49,7 +50,7 @@ async def test_silence_that_is_called_wrongly_is_none(tmp_path: Path) -> None:
 async def test_what_came_meanwhile_is_answered(tmp_path: Path) -> None:
     async def steered(label: str) -> str:
         ((turn_id,),) = hark.stored.turns("turn_id")
-        assert await hark.service.parts.api.steer(turn_id, "and this?")
+        assert await hark.service.parts.api.steer(turn_id, "and this?", OWNER)
         return "done"
 
     async with running(tmp_path, tools=tool("act", steered)) as hark:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools.workspace import MAX_FILE_BYTES
-from agent.workspace_files import NAMES, WorkspaceFile, create, is_empty, load
+from agent.tools.workspace import MAX_FILE_BYTES, Workspace, WorkspaceError
+from agent.workspace_files import NAMES, WorkspaceFile, create, create_room, is_empty, load
 
 
 def test_makes_short_files_for_the_owner_only(tmp_path: Path) -> None:
@@ -59,7 +59,47 @@ def test_the_order_is_fixed_and_the_heartbeat_left_out(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + name.encode() + b"\r\n")
     expected = [WorkspaceFile(name, name) for name in NAMES if name != "HEARTBEAT.md"]
     assert list(load(tmp_path)) == expected
-    assert load(tmp_path, names=("SOUL.md",)) == (WorkspaceFile("SOUL.md", "SOUL.md"),)
+
+
+def test_a_room_has_what_is_shared_and_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        (tmp_path / name).write_text(f"the workspace's {name}")
+    room, above = Workspace(tmp_path, ("people", "x")), Workspace(tmp_path, ("people",))
+    for _ in range(2):
+        create_room(room, above)
+    assert sorted(os.listdir(room.root)) == ["MEMORY.md", "USER.md"]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (above.root, room.root)] == [0o700, 0o700]
+    shared = ["AGENTS.md", "SOUL.md", "IDENTITY.md"]
+    assert [(file.name, file.text) for file in load(tmp_path, room)] == [(n, f"the workspace's {n}") for n in shared]
+    (room.root / "MEMORY.md").write_text("its own")
+    create_room(room, above)
+    assert [file.text for file in load(tmp_path, room)][3:] == ["its own"]
+    (room.root / "USER.md").unlink()
+    (room.root / "USER.md").symlink_to(tmp_path / "USER.md")
+    assert [file.text for file in load(tmp_path, room)][3] == (
+        "[Not loaded. USER.md: is a symbolic link; links are not followed here.]"
+    )
+    monkeypatch.setattr("agent.workspace_files.PER_FILE_CHARACTERS", 5)
+    cut = [file.text for file in load(tmp_path, room)]
+    assert ["the whole is in" in text for text in cut] == [False, False, False, False, True]
+
+
+def test_no_link_leads_to_a_room(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "workspace", tmp_path / "elsewhere"
+    for folder in (root, elsewhere / "x"):
+        folder.mkdir(parents=True)
+    room, above = Workspace(root, ("people", "x")), Workspace(root, ("people",))
+    above.root.symlink_to(elsewhere)
+    for act in (
+        lambda: create_room(room, above),
+        lambda: room.write_now("a", b"", "create"),
+        lambda: room.extend("a", b"x"),
+        lambda: room.listing("."),
+        lambda: room.folder("."),
+    ):
+        with pytest.raises(WorkspaceError, match="the folder of this conversation"):
+            act()
+    assert list((elsewhere / "x").iterdir()) == []
 
 
 def test_long_files_keep_head_and_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

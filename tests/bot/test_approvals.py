@@ -4,8 +4,12 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
+
+import pytest
 
 from agent.tools.base import Ask, CallContext
+from bot.approvals import words
 from channels.message import ChatKind, InboundKind, Origin, Place
 from channels.outgoing import Action, Delivery
 from tests.asking import AskingTool, approval
@@ -19,7 +23,9 @@ COMMAND = "rm -rf build"
 GROUP = Place(channel="telegram", account="bot", chat="-100", kind=ChatKind.GROUP)
 OTHER = Place(channel="telegram", account="bot", chat="-200", kind=ChatKind.GROUP)
 GROUPS = {"allow": {"-100": {"require_mention": False}, "-200": {"require_mention": False}}}
-IN_GROUPS: dict[str, Any] = {"channels": {"telegram": {"groups": GROUPS, "allow_bots": True}}}
+# Everybody may ask for what a person has to allow.
+OPEN: dict[str, Any] = {"tools": {"by_sender": {"telegram:*": {"profile": "full"}}}}
+IN_GROUPS: dict[str, Any] = OPEN | {"channels": {"telegram": {"groups": GROUPS, "allow_bots": True}}}
 _numbers = itertools.count(1)
 
 
@@ -146,7 +152,7 @@ async def test_approve_as_people_type_it(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [Commanding()]) as hark:
         for number, (typed, state, reason, said) in enumerate(ORDERS, 1):
             ident = await begin(hark, count=number)
-            answer = await order(hark, typed.format(ident, f"{ident[:8].upper()}-{ident[8:12]}"))
+            answer = await order(hark, typed.format(ident, str(UUID(ident)).upper()))
             assert answer.startswith(said)
             assert hark.stored.approvals("state", approval_id=ident) == [(state,)]
             assert state != "denied" or hark.stored.approvals("reason", approval_id=ident) == [(reason,)]
@@ -156,7 +162,7 @@ async def test_approve_as_people_type_it(tmp_path: Path) -> None:
 
 async def test_what_is_not_understood_decides_nothing(tmp_path: Path) -> None:
     tool = Commanding(grants=())
-    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+    async with running(tmp_path, config=OPEN, tools=lambda watch: [tool]) as hark:
         ident = await begin(hark, then="")
         assert labels(shows(hark)[0]) == ["Allow once", "Deny"]
         for typed, said in (*MISTAKES, ("/approve {0} always", "That cannot be allowed for always")):
@@ -197,7 +203,7 @@ async def test_who_may_decide_and_where(tmp_path: Path) -> None:
 
 
 async def test_where_nobody_may_decide_it_is_said_at_once(tmp_path: Path) -> None:
-    config = {"owners": [], "approvals": {"timeout_seconds": 1}}
+    config = OPEN | {"owners": [], "approvals": {"timeout_seconds": 1}}
     tools = {"ask": Commanding(), "run": Commanding("make", runs_unanswered=True)}
     tools["run"].name = "run"
     async with running(tmp_path, config=config, tools=lambda watch: list(tools.values())) as hark:
@@ -216,7 +222,7 @@ async def test_where_nobody_may_decide_it_is_said_at_once(tmp_path: Path) -> Non
 
 async def test_an_owner_who_does_not_read_along_is_told_directly(tmp_path: Path) -> None:
     tool = Commanding()
-    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+    async with running(tmp_path, config=OPEN, tools=lambda watch: [tool]) as hark:
         hark.model.add("hello")
         await hark.say("hi", "1")
         await begin(hark, "2")
@@ -281,6 +287,7 @@ async def test_it_expires_in_time_and_can_be_asked_again(tmp_path: Path) -> None
         assert (await order(hark, f"/approve {first} once")).startswith("It is too late")
         await press(hark, "Ask again", old, "2")
         assert hark.stored.approvals("state") == [("expired",)]
+        assert shows(hark)[-1] == old, "who neither asked nor may decide asks nothing again"
         hark.model.add("at last")
         for _ in range(2):
             await press(hark, "Ask again", old)
@@ -343,21 +350,46 @@ async def test_whoever_writes_meanwhile_is_told_once_a_minute(tmp_path: Path) ->
 async def test_a_question_with_options(tmp_path: Path) -> None:
     ask = {"question": True, "is_code": False, "who": "asker", "options": ("3", "5"), "runs_unanswered": True}
     tool = Commanding("How many?", grants=(), **ask)
-    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+    async with running(tmp_path, config=OPEN, tools=lambda watch: [tool]) as hark:
         ident = await begin(hark, "2")
         (shown,) = shows(hark, "2")
         until = "Tue 2026-07-14 04:03 UTC"
         how = f"Press a button, or simply write the answer. (whoever asked, until {until})"
         assert shown.body == f"❓ How many?\n\n{how}"
         assert [(one.label, one.sends) for one in shown.buttons] == [
-            ("3", f"/answer {ident} #1"),
-            ("5", f"/answer {ident} #2"),
+            ("💬 3", f"/answer {ident} #1"),
+            ("💬 5", f"/answer {ident} #2"),
         ]
         assert (await order(hark, f"/approve {ident} once", "2")).startswith("That is a question")
         await order(hark, f"/answer {ident} 5", "4")
         assert hark.stored.approvals("state") == [("open",)]
-        await press(hark, "5", shown, "2", "Bo")
+        await press(hark, "💬 5", shown, "2", "Bo")
         await hark.until(lambda: "done" in hark.channel.texts("2"), "the answer")
         assert hark.stored.approvals("state", "reason") == [("answered", "5")]
         assert shows(hark, "2")[-1].body == "❓ How many?\n\n✓ **Bo**: 5"
         assert shows(hark, "2")[-1].buttons == ()
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown"),
+    [
+        ("ls" + " " * 41 + "rm", "ls⟨U+0020 ×41⟩rm"),
+        ("ls" + " " * 40 + "rm", "ls" + " " * 40 + "rm"),
+        ("ls" + "\t" * 200 + "rm", "ls⟨U+0009 ×200⟩rm"),
+        ("ls" + "\t " * 100 + "rm", "ls⟨U+0009 ×100, U+0020 ×100⟩rm"),
+        ("ls" + "\n" * 301 + "rm", "ls⟨U+000A ×301⟩\nrm"),
+        ("ls" + " \n\t\n" * 150 + "  rm", "ls⟨U+0020 ×150, U+000A ×300, U+0009 ×150⟩\n  rm"),
+        ("ls" + "\r\n" * 300 + "rm", "ls⟨U+000D ×300, U+000A ×300⟩\nrm"),
+        ("ls" + "\u200b\n" * 300 + "rm", "ls⟨U+200B ×300, U+000A ×300⟩\nrm"),
+        *((f"ls{end * 300}rm", f"ls⟨U+{ord(end):04X} ×300⟩\nrm") for end in "\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"),
+        ("ls\n" + " " * 300 + "rm", "ls⟨U+000A ×1, U+0020 ×300⟩\nrm"),
+        ("ls \t\nrm  ", "ls⟨U+0020 ×1, U+0009 ×1⟩\nrm⟨U+0020 ×2⟩"),
+        ("a\u2028b\x85c\u202ed", "a⟨U+2028⟩b⟨U+0085⟩c⟨U+202E⟩d"),
+        ("if x:\n\tfor y:\n\t\tz\n\n\n\nend\n", "if x:\n\tfor y:\n\t\tz\n\n\n\nend\n"),
+        ("\n" * 300, "⟨U+000A ×300⟩"),
+    ],
+)
+def test_what_is_pushed_out_of_sight_is_written_out(hidden: str, shown: str) -> None:
+    assert words.revealed(hidden) == shown
+    body, *_ = words.request(Ask(digest="", subject=hidden), "", lambda text: True)
+    assert f"```\n{shown}\n```" in body

@@ -380,8 +380,8 @@ async def test_of_very_many_events_the_newest_are_told_and_the_rest_counted(tmp_
 
 
 async def test_an_alert_goes_to_an_owner_where_others_share_the_session(tmp_path: Path) -> None:
-    async with running(tmp_path, config=BEATS | {"sessions": {"dm_scope": "main"}}) as hark:
-        checklist(hark)
+    config = with_beats(prompt="Look whether there is mail.") | {"sessions": {"dm_scope": "main"}}
+    async with running(tmp_path, config=config) as hark:
         for sender in ("1", "2"):
             hark.model.add("hello")
             await hark.write("hi", sender=sender)

@@ -10,7 +10,7 @@ from tests.standins.script import Call
 async def told(hark: Hark, command: str, **more: Any) -> str | None:
     """Let the model call exec; what it is told of that, None when a person must decide first."""
     before = len(hark.stored.approvals("approval_id"))
-    hark.model.add(Call("exec", {"command": command, **more}))
+    hark.model.add(Call("exec", {"command": command, "needs": "host", **more}))
     hark.model.tolerate("unused")
     hark.model.add("done")
     events = len(hark.events)
@@ -35,7 +35,7 @@ async def test_what_is_allowed_once_runs_once_and_what_is_allowed_for_always_doe
 ) -> None:
     async with running(tmp_path) as hark:
         workspace = hark.state.parent / "workspace"
-        assert await told(hark, "echo the plan") == "[exit code 0]\nthe plan\n"
+        assert await told(hark, "echo the plan", needs="look") == "[exit code 0]\nthe plan\n"
         assert await told(hark, "echo x >> log.txt; touch made") is None
         assert not (workspace / "made").exists()
         assert await decide(hark, "once") == "[exit code 0]\n[no output]"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bot.inbound.access import OWNER
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, accept, claim, opened
 from tests.service import running, session_of
@@ -41,7 +42,7 @@ async def test_what_steered_a_run_that_failed_before_reading_it_is_answered(tmp_
         await hark.write("paint it red")
         await hang.entered()
         (turn,) = hark.stored.turns("turn_id", state="running")[0]
-        assert await hark.service.parts.api.steer(turn, "no, blue")
+        assert await hark.service.parts.api.steer(turn, "no, blue", OWNER)
         hang.release()
         await hark.until(lambda: len(hark.ends(session_of("1"))) == 2, "the end of both turns")
         assert hark.model.requests[-1].messages[-1].text.endswith("no, blue")

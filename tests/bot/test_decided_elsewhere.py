@@ -104,7 +104,7 @@ async def test_a_request_that_was_never_shown_is_not_edited(tmp_path: Path) -> N
 async def test_no_secret_is_in_what_is_asked(tmp_path: Path) -> None:
     config: dict[str, Any] = {"gateway": {"token": "tok-very-secret-0123"}, "tools": {"require_approval": ["write"]}}
     async with running(tmp_path, config=config) as hark:
-        hark.model.add(Call("exec", {"command": "curl -H tok-very-secret-0123 example.org"}))
+        hark.model.add(Call("exec", {"command": "curl -H tok-very-secret-0123 example.org", "needs": "host"}))
         hark.model.add(Call("write", {"path": "a", "content": "tok-very-secret-0123"}))
         await hark.write("do it")
         await approval(hark)

@@ -14,13 +14,16 @@ from tests.service import Hark, running, session_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
 
-EXEC: dict[str, Any] = {"tools": {"exec": {"security": "full"}}}
+# On the host, since a sandbox ends what it holds with its own processes.
+EXEC: dict[str, Any] = {"tools": {"exec": {"allowlist": ["/**"]}}}
 
 
 async def begin(hark: Hark) -> int:
     """Let the model call a command that does not end; returns a descriptor of what that started in its own session."""
     os.mkfifo(hark.state.parent / "workspace" / "pipe")
-    hark.model.add(Call("exec", {"command": "setsid sh -c 'echo $$; read -r line < pipe' & read -r line < pipe"}))
+    hark.model.add(
+        Call("exec", {"command": "setsid -f sh -c 'echo $$; read -r line < pipe'; sh -c 'read -r line < pipe'"})
+    )
     await hark.write("go")
     await hark.until(lambda: told(hark), "the command")
     return os.pidfd_open(int(told(hark)))

@@ -162,7 +162,7 @@ async def test_what_actions_become_here(tmp_path: Path) -> None:
         ("send", "in another", "", "", "9"),
         ("send", "done", "", "", ""),
     ]
-    assert sent[0].buttons == (Button("Tea", "Tea"), Button("Coffee", "Coffee"))
+    assert sent[0].buttons == (Button("💬 Tea", "Tea"), Button("💬 Coffee", "Coffee"))
     assert all(one.step is None and one.said == one.body for one in sent[:2])
     assert sent[3].file is not None
     assert (sent[3].file.name, sent[3].file.mime) == ("out.txt", "text/plain")
@@ -356,7 +356,7 @@ async def test_who_is_let_in_no_more_is_not_even_named(tmp_path: Path) -> None:
 
 async def test_direct_messages_of_others_are_not_read_for_anybody_but_an_owner(tmp_path: Path) -> None:
     asked = {"action": "read", "to": "3"}
-    async with service(tmp_path) as hark:
+    async with service(tmp_path, {"tools": {"by_sender": {"telegram:2": {"allow": ["message"]}}}}) as hark:
         await hark.accept(written(hark, "a secret", "3", "Eve"))
         await hark.until_texts(1, "3")
         assert await calls(hark, asked, sender="2") == [("In direct messages with others you can only send.", True)]
@@ -397,7 +397,7 @@ async def test_a_long_text_has_its_buttons_on_a_message_of_their_own(tmp_path: P
         (told,) = await calls(hark, {"action": "send", "text": "Which of them? " * 4, "buttons": ["Tea"]})
         assert told == ("Sent, id 1, 2, 3.", False)
         first, second, choose, _ = hark.channel.sent
-        assert ([one.buttons for one in (first, second)], choose.buttons) == ([(), ()], (Button("Tea", "Tea"),))
+        assert ([one.buttons for one in (first, second)], choose.buttons) == ([(), ()], (Button("💬 Tea", "Tea"),))
         await hark.accept(press(hark, "Tea", "3", "tea"))
         await hark.until(lambda: any(one.action is Action.EDIT for one in hark.channel.sent), "the choice")
         edit = next(one for one in hark.channel.sent if one.action is Action.EDIT)

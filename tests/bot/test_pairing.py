@@ -179,4 +179,4 @@ async def test_a_code_lets_in_to_one_account_and_to_no_group(tmp_path: Path) -> 
 
 def test_a_name_that_a_stranger_chose_cannot_write_in_a_terminal() -> None:
     person = Person(channel="telegram", account="b", sender="6", standing="pending", name="\x1b[2J Ada\u202e\n  L")
-    assert wording.stranger(person) == "telegram 6 [2J Ada L"
+    assert wording.stranger(person) == "telegram 6 2J Ada L"

@@ -7,6 +7,7 @@ import pytest
 
 from agent.events import AgentEnd, AgentStart, Outcome, ToolExecutionEnd, ToolExecutionStart
 from agent.message import ToolResult
+from bot.inbound.access import OWNER
 from bot.persistence.values import AcceptedMessage
 from channels.message import InboundKind
 from tests.asking import ASKED, OTHERWISE, AskingTool, approval, said
@@ -341,7 +342,7 @@ async def test_a_text_for_a_parked_turn_is_read_behind_its_results(tmp_path: Pat
         await hark.write("do it")
         ident = await approval(hark)
         ((run,),) = hark.stored.turns("turn_id")
-        assert await hark.service.parts.api.steer(run, "and be quick")
+        assert await hark.service.parts.api.steer(run, "and be quick", OWNER)
         await lanes_idle()
         assert hark.stored.turns("state") == [("parked",)]
         assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")

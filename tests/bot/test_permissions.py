@@ -11,7 +11,8 @@ from agent.message import ToolResult
 from bot.accounts import Account, Accounts
 from bot.inbound.people import People
 from bot.persistence.values import AcceptedMessage
-from bot.runs.permissions import Permissions
+from bot.runs.permissions import FOR_GUESTS, Permissions
+from bot.runs.rooms import Rooms
 from channels.message import ChatKind, Origin, Place
 from tests.bot.store.opened import accept, claim, message, opened
 from tests.scripted_model import ScriptedModel
@@ -110,9 +111,12 @@ async def test_the_rules_of_an_account_come_upon_those_of_its_channel(tmp_path: 
         await accept(store)
         turn = await claim(store)
         people = People(store, made.owners)
-        permissions = Permissions(tools=made.tools, channels={"telegram": plain}, accounts=found, people=people)
+        rooms = Rooms(root=tmp_path, people=people, accounts=found, scope="per-peer", links={}, has_token=False)
+        permissions = Permissions(
+            tools=made.tools, channels={"telegram": plain}, accounts=found, people=people, rooms=rooms
+        )
         tools = [ScriptedTool(name, done, Watch()) for name in ("read", "write", "message", "xec")]
-        offer = permissions.offer(turn, tools)
+        offer = permissions.offer(turn, rooms.of(turn.session_key), tools)
     assert [tool.name for tool in offer.tools] == ["write"]
     assert {name: offer.refused[name] for name in ("read", "message", "xec")} == {
         "read": "not allowed by `channels.telegram.tools.deny`",
@@ -140,13 +144,17 @@ async def test_a_channel_in_a_server_has_less_than_the_server(tmp_path: Path) ->
 
 async def test_the_tools_of_a_session_are_the_same_bytes_whoever_writes(tmp_path: Path) -> None:
     """In a group, and in a session that all share: who writes decides at the call."""
-    by_sender = {"telegram:2": {"allow": ["read"]}, "telegram:3": {"deny": ["*xec"]}}
+    by_sender = {
+        "telegram:2": {"allow": ["read"]},
+        "telegram:3": {"deny": ["*xec"]},
+        "telegram:4": {"profile": "full"},
+    }
     settings = config({"by_sender": by_sender}) | {"sessions": {"dm_scope": "main"}}
     async with running(
         tmp_path, config=settings, tools=lambda watch: [ScriptedTool("xec", done, watch), Mine("mine", done, watch)]
     ) as hark:
         told: dict[str, list[str]] = {}
-        for sender in ("1", "2", "3", "4"):
+        for sender in ("1", "2", "3", "4", "5"):
             hark.model.add(Call("xec"), Call("mine"))
             hark.model.add(f"for {sender}")
             await hark.write("go", sender=sender)
@@ -163,6 +171,7 @@ async def test_the_tools_of_a_session_are_the_same_bytes_whoever_writes(tmp_path
             ],
             "3": ["xec was not executed: not allowed by `tools.by_sender.telegram:3.deny`.", not_owner],
             "4": ["did ", not_owner],
+            "5": [f"xec was not executed: {FOR_GUESTS}.", not_owner],
         }
 
 

@@ -33,7 +33,7 @@ async def test_what_is_written_next_is_the_answer(tmp_path: Path) -> None:
         await asked(hark)
         (question,) = hark.channel.sent
         assert "Which colour?" in question.body
-        assert [button.label for button in question.buttons] == ["red", "blue"]
+        assert [button.label for button in question.buttons] == ["💬 red", "💬 blue"]
         await hark.write("green, rather\nor none")
         await ended(hark)
         assert results(hark) == ["They answered: green, rather\nor none"]

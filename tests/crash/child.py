@@ -39,6 +39,7 @@ def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str
     config = Config.model_validate(
         {
             "agent": {"model": "test/gpt-test", "drain_seconds": 0},
+            "owners": [f"telegram:{one}" for one in people],  # whose commands run on the host
             "queue": {"debounce_ms": 0},
             "providers": {"test": {"api": "openai-chat", "base_url": model_url, "api_keys": ["sk-test-key"]}},
             "channels": {
@@ -49,7 +50,7 @@ def main(home: str, token: str, telegram_url: str, file_url: str, model_url: str
                     "streaming": {"min_chars": 40, "max_chars": 90},
                 },
             },
-            "tools": {"exec": {"security": "full"}},
+            "tools": {"exec": {"allowlist": ["/**"]}},
             "workspace": Path(home) / "workspace",
             "state": Path(home) / "state",
         }

@@ -79,7 +79,7 @@ async def test_a_command_that_a_crash_leaves_behind_is_ended(fresh: Fresh, more_
     with pipe(home / "workspace" / "pid") as began:
         async with TelegramServer() as telegram, OpenAIServer(keys=("sk-test-key",), models=("gpt-test",)) as model:
             services = Services(home, telegram, model)
-            model.add(Call("exec", {"command": "echo $$ > pid; exec sleep 600"}))
+            model.add(Call("exec", {"command": "sh -c 'echo $$ > pid; exec sleep 600'"}))
             services.start()
             try:
                 telegram.write("run it")

@@ -39,7 +39,7 @@ async def test_a_command_does_not_outlive_a_crash_and_the_next_start(fresh: Call
     async with TelegramServer() as telegram, OpenAIServer(keys=("sk-test-key",), models=("gpt-test",)) as model:
         try:
             first = start()
-            model.add(Call("exec", {"command": "echo $$ > says; read -r line < silent"}))
+            model.add(Call("exec", {"command": "sh -c 'echo $$ > says; read -r line < silent'"}))
             telegram.write("wait for ever")
             command = os.pidfd_open(int(await line_of(says)))
             first.kill()

@@ -236,7 +236,7 @@ class Campaign:
         wrong += [f"{key} executed {count} times" for key, count in ran.items() if count > 1]
         results = self.stored.results()
         for call_id, args, state in self.stored.calls("call_id", "args", "state"):
-            key = json.loads(args)["command"].split()[1]
+            key = json.loads(args)["command"].split()[3]
             if (state == "done") != (ran[key] == 1 and results[call_id] != [INTERRUPTED]) or state in (
                 "asked",
                 "running",
@@ -254,7 +254,8 @@ def answer(request: Request) -> list[Part]:
     assert text.startswith(prior), f"the cut answer is not the beginning: {prior!r}"
     asked = sum(len(message.tool_calls) for message in messages)
     calls = [
-        Call("exec", {"command": f"echo {script.token}-{asked}-{n} >> count.log"}) for n, _ in enumerate(step.calls)
+        Call("exec", {"command": f"sh -c 'echo {script.token}-{asked}-{n} >> count.log'"})
+        for n, _ in enumerate(step.calls)
     ]
     rest = text[len(prior) :]
     return [*([Say(rest)] if rest else []), *calls]

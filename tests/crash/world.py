@@ -24,6 +24,7 @@ from bot.config.background import Heartbeat
 from bot.config.channels import Channels
 from bot.config.model import Agent, Config, Queue
 from bot.gateway.event_stream import EventStream
+from bot.inbound.access import OWNER
 from bot.persistence.schedules import Job
 from bot.persistence.values import AcceptedMessage, TurnView
 from bot.service import Service
@@ -203,7 +204,7 @@ class World:
         if self.api is None or life is None or life.dead:
             return False
         try:
-            return await _answered(self.api.steer(turn_id, text), life)
+            return await _answered(self.api.steer(turn_id, text, OWNER), life)
         except ConnectionError:
             return False
 

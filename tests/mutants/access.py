@@ -293,15 +293,15 @@ FAULTS = (
     Fault(
         "access/a-group-has-all-tools",
         "bot/runs/permissions.py",
-        'yield from _rules(f"{_place(account)}.groups.allow.{one}", groups.allow[one].tools)',
-        "pass",
+        'yield f"{_place(account)}.groups.allow.{one}.tools", account.section.groups.allow[one].tools',
+        "yield from ()",
         ("tests/bot/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(
         "access/the-prompt-of-a-group-stays-as-it-was",
         "bot/runs/specs.py",
-        "[self.name, rules, added, tools]",
-        "[self.name, rules, tools]",
+        "[self.name, rules, added, tools, room.name]",
+        "[self.name, rules, tools, room.name]",
         ("tests/bot/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(

@@ -4,14 +4,16 @@ from tests.mutants import Fault
 
 _TESTS = "tests/bot/test_approvals.py::test_"
 _ELSEWHERE = "tests/bot/test_decided_elsewhere.py::test_"
+_IDS = "tests/bot/test_request_ids.py::test_"
+_ALONE = "tests/bot/test_requests_alone.py::test_"
 _HTTP = "tests/bot/gateway/test_approvals.py::test_"
 
 FAULTS = (
     Fault(
         "approvals/unseen-characters-stay-unseen",
         "bot/approvals/words.py",
-        'seen = _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)',
-        "seen = text",
+        'str(_UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", shown)) + behind',
+        "shown + behind",
         (f"{_HTTP}at_the_command_line_with_a_service",),
     ),
     Fault(
@@ -160,5 +162,55 @@ FAULTS = (
         """command[0].name == "approve" and""",
         "True and",
         (f"{_ELSEWHERE}an_approver_who_may_not_write_may_decide",),
+    ),
+    Fault(
+        "approvals/any-beginning-of-an-id-counts",
+        "bot/store/approvals.py",
+        "if not _NAMED.fullmatch(digits):",
+        "if not digits.isalnum():",
+        (f"{_IDS}an_id_counts_whole_or_as_it_is_shown",),
+    ),
+    Fault(
+        "approvals/a-forged-press-is-open-to-everybody",
+        "bot/approvals/requests.py",
+        "        if chat_of(place) == chat_of(approval.place):\n            return True\n        # what",
+        "        if message.kind is InboundKind.BUTTON or chat_of(place) == chat_of(approval.place):\n"
+        "            return True\n        # what",
+        (f"{_IDS}strangers_learn_nothing_of_a_request",),
+    ),
+    Fault(
+        "approvals/one-look-that-fails-stops-all",
+        "bot/approvals/requests.py",
+        "        except Exception:  # a fault of ours, or of what is stored of it\n",
+        "        except ZeroDivisionError:\n",
+        (f"{_ALONE}one_that_cannot_be_read_does_not_keep_the_others_from_being_shown",),
+    ),
+    Fault(
+        "approvals/what-failed-is-tried-all-the-time",
+        "bot/approvals/requests.py",
+        "if times and self._clock.monotonic() < after:",
+        "if False:",
+        (f"{_ALONE}one_that_cannot_be_read_does_not_keep_the_others_from_being_shown",),
+    ),
+    Fault(
+        "approvals/what-failed-is-tried-no-more",
+        "bot/approvals/requests.py",
+        "waits = [after - now for _, after in self._failed.values()]",
+        "waits: list[float] = []",
+        (f"{_ALONE}one_that_cannot_be_read_does_not_keep_the_others_from_being_shown",),
+    ),
+    Fault(
+        "approvals/gaps-of-lines-hide",
+        "bot/approvals/words.py",
+        "if len(lines) > _MOST_ENDS or any(",
+        "if any(",
+        (f"{_TESTS}what_is_pushed_out_of_sight_is_written_out",),
+    ),
+    Fault(
+        "approvals/gaps-of-tabs-hide",
+        "bot/approvals/words.py",
+        "any(len(line.expandtabs(_TAB)) > _WIDEST for line in (*lines, last)):",
+        "any(line.count(' ') > _WIDEST for line in (*lines, last)):",
+        (f"{_TESTS}what_is_pushed_out_of_sight_is_written_out",),
     ),
 )

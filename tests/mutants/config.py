@@ -1,8 +1,9 @@
-"""What a configuration may not say."""
+"""What a configuration may not say, and which folders it may not name."""
 
 from tests.mutants import Fault
 
 _CLI = "tests/bot/config/test_cli.py::test_"
+_FOLDERS = "tests/bot/config/test_folders.py::test_"
 
 FAULTS = (
     Fault(
@@ -32,5 +33,54 @@ FAULTS = (
         "for account, bot in section.bots().items() if section.enabled else ():",
         "for account, bot in ():",
         (f"{_CLI}a_channel_that_would_answer_nobody_is_a_warning",),
+    ),
+    Fault(
+        "config/a-link-leads-around",
+        "bot/config/folders.py",
+        "return one == other or one.samefile(other)",
+        "return str(one) == str(other)",
+        (f"{_FOLDERS}the_same_folder_mounted_or_spelled_otherwise",),
+    ),
+    Fault(
+        "config/the-home-folder-is-a-workspace",
+        "bot/config/folders.py",
+        'yield Path(os.path.expanduser("~")), "the home folder"',
+        "yield from ()",
+        (f"{_FOLDERS}the_home_folder_by_any_name", f"{_FOLDERS}what_holds_the_home_folder"),
+    ),
+    Fault(
+        "config/only-the-folder-itself-counts",
+        "bot/config/folders.py",
+        "for one in (inner, *inner.parents))",
+        "for one in (inner,))",
+        (f"{_FOLDERS}what_holds_the_home_folder",),
+    ),
+    Fault(
+        "config/in-the-code-of-hark",
+        "bot/config/folders.py",
+        'for package in ("agent", "bot", "channels", "heartbeat")',
+        "for package in ()",
+        (f"{_FOLDERS}folders_of_the_system_and_of_hark",),
+    ),
+    Fault(
+        "config/folders-of-the-system",
+        "bot/config/folders.py",
+        "(*_SYSTEM.split(), *_READ_BY_SYSTEM)",
+        "()",
+        (f"{_FOLDERS}folders_of_the_system_and_of_hark",),
+    ),
+    Fault(
+        "config/defaults-are-never-looked-at",
+        "bot/config/load.py",
+        "    if problems:\n        raise ConfigError(problems)",
+        "",
+        (f"{_FOLDERS}a_link_where_the_default_is",),
+    ),
+    Fault(
+        "config/a-tilde-is-the-default",
+        "bot/config/load.py",
+        'place.written == "~" and not place.is_text',
+        "False",
+        (f"{_FOLDERS}a_bare_tilde_is_nothing_in_yaml_and_no_folder",),
     ),
 )

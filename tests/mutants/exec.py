@@ -11,14 +11,14 @@ _PERMISSION = "tests/agent/tools/test_permission.py::test_"
 FAULTS = (
     Fault(
         "exec/those-who-flee-are-not-kept",
-        "agent/tools/gate.py",
+        "agent/sandbox/gate.py",
         "ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)",
         "pass",
         (f"{_EXEC}what_detaches_itself_ends_with_its_command",),
     ),
     Fault(
         "exec/signals-loosen-the-gate",
-        "agent/tools/gate.py",
+        "agent/sandbox/gate.py",
         "signal.signal(number, signal.SIG_IGN)",
         "pass",
         (f"{_EXEC}signals_to_its_own_group_do_not_loosen_the_gate",),
@@ -106,8 +106,8 @@ FAULTS = (
     Fault(
         "exec/other-sessions-seen",
         "agent/tools/background.py",
-        "return [one for one in self._known.values() if one.session_key == session_key]",
-        "return list(self._known.values())",
+        "mine = [one for one in self._known.values() if one.session_key == session_key]",
+        "mine = list(self._known.values())",
         (f"{_BACKGROUND}sessions_do_not_see_each_others",),
     ),
     Fault(
@@ -141,8 +141,8 @@ FAULTS = (
     Fault(
         "exec/decisions-count-in-other-sessions",
         "agent/tools/exec.py",
-        "bound=(self.name, context.session_key, command,",
-        "bound=(self.name, command,",
+        "*(self.name, context.session_key, command,",
+        "*(self.name, command,",
         (f"{_PERMISSION}a_decision_counts_for_the_very_same_call_alone",),
     ),
     Fault(
@@ -155,8 +155,8 @@ FAULTS = (
     Fault(
         "exec/variables-not-asked-about",
         "agent/tools/exec.py",
-        "if not is_harmless_variable(name, value):",
-        "if False:",
+        "            if not is_harmless_variable(name, value)\n",
+        "            if False\n",
         (f"{_PERMISSION}a_request_says_everything_that_will_happen",),
     ),
     Fault(
@@ -171,14 +171,14 @@ FAULTS = (
         "agent/tools/permission.py",
         '        rules = () if self.asking == "always" else rules\n',
         "",
-        (f"{_PERMISSION}what_runs_what_is_asked_and_what_is_refused",),
+        (f"{_PERMISSION}what_runs_where_what_is_asked_and_what_is_refused",),
     ),
     Fault(
         "exec/everything-runs-unanswered-that-falls-back-to-the-allowlist",
         "agent/tools/permission.py",
         '(self.fallback == "allowlist" and not missed)',
         'self.fallback == "allowlist"',
-        (f"{_PERMISSION}what_runs_what_is_asked_and_what_is_refused",),
+        (f"{_PERMISSION}what_runs_where_what_is_asked_and_what_is_refused",),
     ),
     Fault(
         "exec/output-told-as-it-comes",

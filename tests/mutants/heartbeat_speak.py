@@ -15,22 +15,22 @@ FAULTS = (
     Fault(
         "heartbeat-speak/anybody-schedules-by-the-tool",
         "bot/runs/permissions.py",
-        "NO_OWNER if tool.owner_only and not by_owners else",
-        "NO_OWNER if tool.owner_only and not turn.messages else",
+        "        if tool.owner_only and not self.is_owner:\n            return NO_OWNER\n",
+        "",
         (f"{ORDERS}in_the_session_that_all_share_only_owners_can",),
     ),
     Fault(
         "heartbeat-speak/the-tool-is-offered-to-anybody",
         "bot/runs/permissions.py",
-        "elif tool.owner_only and not self._is_owned(key):",
+        'elif tool.owner_only and not (key.kind == "main" or (room.owned and not by_program)):',
         "elif tool.owner_only and not key.kind:",
         (f"{ORDERS}it_is_there_where_only_owners_write",),
     ),
     Fault(
         "heartbeat-speak/the-tool-goes-by-who-asks",
         "bot/runs/permissions.py",
-        "elif tool.owner_only and not self._is_owned(key):",
-        "elif tool.owner_only and not by_owners:",
+        'elif tool.owner_only and not (key.kind == "main" or (room.owned and not by_program)):',
+        "elif tool.owner_only and not all(map(self.people.is_owner, turn.messages)):",
         (f"{ORDERS}it_goes_by_the_session_and_not_by_who_asks",),
     ),
     Fault(

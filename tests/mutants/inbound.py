@@ -109,7 +109,7 @@ FAULTS = (
     Fault(
         "inbound/what-is-there-is-fetched-again",
         "bot/runs/media.py",
-        "return await asyncio.to_thread(self._saved, path)",
+        "return await asyncio.to_thread(saved)",
         "pass",
         (f"{_MEDIA}what_was_saved_before_a_crash_is_not_fetched_again",),
     ),
@@ -123,7 +123,7 @@ FAULTS = (
     Fault(
         "inbound/no-image-is-shown",
         "bot/runs/specs.py",
-        "                shown=self.images.shown,\n",
+        "                shown=inside.images.shown,\n",
         "",
         (f"{_MEDIA}files_are_saved_and_shown_as_far_as_they_can_be",),
     ),

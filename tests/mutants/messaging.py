@@ -39,8 +39,8 @@ FAULTS = (
     Fault(
         "messaging/others-are-read-to-anybody",
         TOOL,
-        "if private and action.makes not in _SENDS and",
-        "if private and action.makes in _SENDS and",
+        "(private or action.name not in LOOKS)",
+        "action.name not in LOOKS",
         (f"{TEST}direct_messages_of_others_are_not_read_for_anybody_but_an_owner",),
     ),
     Fault(

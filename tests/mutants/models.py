@@ -3,6 +3,7 @@
 from tests.mutants import Fault
 
 _ENDED_EARLY = "tests/agent/test_ended_early.py::test_"
+_CLIENTS = "tests/wire/test_model_clients.py::test_"
 _MODEL_ERRORS = "tests/agent/test_model_errors.py::test_"
 
 FAULTS = (
@@ -82,6 +83,55 @@ FAULTS = (
         "if self._blocks:  #",
         "if False:  #",
         ("tests/agent/models/test_anthropic_answer.py::test_an_answer_that_begins_anew_is_a_broken_one",),
+    ),
+    Fault(
+        "models/arguments-without-bound",
+        "agent/models/bounds.py",
+        "self.is_over = self.is_over or self._calls[call_id] > MOST_ARGUMENTS",
+        "pass",
+        (f"{_CLIENTS}an_answer_without_end_is_cut_and_what_was_said_stays",),
+    ),
+    Fault(
+        "models/words-without-bound",
+        "agent/models/bounds.py",
+        "self.is_over = self.is_over or self._characters > MOST_CHARACTERS",
+        "pass",
+        (f"{_CLIENTS}an_answer_without_end_is_cut_and_what_was_said_stays", f"{_CLIENTS}calls_without_end_are_cut"),
+    ),
+    Fault(
+        "models/bytes-without-bound",
+        "agent/models/bounds.py",
+        "or self._bytes > MOST_BYTES or self._event_bytes > MOST_EVENT_BYTES",
+        "",
+        (f"{_CLIENTS}bytes_that_say_nothing_are_bounded",),
+    ),
+    Fault(
+        "models/bytes-of-all-events-are-one",
+        "agent/models/sdk.py",
+        "            measure.end_event()\n",
+        "",
+        (f"{_CLIENTS}many_events_may_be_longer_than_one",),
+    ),
+    Fault(
+        "models/a-cut-answer-is-lost",
+        "agent/models/sdk.py",
+        "            reader.cut()\n",
+        "            return\n",
+        (f"{_CLIENTS}an_answer_without_end_is_cut_and_what_was_said_stays",),
+    ),
+    Fault(
+        "models/a-cut-anthropic-answer-is-whole",
+        "agent/models/anthropic.py",
+        'True, "max_tokens"',
+        'True, "end_turn"',
+        (f"{_CLIENTS}an_answer_without_end_is_cut_and_what_was_said_stays",),
+    ),
+    Fault(
+        "models/a-cut-openai-answer-is-whole",
+        "agent/models/openai_chat.py",
+        'True, "length"',
+        'True, "stop"',
+        (f"{_CLIENTS}an_answer_without_end_is_cut_and_what_was_said_stays",),
     ),
     Fault(
         "models/an-unknown-address-is-a-bad-request",

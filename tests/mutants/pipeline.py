@@ -141,14 +141,14 @@ FAULTS = (
     Fault(
         "permissions/the-first-sender-decides-for-all",
         "bot/runs/permissions.py",
-        "for message in turn.messages for rule",
-        "for message in turn.messages[:1] for rule",
+        "[self._asker(message, room) for message in turn.messages]",
+        "[self._asker(message, room) for message in turn.messages[:1]]",
         (f"{_PERMISSIONS}all_who_wrote_a_turn_count[1-2]",),
     ),
     Fault(
         "permissions/an-account-widens-its-channel",
         "bot/runs/permissions.py",
-        '            yield from _rules(f"channels.{account.channel.name}", plain.tools)\n',
+        '            yield f"channels.{account.channel.name}.tools", plain.tools\n',
         "            pass\n",
         (f"{_PERMISSIONS}the_rules_of_an_account_come_upon_those_of_its_channel",),
     ),

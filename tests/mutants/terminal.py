@@ -199,7 +199,7 @@ FAULTS = (
     Fault(
         "terminal/turns-share-a-session",
         "bot/cli/agent.py",
-        'session or f"cli-{uuid4().hex}"',
+        "session or console_key(uuid4().hex)",
         'session or "cli"',
         (f"{_COMMANDS}a_turn_prints_its_answer_in_a_session_of_its_own",),
     ),

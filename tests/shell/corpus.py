@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from agent.shell import SAFE_ENVIRONMENT, Judge, Judgement, Rule, parse_rule
+from agent.shell import LEVELS, SAFE_ENVIRONMENT, Judge, Judgement, Level, Rule, parse_rule
 
 HERE = Path(__file__).parent
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -83,6 +83,15 @@ def benign() -> list[Line]:
         for number, section, text in _lines(HERE / "benign.txt")
         if text
     ]
+
+
+def work() -> list[tuple[str, Level]]:
+    """Ordinary pieces of work, each with the level that it needs."""
+    found = []
+    for text in (HERE / "work.txt").read_text(encoding="utf-8").splitlines()[2:]:
+        command, _, needs = text.rpartition(" :: ")
+        found.append((_spelled_out(command), LEVELS[LEVELS.index(needs)]))  # type: ignore[arg-type]
+    return found
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str, str]]:

@@ -184,6 +184,12 @@ class Player:
         # what counts its cuts counts them for each
         self._steps[platform, name] = [copy.deepcopy(one) if isinstance(one, Continuer) else one for one in steps]
 
+    def room_of(self, platform: str, name: str) -> Path:
+        """The folder of that person's conversation, unless they are an owner."""
+        room = self.stage.home / "workspace" / "people" / f"{platform}-{self.chats[platform, name].person.id}"
+        room.mkdir(parents=True, exist_ok=True)
+        return room
+
     async def rest(self, *, passing: bool = False) -> None:
         """Return when everything is answered; time goes on meanwhile when told, or where the model takes its time."""
 
@@ -345,6 +351,8 @@ async def answering(home: Path, mode: str, **streaming: Any) -> AsyncIterator[Pl
         stage.changes |= {
             "providers": {"house": {"api": api, "base_url": base, "api_keys": ["house-key"]}},
             "channels": {one.name: {**one.section(), **section} for one in others},
+            # so that nobody has to be an owner
+            "tools": {"by_sender": {f"{platform}:*": {"profile": "full"} for platform in PLATFORMS}},
         }
         stage.given = {"model": None}
         player = Player(stage, {side.name: side for side in (stage.side, *others)}, model)

@@ -49,8 +49,8 @@ Steps = Sequence[Written | Callable[[Request], Written]]
 
 
 def run(command: str, **more: Any) -> Call:
-    """The model calls exec."""
-    return Call("exec", {"command": command, **more})
+    """The model calls exec, for the host unless something else is said."""
+    return Call("exec", {"command": command, "needs": "host", **more})
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,18 @@ class Court:
             case _:
                 return slack.Person(f"U0NEW{number:05}", f"person{number}", f"Person {number}")
 
+    def room_of(self, talk: Talk) -> Path:
+        """The folder of a conversation, with something to count: of what is written in the room, of owners' direct
+        messages, or of those of somebody else."""
+        platform, room = talk.platform, self.workspace
+        if talk.raw is talk.side.room:
+            room /= f"groups/{platform}-{talk.side.id_of(talk.raw)}"
+        elif f"{platform}:{talk.person.id}" not in self.stage.changes["owners"]:
+            room /= f"people/{platform}-{talk.person.id}"
+        (room / "tally").mkdir(parents=True, exist_ok=True)
+        (room / "seed").write_text("seed")
+        return room
+
     def meets(self, platform: str, *, owner: bool = True) -> Talk:
         """Direct messages with somebody new."""
         number = self.known + (0 if owner else OWNERS)
@@ -198,6 +210,7 @@ class Court:
 
     def says(self, talk: Talk, name: str, *steps: Any, text: str = "") -> str:
         """They write what names a case, to which the model answers so; in the end with `over <platform>/<name>`."""
+        self.room_of(talk)
         self.scripts[talk.platform, name] = steps
         return self.write(talk, f"{text}{talk.platform}/{name}")
 
@@ -212,6 +225,7 @@ class Court:
 
     def asks_in_room(self, platform: str, who: str, name: str, *steps: Any) -> Talk:
         """Somebody there names the bot."""
+        self.room_of(self.in_room(platform, who))
         self.scripts[platform, name] = steps
         said = self.side(platform).say(f"{platform}/{name}", who, self.side(platform).room, mention=True)  # type: ignore[arg-type]
         talk = self.in_room(platform, who)
@@ -399,12 +413,13 @@ class Court:
 
     def tally(self, talk: Talk, name: str) -> str:
         """A command that is not allowed by itself, and of which one can count how often it ran."""
+        self.room_of(talk)
         return f"cp -v --backup=numbered seed tally/{talk.platform}-{name}"
 
     def ran(self, talk: Talk, name: str) -> int:
         """How often that was."""
         found = f"tally/{talk.platform}-{name}"
-        return len([*self.workspace.glob(found), *self.workspace.glob(f"{found}.~*~")])
+        return len([*self.workspace.rglob(found), *self.workspace.rglob(f"{found}.~*~")])
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[Service]:
@@ -469,7 +484,6 @@ async def court(
         for key, value in changes.items():
             before = play.stage.changes.get(key, {})
             play.stage.changes[key] = {**before, **value} if isinstance(value, Mapping) else value
-        (found.workspace / "tally").mkdir(parents=True)
-        (found.workspace / "seed").write_text("seed")
+        found.workspace.mkdir()
         found._keep_interactions()
         yield found

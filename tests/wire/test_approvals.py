@@ -208,7 +208,7 @@ async def test_what_a_request_in_a_room_tells_to_type_is_understood_there(tmp_pa
 async def test_several_calls_of_one_answer_are_asked_one_after_the_other(tmp_path: Path) -> None:
     async with court(tmp_path) as at, at.serving():
         talk = at.meets("telegram")
-        at.says(talk, "both", [run(at.tally(talk, "one")), run(at.tally(talk, "two")), run("echo seed")])
+        at.says(talk, "both", [run(at.tally(talk, "one")), run(at.tally(talk, "two")), run("echo seed", needs="look")])
         first = await at.card(talk, "telegram-one")
         assert not any("telegram-two" in text for text in at.texts(talk))
         at.press(first, DENY)
@@ -257,7 +257,8 @@ async def test_no_command_breaks_out_of_its_frame(tmp_path: Path) -> None:
                 whole_text = "\n".join(at.texts(talk))
                 if platform == "discord":  # which knows only fences of three
                     whole_text = str(card.raw["content"]).replace("`\u200b", "`")
-                assert command in whole_text, f"{name} on {platform}: {card.text!r}"
+                seen = command.replace("\n" * 40, "⟨U+000A ×40⟩\n")
+                assert seen in whole_text, f"{name} on {platform}: {card.text!r}"
                 assert talk.side.loud() == before, f"{name} on {platform}"
                 if platform == "discord":
                     assert card.raw["content"].count("```") == 2, card.raw["content"]

@@ -62,8 +62,9 @@ async def test_what_is_always_allowed_is_that_and_nothing_more(tmp_path: Path) -
                     asked = [one.id for one in at.cards(talk) if one.buttons]
                     at.says(talk, f"other-{number}", run(**arguments))
                     await at.until(
-                        lambda talk=talk, number=number: (  # type: ignore[misc]
-                            at.over(talk, f"other-{number}") or [one for one in at.cards(talk) if one.buttons]
+                        lambda talk=talk, number=number, asked=asked: (  # type: ignore[misc]
+                            at.over(talk, f"other-{number}")
+                            or [one for one in at.cards(talk) if one.buttons and one.id not in asked]
                         ),
                         f"a request about {arguments}",
                         talk,
@@ -139,7 +140,7 @@ async def test_a_request_expires_into_what_is_configured(fallback: str, tmp_path
             runs = {"missed": fallback == "full", "listed": fallback != "deny"}
             talk, other = at.meets(platform), at.meets(platform)
             at.asks(talk, "missed")
-            at.says(other, "listed", run(f"echo seed # {platform}"))
+            at.says(other, "listed", run(f"echo seed # {platform}", needs="look"))
             missed, listed = await at.card(talk, "missed"), await at.card(other, f"# {platform}")
             at.pass_by(2)
             for card, name in ((missed, "missed"), (listed, "listed")):

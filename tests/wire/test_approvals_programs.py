@@ -41,7 +41,7 @@ async def parked(at: House, name: str) -> str:
     """A run that waits for a decision about a command."""
     run = await at.submit(f"do {name}", session=f"agent:main:http:direct:{name}")
     call = await at.model.called()
-    call.finish("", ToolCall(f"call-{name}", "exec", f'{{"command": "{command(name)}"}}'))
+    call.finish("", ToolCall(f"call-{name}", "exec", f'{{"command": "{command(name)}", "needs": "host"}}'))
     async with at.events(f"?run={run}") as stream:
         seen = await stream.until("agent_end")
     assert seen[-1].data["outcome"] == "parked"
@@ -92,7 +92,7 @@ async def test_without_a_service_it_is_decided_for_the_next_one(tmp_path: Path) 
     assert all(command(name) in listed.out for name in runs), listed
     for name, decision in (("later", "approve"), ("never", "deny")):
         line = next(line for line in at.stored.approvals("approval_id", "ask") if command(name) in str(line))
-        decided = await asyncio.to_thread(hark, tmp_path, "approvals", decision, str(line[0])[:13])
+        decided = await asyncio.to_thread(hark, tmp_path, "approvals", decision, str(line[0])[:8])
         assert decided.code == 0, decided
         assert (await asyncio.to_thread(hark, tmp_path, "approvals", decision, str(line[0]))).code != 0
     assert (ran(tmp_path, "later"), ran(tmp_path, "never")) == (0, 0)
@@ -112,7 +112,7 @@ async def test_in_the_terminal_it_is_asked_and_decided(tmp_path: Path) -> None:
             response = await unix.post("/v1/agent", json={"message": f"do {name}", "session": console_key()})
             run = response.json()["run_id"]
             call = await at.model.called()
-            call.finish("", ToolCall(f"call-{name}", "exec", f'{{"command": "{command(name)}"}}'))
+            call.finish("", ToolCall(f"call-{name}", "exec", f'{{"command": "{command(name)}", "needs": "host"}}'))
             seen = await terminal.until("agent_end")
             while seen[-1].data.get("outcome") != "parked":
                 seen += await terminal.until("agent_end")

@@ -9,7 +9,8 @@ import pytest
 
 from agent.errors import ErrorKind
 from agent.message import Message, Text, ToolResult
-from agent.models.base import Answer, ModelClient, TextDelta
+from agent.models import bounds
+from agent.models.base import Answer, ArgumentsDelta, ModelClient, TextDelta
 from agent.models.spec import ModelApi
 from tests.agent.models.makers import PNG, READ, WRITE, request, user
 from tests.standins.anthropic_server import AnthropicServer
@@ -201,6 +202,65 @@ async def test_connections_are_used_again_by_a_caller_that_stops_at_the_answer(
                         break
         assert (len(proxy.requests), proxy.connections) == (3, 1)
         await client.close()
+
+
+ENDLESS = ["x" * 16_384] * 1_000
+
+
+@pytest.mark.parametrize("sort", [Say, Call])
+async def test_an_answer_without_end_is_cut_and_what_was_said_stays(
+    server: ModelServer, client: ModelClient, sort: type[Say] | type[Call]
+) -> None:
+    """16 MB: what is not read stays with the server, whose connection ends."""
+    words = "".join(ENDLESS)
+    part = Say(words, chunks=ENDLESS) if sort is Say else Call("write", words, chunks=ENDLESS)
+    server.add(Say("I write. "), part)
+    parts = await listen(client, request(user("hi")))
+    answer = parts[-1]
+    assert isinstance(answer, Answer)
+    most = bounds.MOST_CHARACTERS if sort is Say else bounds.MOST_ARGUMENTS
+    streamed = sum(len(part.text) for part in parts if isinstance(part, TextDelta | ArgumentsDelta))
+    assert most < streamed < most + 200_000
+    assert answer.stop_reason == "max_output"
+    assert answer.message.text == "".join(part.text for part in parts if isinstance(part, TextDelta))
+    assert answer.message.text.startswith("I write. ")
+    await server.until(lambda: server.requests[0].disconnected, "end of the connection")
+    assert server.requests[0].chunks < len(ENDLESS)
+
+
+async def test_calls_without_end_are_cut(server: ModelServer, client: ModelClient) -> None:
+    large = "x" * 900_000
+    server.add(*(Call("write", large, chunks=10) for _ in range(9)))
+    answer = await ask(client, user("hi"))
+    assert answer.stop_reason == "max_output"
+    held = sum(len(call.arguments) for call in answer.message.tool_calls)
+    assert bounds.MOST_CHARACTERS < held < bounds.MOST_CHARACTERS + 200_000
+
+
+async def test_a_large_file_is_written_in_one_call(server: ModelServer, client: ModelClient) -> None:
+    server.add(Call("write", {"path": "a", "content": "x" * 1_000_000}, chunks=100))
+    answer = await ask(client, user("hi"))
+    assert (answer.stop_reason, len(answer.message.tool_calls[0].arguments) > 1_000_000) == ("tool_use", True)
+
+
+@pytest.mark.parametrize(("name", "most"), [("MOST_BYTES", 20_000), ("MOST_EVENT_BYTES", 5_000)])
+async def test_bytes_that_say_nothing_are_bounded(
+    server: ModelServer, client: ModelClient, monkeypatch: pytest.MonkeyPatch, name: str, most: int
+) -> None:
+    monkeypatch.setattr(bounds, name, most)
+    silent = [Ping()] * 2_000 if name == "MOST_BYTES" else [Say("x" * 1_000_000, chunks=1)]
+    server.add(Say("one "), *silent, Say("two"))
+    answer = await ask(client, user("hi"))
+    assert (answer.message.text, answer.stop_reason) == ("one ", "max_output")
+
+
+async def test_many_events_may_be_longer_than_one(
+    server: ModelServer, client: ModelClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "MOST_EVENT_BYTES", 200_000)
+    server.add(Say("x" * 400_000, chunks=400))
+    answer = await ask(client, user("hi"))
+    assert (len(answer.message.text), answer.stop_reason) == (400_000, "end")
 
 
 async def test_many_at_once(server: ModelServer, client: ModelClient) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from agent.events import ToolExecutionStart
 from agent.loop import LIMIT_NOTE
+from bot.inbound.access import OWNER
 from channels.message import ChatKind, Place
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.anthropic_server import AnthropicServer
@@ -155,7 +156,7 @@ async def talk(hark: Hark, server: ModelServer) -> None:
     await hark.write("paint it red")
     await hang.entered()
     turn = hark.stored.turns("turn_id", state="running")[0][0]
-    assert await hark.service.parts.api.steer(turn, "no, blue")
+    assert await hark.service.parts.api.steer(turn, "no, blue", OWNER)
     hang.release()
     await hark.until(lambda: "Blue it is." in hark.channel.texts())
 

@@ -42,10 +42,10 @@ async def test_a_question_is_answered_by_a_button_by_words_or_by_a_number(tmp_pa
                 asked = f"What shall it be on {platform}, {name}?"
                 at.says(talk, name, [Say("Let me ask."), ask(asked, *options)])
                 card = await question(at, talk, asked)
-                assert list(card.buttons) == list(options), (platform, name)
+                assert list(card.buttons) == [f"💬 {one}" for one in options], (platform, name)
                 assert at.stage.stored.approvals("state", state="open") == [("open",)]
                 if name == "button":
-                    at.press(card, "White wine")
+                    at.press(card, "💬 White wine")
                 elif name == "reply":
                     at.write(talk, "rather some beer", reply_to=card.id)
                 else:
@@ -69,14 +69,14 @@ async def test_only_who_was_asked_answers(tmp_path: Path) -> None:
             alice, bob = at.in_room(platform, "alice"), at.in_room(platform, "bob")
             asked = at.asks_in_room(platform, "bob", "who", ask(f"Your size on {platform}?", "Small", "Large"))
             card = await question(at, bob, f"Your size on {platform}?")
-            at.press(card, "Small", alice.person)
-            at.press(card, "Small", at.in_room(platform, "carol").person)
+            at.press(card, "💬 Small", alice.person)
+            at.press(card, "💬 Small", at.in_room(platform, "carol").person)
             at.scripts[platform, "aside"] = ()
             thread = Talk(asked.side, alice.person, asked.raw, asked.thread)
             at.write(thread, f"Small, I think, {platform}/aside", reply_to=card.id)
             await at.quiet()
             assert at.now(card).buttons == card.buttons, platform
-            at.press(card, "Large", bob.person)
+            at.press(card, "💬 Large", bob.person)
             await at.answered(asked, "who")
             assert "Large" in told(at, asked, "who")
             assert "Small" not in told(at, asked, "who")
@@ -94,10 +94,10 @@ async def test_only_who_was_asked_answers(tmp_path: Path) -> None:
             )
             places = (bob, at.direct(platform, alice.person))
             (card,) = (one for talk in places for one in at.cards(talk) if f"May he on {platform}?" in one.text)
-            at.press(card, "Surely", bob.person)
+            at.press(card, "💬 Surely", bob.person)
             await at.quiet()
             assert at.now(card).buttons == card.buttons, platform
-            at.press(card, "Never", alice.person)
+            at.press(card, "💬 Never", alice.person)
             await at.answered(asked, "boss")
             assert "Never" in told(at, asked, "boss")
 
@@ -116,7 +116,7 @@ async def test_a_question_waits_for_days_and_through_a_crash_and_is_answered_onc
         at.stage.time.advance(0.4 * DAY)
         async with at.serving():
             await at.quiet()
-            pressed = {platform: at.press(card, "Friday") for platform, card in cards.items()}
+            pressed = {platform: at.press(card, "💬 Friday") for platform, card in cards.items()}
             second = {platform: await question(at, talk, "Which hour?") for platform, talk in talks.items()}
             at.die()
         async with at.serving():
@@ -124,12 +124,12 @@ async def test_a_question_waits_for_days_and_through_a_crash_and_is_answered_onc
             for platform, talk in talks.items():
                 at.replay(cards[platform], pressed[platform])
                 before = at.said(talk)
-                at.press(cards[platform], "Monday")
+                at.press(cards[platform], "💬 Monday")
                 await at.told(talk, before, "that it is answered")
             await at.quiet()
             for platform, card in second.items():
                 assert at.now(card).buttons == card.buttons, f"the old answer is no answer to the next, {platform}"
-                at.press(card, "Night")
+                at.press(card, "💬 Night")
             for platform, talk in talks.items():
                 await at.answered(talk, "days")
                 day, hour = at.results(talk, "days")
@@ -154,7 +154,7 @@ async def test_who_asked_writes_on_while_another_is_asked(tmp_path: Path) -> Non
         assert not at.over(talk, "boss")
         cards = [card for one in (owner, talk) for card in at.cards(one) if "May they?" in card.text and card.buttons]
         assert cards
-        at.press(cards[0], "Yes, they may", owner.person)
+        at.press(cards[0], "💬 Yes, they may", owner.person)
         await at.answered(talk, "boss")
         assert "Yes, they may" in told(at, talk, "boss")
         await at.answered(talk, "more")
@@ -183,9 +183,9 @@ async def test_a_question_that_nobody_answers_leaves_the_stated_default(tmp_path
             await at.answered(talk, "colour", most=600)
             assert "the blue one" in told(at, talk, "colour"), platform
             edited = await at.resolved(cards[platform], most=600)
-            assert "the red one" not in edited.buttons
+            assert "💬 the red one" not in edited.buttons
             before = at.said(talk)
-            at.press(cards[platform], "the red one")
+            at.press(cards[platform], "💬 the red one")
             await at.told(talk, before, f"that it is too late on {platform}")
             await at.quiet()
             assert len(at.requests[platform, "colour"]) == 2
@@ -208,9 +208,9 @@ async def test_a_stop_ends_a_question_and_commands_are_no_answers(tmp_path: Path
             await at.told(talk, before, "the answer to /stop")
             await at.resolved(card)
             before = at.said(talk)
-            at.press(card, "Yes")
+            at.press(card, "💬 Yes")
             await at.told(talk, before, f"that it is too late on {platform}")
-            at.says(talk, "next", run("cat seed"))
+            at.says(talk, "next", run("cat seed", needs="look"))
             await at.answered(talk, "next")
             assert not at.over(talk, "stopped")
 

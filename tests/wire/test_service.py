@@ -111,7 +111,7 @@ async def test_a_question_is_answered_with_what_a_tool_found(tmp_path: Path) -> 
         telegram.write("What is in a.txt?")
         await telegram.wait_text("It says seven.")
         assert telegram.texts() == ["I look.", "It says seven."]
-        assert (tmp_path / "workspace" / "a.txt").read_text() == "seven"
+        assert (tmp_path / "workspace" / "people" / f"telegram-{ALICE.id}" / "a.txt").read_text() == "seven"
 
 
 async def test_an_answer_at_the_limit_of_output_goes_on(tmp_path: Path) -> None:

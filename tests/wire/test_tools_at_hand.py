@@ -52,7 +52,7 @@ async def test_the_model_is_offered_what_the_policy_leaves(
 ) -> None:
     async with court(tmp_path, alone=True, tools=tools) as at, at.serving():
         talk = at.meets("telegram")
-        calls = [run("cat seed"), Call("write", {"path": "w", "content": "x"})]
+        calls = [run("cat seed", needs="look"), Call("write", {"path": "w", "content": "x"})]
         results = await done(at, talk, "policy", *calls)
         request = at.requests["telegram", "policy"][0]
         assert there <= offered(request), offered(request)
@@ -77,12 +77,15 @@ async def test_a_group_and_a_sender_only_narrow_and_the_tools_stay_the_same_byte
         for platform in PLATFORMS:
             alice, bob = at.in_room(platform, "alice"), at.in_room(platform, "bob")
             for who, talk, number in (("alice", alice, 0), ("bob", bob, 1), ("alice", alice, 2)):
+                room = at.room_of(talk)
                 name = f"room-{number}"
-                at.asks_in_room(platform, who, name, run("cat seed"), Call("write", {"path": "no", "content": "x"}))
+                at.asks_in_room(
+                    platform, who, name, run("cat seed", needs="look"), Call("write", {"path": "no", "content": "x"})
+                )
                 await at.answered(talk, name)
                 listed, written = at.results(talk, name)
                 assert ("exit code 0" in listed) == (who == "alice"), f"{who} on {platform}: {listed}"
-                assert not (at.workspace / "no").exists(), written
+                assert not any((folder / "no").exists() for folder in (at.workspace, room)), written
             requests = [at.requests[platform, f"room-{number}"][0] for number in range(3)]
             assert len({canonical(one.body["tools"]) for one in requests}) == 1, "the set is fixed"
             assert "write" not in offered(requests[0]), "nobody in this room may write"
@@ -109,24 +112,26 @@ async def test_what_only_owners_may_use_is_not_there_for_others(tmp_path: Path) 
     ("settings", "listed", "missed"),
     [
         ({"security": "deny"}, "refused", "refused"),
-        ({"security": "full", "ask": "off"}, "runs", "runs"),
-        ({"security": "full"}, "runs", "runs"),
+        ({"security": "full", "ask": "off"}, "runs", "refused"),
+        ({"security": "full"}, "runs", "asks"),
         ({"security": "full", "ask": "always"}, "asks", "asks"),
         ({"ask": "off"}, "runs", "refused"),
         ({}, "runs", "asks"),
+        ({"in_sandbox": "allow", "network": "allow"}, "runs", "asks"),
         ({"allowlist": ["cp -v --backup=numbered seed *"]}, "runs", "runs"),
         ({"allowlist": ["cp -v seed *"]}, "runs", "asks"),
         ({"security": "deny", "ask": "always"}, "refused", "refused"),
     ],
 )
 async def test_a_command_is_refused_run_or_asked_about(settings: Any, listed: str, missed: str, tmp_path: Path) -> None:
+    """listed: what only looks; missed: what is to run on the host."""
     async with court(tmp_path, alone=True, tools={"exec": settings}) as at, at.serving():
         talk = at.meets("telegram")
-        for name, command, expected in (
-            ("listed", "cat seed | wc -c", listed),
-            ("missed", at.tally(talk, "missed"), missed),
+        for name, command, needs, expected in (
+            ("listed", "cat seed | wc -c", None, listed),
+            ("missed", at.tally(talk, "missed"), "host", missed),
         ):
-            at.says(talk, name, run(command))
+            at.says(talk, name, run(command, needs=needs))
             if expected == "asks":
                 card = await at.card(talk, command[:10])
                 at.press(card, ONCE)
@@ -138,38 +143,19 @@ async def test_a_command_is_refused_run_or_asked_about(settings: Any, listed: st
         assert len(at.stage.stored.approvals("state")) == [listed, missed].count("asks")
 
 
-async def test_variables_that_change_what_runs_are_refused_without_asking(tmp_path: Path) -> None:
-    refused = (
-        "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PATH", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV", "ENV",
-        "NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "IFS", "ld_preload", "PAGER",
-        "DYLD_INSERT_LIBRARIES", "GIT_CONFIG_COUNT", "LESSOPEN", "BASH_FUNC_cat%%", "A=B", "", "X Y",
-    )  # fmt: skip
-    async with court(tmp_path) as at, at.serving():
+async def test_variables_of_a_command_on_the_host_are_shown_to_who_is_asked(tmp_path: Path) -> None:
+    async with court(tmp_path, tools={"exec": {"allowlist": ["cat **"]}}) as at, at.serving():
         talk = at.meets("telegram")
-        for number, variable in enumerate(refused):
-            at.says(talk, f"env-{number}", run("cat seed", env={variable: "./evil"}))
-            await at.until(
-                lambda talk=talk, number=number: (  # type: ignore[misc]
-                    at.over(talk, f"env-{number}") or [card for card in at.cards(talk) if card.buttons]
-                ),
-                f"the end of {variable}",
-                talk,
-            )
-            if variable == "ld_preload":  # another variable, which does nothing
-                for card in at.cards(talk):
-                    if card.buttons:
-                        at.press(card, ONCE)
-                await at.answered(talk, f"env-{number}")
-                continue
-            asked = [card.text for card in at.cards(talk) if card.buttons]
-            assert not asked or variable in asked[0], f"{variable} is hidden from who is asked: {asked}"
-            if asked:
-                assert variable in ("GIT_EXTERNAL_DIFF", "PAGER", "LESSOPEN", "GIT_CONFIG_COUNT", "IFS"), variable
-                at.native(talk, "/stop")
-                await at.until(lambda talk=talk: not any(one.buttons for one in at.cards(talk)), "the stop", talk)  # type: ignore[misc]
-                continue
-            assert "exit code 0" not in at.results(talk, f"env-{number}")[0], variable
-        (said,) = await done(at, talk, "all", run("env"))
+        for number, variable in enumerate(("LD_PRELOAD", "PATH", "BASH_ENV", "GIT_SSH_COMMAND", "PAGER")):
+            looked = await done(at, talk, f"look-{number}", run("cat seed", env={variable: "./evil"}, needs="look"))
+            assert "exit code" in looked[-1], "in the sandbox they are its own affair"
+        at.says(talk, "host", run("cat seed", env={"LD_PRELOAD": "./evil"}))
+        card = await at.card(talk, "LD_PRELOAD")
+        at.press(card, DENY)
+        await at.answered(talk, "host")
+        (*_, refused) = await done(at, talk, "no-name", run("cat seed", env={"A=B": "x"}))
+        assert "the name of a variable" in refused
+        (*_, said) = await done(at, talk, "all", run("env", needs="look"))
         assert "house-key" not in said
 
 
@@ -177,7 +163,10 @@ async def test_a_command_in_the_background_is_looked_after(tmp_path: Path) -> No
     async with court(tmp_path, tools={"exec": {"security": "full", "ask": "off"}}) as at, at.serving():
         talk = at.meets("telegram")
         (begun,) = await done(
-            at, talk, "begin", run("echo ready; while read line; do echo got $line; done; echo bye", background=True)
+            at,
+            talk,
+            "begin",
+            run("echo ready; while read line; do echo got $line; done; echo bye", background=True, needs="look"),
         )
         (listed,) = await done(at, talk, "list", Call("process", {"action": "list"}))
         (ident,) = {one for one in re.findall(r"[a-z]+-[\w-]+", begun) if one in listed}
@@ -204,7 +193,7 @@ async def test_long_output_is_kept_where_the_model_can_read_it(tmp_path: Path) -
         talk = at.meets("discord")
         lines = "".join(f"line {number:06}\n" for number in range(60_000))
         (at.workspace / "long.txt").write_text(lines)
-        (result,) = await done(at, talk, "long", run("cat long.txt"))
+        (result,) = await done(at, talk, "long", run("cat long.txt", needs="look"))
         assert len(result) < 60_000, len(result)
         assert "line 000000" in result
         assert "line 059999" in result
@@ -219,8 +208,8 @@ async def test_a_model_that_repeats_itself_is_stopped_and_the_person_is_answered
     async with court(tmp_path) as at, at.serving():
         at.may_repeat()
         steps = {
-            "same": [run("cat seed")] * 200,
-            "pair": [run("cat seed"), run("wc -c seed")] * 100,
+            "same": [run("cat seed", needs="look")] * 200,
+            "pair": [run("cat seed", needs="look"), run("wc -c seed", needs="look")] * 100,
             "ask": [Call("read", {"path": "nope"})] * 200,
         }
         for (name, calls), platform in zip(steps.items(), PLATFORMS, strict=True):
@@ -252,11 +241,11 @@ async def test_a_configured_secret_that_a_command_prints_is_seen_nowhere(
                 at.says(
                     talk,
                     "secret",
-                    run("cat secret.txt"),
+                    run("cat secret.txt", needs="look"),
                     Call("read", {"path": "secret.txt"}),
                     Call("grep", {"pattern": "s3cret"}),
-                    run("cat long.txt"),
-                    run("cat split.txt"),
+                    run("cat long.txt", needs="look"),
+                    run("cat split.txt", needs="look"),
                     lambda request: "It says: " + " ".join(text for _, text in request.tool_results)[:300],
                 )
                 await at.until(lambda talk=talk: any("It says" in text for text in at.texts(talk)), "it", talk)  # type: ignore[misc]
@@ -286,7 +275,7 @@ async def test_a_hundred_turns_that_wait_hold_up_nobody_and_each_runs_once(tmp_p
             assert len(at.stage.stored.approvals(state="open")) == 3 * count
             assert service.parts.lanes.active == 0
             other = at.meets("telegram")
-            at.says(other, "other", run("cat seed"))
+            at.says(other, "other", run("cat seed", needs="look"))
             await at.answered(other, "other")
         async with at.serving():
             await at.quiet()

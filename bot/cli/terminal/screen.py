@@ -15,6 +15,7 @@ from rich.theme import Theme
 
 from bot.cli.terminal.safe_text import clean
 from bot.cli.terminal.view import Live, Piece, Tone
+from bot.speech import spoken
 
 _FILLING = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "none", "markdown.block_quote": "italic"})
@@ -63,7 +64,7 @@ class Screen:
         if len(text) > _PREVIEW:
             parts.append(self._render(Text(text[-_PREVIEW // 10 :]), width))
         elif text.strip():
-            parts.append(self._render(_markdown(text), width))
+            parts.append(self._render(_markdown(spoken(text)), width))
         thinking = self._render(Text(clean(live.thinking).strip(), "dim italic"), width).splitlines()
         parts += [f"{line}\n" for line in thinking[-_THINKING_LINES:] if live.thinking.strip()]
         parts += [self._render(Text(f"  … {clean(tool)}", "dim"), width) for tool in live.tools]

@@ -12,6 +12,7 @@ from agent import events
 from bot import wording
 from bot.directives import Directives, for_people
 from bot.persistence.values import Exchange
+from bot.speech import spoken
 
 
 class Tone(StrEnum):
@@ -96,7 +97,7 @@ class View:
     def last(self, exchange: Exchange) -> Sequence[Piece]:
         """The last that was said before this terminal opened."""
         pieces = [Piece(Tone.HEADING, "Last time"), Piece(Tone.ASKED, exchange.question)]
-        return [*pieces, Piece(Tone.SAID, exchange.answer)] if exchange.answer else pieces
+        return [*pieces, Piece(Tone.SAID, spoken(exchange.answer))] if exchange.answer else pieces
 
     def event(self, event: events.AgentEvent) -> Sequence[Piece]:
         """Something happened in a run."""
@@ -155,7 +156,7 @@ class View:
     def _answer_ended(self, event: events.MessageEnd) -> Sequence[Piece]:
         pieces = []
         if (words := for_people(event.text)).strip():
-            pieces.append(Piece(Tone.SAID, words, event.text))
+            pieces.append(Piece(Tone.SAID, spoken(words), event.text))
         if event.cut and self._answer:  # the model goes on behind what counts
             self._answer.text = self._answer.text[len(event.text) :]
             pieces += self.leave()
@@ -187,4 +188,4 @@ class View:
         """The answer is over, or the terminal: what is live stays on the screen, but counts as not said."""
         rest = self._answer.text.strip() if self._answer else ""
         self._answer = None
-        return [Piece(Tone.UNSAID, rest)] if rest else []
+        return [Piece(Tone.UNSAID, spoken(rest))] if rest else []

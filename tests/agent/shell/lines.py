@@ -189,6 +189,10 @@ echo $((1/0)); A=ls
 ls > a b
 time
 time ls
+if ls; then  fi
+if ls; then ls; else  fi
+for i in a; do  done
+{  }
 ls | ! ls
 ls | ! ls > x | ls
 time -p ls

@@ -1,6 +1,7 @@
 """What is read of a line, and up to which level rules cover it."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,26 @@ def test_a_file_of_the_workspace_is_not_what_a_rule_names(ask: Asker, workspace:
     assert ask("cat README.md").covered is None
     assert ask("../bin/ls").covered is None
     assert ask(f"{workspace.parent}/bin/ls").covered == ask("ls").covered == "host"
+
+
+def test_programs_by_their_path(ask: Asker, workspace: Path) -> None:
+    anything = [Rule("/*")]
+    for command in ("./ls", "src/./a.py", f"{workspace}/ls", "link/bin/sh"):
+        assert ask(command, allowlist=anything).covered == "host", command
+    for command in ("ls/", "./ls/", "src", "./", "src/none", "/", "src/../ls", "./src/deep", "src/a.py/"):
+        assert ask(command, allowlist=anything).covered is None, command
+
+
+def test_the_parser_is_given_characters_that_it_bears(ask: Asker) -> None:
+    """For others its scanner reads beyond its tables, and the program ends."""
+    script = (
+        "import sys; from pathlib import Path; from agent.shell import Judge; "
+        "judge = Judge(workspace=Path('/none'), path='', allowlist=()).judge; "
+        "[judge(f's{chr(c)}{{{chr(c)} ${chr(c)} a={chr(c)}', Path('/')) for c in range(0x10000, 0x110000, 0x200)]"
+    )
+    for _ in range(3):  # where its tables lie is a matter of chance
+        subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[3], check=True)
+    assert ask("echo é 'ü €'é é\\ü").commands == (("echo", "é", "ü €é", "éü"),)
 
 
 def test_what_was_found_is_said(ask: Asker, binaries: Path) -> None:

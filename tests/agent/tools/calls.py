@@ -2,20 +2,26 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
-from agent.tools.base import CallContext, Tool
+from agent.tools.base import CallContext, Decision, Tool
 
 
 async def outcome(tool: Tool[Any], parameters: Any) -> ToolOutput:
-    """What the model reads of a call."""
+    """What the model reads of a call that a person has allowed, where one must be asked."""
     try:
-        return await tool.run(parameters, Notes().context())
+        return await run_allowed(tool, parameters, Notes().context())
     except ToolError as error:
         return ToolOutput(text=str(error), is_error=True)
+
+
+async def allowed(tool: Tool[Any], parameters: Any, context: CallContext) -> CallContext:
+    """The context of a call once a person has allowed what it asks. Raises ToolError."""
+    ask = await tool.asks(parameters, context)
+    return replace(context, decision=Decision("once", ask.digest, "")) if ask else context
 
 
 async def soon(condition: Callable[[], object]) -> None:
@@ -23,6 +29,11 @@ async def soon(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(10):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0)
+
+
+async def run_allowed(tool: Tool[Any], parameters: Any, context: CallContext) -> ToolOutput:
+    """Run a call that a person has allowed, where one must be asked. Raises what the tool raises."""
+    return await tool.run(parameters, await allowed(tool, parameters, context))
 
 
 @dataclass

@@ -5,7 +5,10 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from agent.sandbox.confinement import Confinement
+from agent.sandbox.proof import Setting, choose
 from agent.shell import Judge, parse_rule
 from agent.tools.background import Background, Running
 from agent.tools.exec import ExecTool, scrubbed
@@ -13,6 +16,7 @@ from agent.tools.overflow import Overflow
 from agent.tools.permission import Asking, Permission, Security
 from agent.tools.process_tool import ProcessTool
 from agent.tools.workspace import Workspace
+from agent.workspace_files import NAMES
 
 
 @dataclass
@@ -44,8 +48,12 @@ def commands(
     allowlist: Sequence[str] = (),
     grants: Callable[[], Collection[str]] = tuple,
     environ: Mapping[str, str] = os.environ,
+    sandbox: Setting = "none",
+    in_sandbox: Literal["ask", "allow"] = "ask",
+    network: Literal["ask", "allow", "deny"] = "ask",
+    hidden: Sequence[Path] = (),
 ) -> Commands:
-    """Everything may run, unless something else is said."""
+    """On this machine as it is, unless a sandbox is named, which then has to hold."""
     told: list[tuple[str, str]] = []
     now = [0.0]
     news = asyncio.Event()
@@ -55,8 +63,27 @@ def commands(
         news.set()
 
     judge = Judge(workspace=root, path=scrubbed(environ)["PATH"], allowlist=tuple(map(parse_rule, allowlist)))
-    permission = Permission(security=security, asking=ask, fallback=fallback, judge=judge, grants=grants)
+    proved = choose(sandbox)
+    assert proved.sandbox is not None or sandbox == "none", proved.why
+    confinement = Confinement(
+        sandbox=proved.sandbox,
+        why=proved.why,
+        hidden=tuple(hidden),
+        kept=NAMES,
+        temporary=root.parent / f"{root.name}-temporary",
+    )
+    permission = Permission(
+        security=security,
+        asking=ask,
+        fallback=fallback,
+        in_sandbox=in_sandbox,
+        network=network,
+        confined=proved.sandbox is not None,
+        judge=judge,
+        grants=grants,
+    )
     workspace = Workspace(root)
-    background = Background(over, Overflow(workspace, lambda text: text.replace("swordfish", "***")), lambda: now[0])
-    tool = ExecTool(workspace, seconds, permission, background, environ=environ)
+    overflow = Overflow(workspace, lambda text: text.replace("swordfish", "***"))
+    background = Background(over, lambda key: overflow, lambda: now[0])
+    tool = ExecTool(workspace, seconds, permission, confinement, background, environ=environ)
     return Commands(tool, ProcessTool(background, permission), background, told, now, news)

@@ -7,6 +7,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from agent.tools import background as limits
 from agent.tools.exec import ExecParameters
 from agent.tools.output import HEAD_BYTES, TAIL_BYTES
 from agent.tools.process_tool import ProcessParameters
-from tests.agent.tools.calls import Notes, soon
+from tests.agent.tools.calls import Notes, run_allowed, soon
 from tests.agent.tools.commands import Commands, commands
 from tests.agent.tools.test_exec import Sight
 
@@ -51,7 +52,8 @@ class Some:
     async def exec(self, command: str, session: str = "session", **more: Any) -> ToolOutput:
         self._calls += 1
         context = self.notes.context(session_key=session, call_id=f"call{self._calls}")
-        return await self.made.exec.run(ExecParameters(command=command, background=True, **more), context)
+        parameters = ExecParameters(command=command, background=True, **more)
+        return await run_allowed(self.made.exec, parameters, context)
 
     async def process(self, action: str, name: str = "", session: str = "session", **more: Any) -> str:
         parameters = ProcessParameters.model_validate({"action": action, "id": name, **more})
@@ -238,7 +240,7 @@ async def test_nothing_runs_before_it_is_stored(tmp_path: Path) -> None:
     async with some(tmp_path) as it:
         parameters = ExecParameters(command="touch ran", background=True)
         with pytest.raises(RunLost):
-            await it.made.exec.run(parameters, it.notes.context(refuse))
+            await run_allowed(it.made.exec, parameters, it.notes.context(refuse))
         assert not (tmp_path / "ran").exists()
         assert it.made.told == []
 
@@ -281,3 +283,19 @@ async def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
             await it.process("input", name, text="x", eof=True)
             await it.process("kill", name)
         assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_guests_begin_none_and_see_none_of_owners(tmp_path: Path) -> None:
+    """In a session that owners write in, too."""
+    async with some(tmp_path) as it:
+        theirs = await it.start(f"echo a secret; {WAITS}")
+        guest = replace(it.notes.context(call_id="guest"), as_guest=True)
+        with pytest.raises(ToolError, match="nothing of theirs runs on"):
+            await it.made.exec.run(ExecParameters(command=f"echo hello; {WAITS}", background=True), guest)
+        for action in ("poll", "input", "kill"):
+            parameters = ProcessParameters.model_validate({"action": action, "id": theirs, "text": "x\n"})
+            with pytest.raises(ToolError, match=rf"There is no background command '{theirs}' .*Known: none"):
+                await it.made.process.run(parameters, guest)
+        listed = (await it.made.process.run(ProcessParameters(action="list"), guest)).text
+        assert listed == "Nothing runs in the background."
+        assert "a secret" in await it.polled(theirs, "a secret")

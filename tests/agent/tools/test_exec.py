@@ -17,12 +17,13 @@ import pytest
 
 from agent.errors import RunLost
 from agent.message import ToolOutput
+from agent.sandbox.launch import Launch
 from agent.shell import SAFE_ENVIRONMENT
 from agent.tools.exec import ExecParameters, scrubbed
 from agent.tools.leftovers import end_leftover, start_time
 from agent.tools.output import HEAD_BYTES, TAIL_BYTES
 from agent.tools.process import GatedProcess
-from tests.agent.tools.calls import Notes, outcome
+from tests.agent.tools.calls import Notes, outcome, run_allowed
 from tests.agent.tools.commands import commands
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches processes by descriptor")
@@ -60,7 +61,7 @@ class Call:
         self._news = asyncio.Event()
         tool = commands(root).exec
         context = self.notes.context(update=self._update)
-        self.task = asyncio.create_task(tool.run(ExecParameters(command=command), context))
+        self.task = asyncio.create_task(run_allowed(tool, ExecParameters(command=command), context))
 
     def _update(self, text: str) -> None:
         self.notes.updates.append(text)
@@ -150,7 +151,7 @@ async def test_those_behind_the_shell_may_say_their_last_words(root: Path, monke
     monkeypatch.setattr("agent.tools.exec.OUTPUT_GRACE_SECONDS", 10)
     tool = commands(root).exec
     command = "mkfifo over; (read -r line < over; echo late) & (echo x > over) & exit"
-    answer = await tool.run(ExecParameters(command=command), Notes().context())
+    answer = await run_allowed(tool, ExecParameters(command=command), Notes().context())
     assert answer.text == "[exit code 0]\nlate\n"
 
 
@@ -162,7 +163,8 @@ async def test_a_group_is_asked_to_end_before_it_is_killed(root: Path) -> None:
         ready.set()
 
     command = "trap 'echo bye; exit 7' TERM; echo ready; read -r line < pipe; echo never"
-    async with GatedProcess("/bin/sh", command, root, os.environ, hear, abort_seconds=0) as process:
+    launch = Launch(argv=("/bin/sh", "-c", command), environment=os.environ)
+    async with GatedProcess(launch, root, hear, abort_seconds=0) as process:
         process.open_gate()
         await ready.wait()
         assert await process.end(grace_seconds=10) == 7
@@ -176,7 +178,7 @@ async def test_the_time_limit_ends_also_those_who_do_not_listen(root: Path, monk
     tool = commands(root, 0.1).exec
     notes = Notes()
     parameters = ExecParameters(command="trap '' TERM; read -r line < pipe", timeout_seconds=500)
-    ended = await tool.run(parameters, notes.context())
+    ended = await run_allowed(tool, parameters, notes.context())
     assert ended.text.startswith("[stopped after its time limit of 0.1 s]")
     with pytest.raises(ProcessLookupError):
         os.kill(notes.started[0][0], 0)
@@ -307,7 +309,7 @@ async def test_nothing_runs_before_the_process_is_stored(root: Path) -> None:
 
     tool = commands(root).exec
     with pytest.raises(RunLost):
-        await tool.run(ExecParameters(command="touch ran"), Notes().context(refuse))
+        await run_allowed(tool, ExecParameters(command="touch ran"), Notes().context(refuse))
     with pytest.raises(ProcessLookupError):
         os.kill(stored[0][0], 0)
     assert not (root / "ran").exists()
@@ -316,8 +318,8 @@ async def test_nothing_runs_before_the_process_is_stored(root: Path) -> None:
 CRASHING = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from agent.tools.exec import ExecParameters, scrubbed
-from tests.agent.tools.calls import Notes
+from agent.tools.exec import ExecParameters
+from tests.agent.tools.calls import Notes, run_allowed
 from tests.agent.tools.commands import commands
 
 async def started(pid, pid_started):
@@ -329,7 +331,7 @@ async def started(pid, pid_started):
 async def main():
     command = "echo begun > ran; echo $PPID; read -r line < pipe; echo over > ran"
     context = Notes().context(started, lambda text: print(text, flush=True))
-    await commands(Path(sys.argv[1])).exec.run(ExecParameters(command=command), context)
+    await run_allowed(commands(Path(sys.argv[1])).exec, ExecParameters(command=command), context)
 
 asyncio.run(main())
 """

@@ -12,6 +12,7 @@ import pytest
 
 from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
+from agent.sandbox.proof import choose
 from bot import wording
 from tests.bot.cli.terminal_emulator import Program
 from tests.bot.gateway.house import house
@@ -224,7 +225,25 @@ async def test_a_turn_that_takes_too_long_goes_on(tmp_path: Path) -> None:
         run_id = json.loads(done.out)["run_id"]
         assert (done.code, done.error) == (3, f"Not finished in time; run {run_id} goes on.\n")
         (await at.model.called()).answer("Late.")
-        assert (await at.show(run_id, wait="20"))["text"] == "Late."
+        async with at.unix() as client:
+            assert (await client.get(f"/v1/agent/{run_id}?wait=20")).json()["text"] == "Late."
+        assert (await at.http.get(f"/v1/agent/{run_id}")).status_code == 404, (
+            "a program without a token sees none of it"
+        )
+
+
+async def test_a_turn_works_in_the_workspace(tmp_path: Path) -> None:
+    """Its session is open to owners alone; one that programs without a token can write in has a room."""
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "MEMORY.md").write_text("the owner likes tea")
+    async with house(tmp_path) as at:
+        for more, expected in ((), True), (("--session", "work"), False):
+            command = await begin(tmp_path, "agent", "-m", "hi", *more)
+            call = await at.model.called()
+            assert ("the owner likes tea" in call.request.system) is expected
+            assert "stay_silent" not in [tool.name for tool in call.request.tools], "somebody waits for the answer"
+            call.answer("Done.")
+            assert (await command.finish()).code == 0
 
 
 async def test_an_interrupt_ends_the_turn(tmp_path: Path) -> None:
@@ -268,10 +287,12 @@ async def test_status_of_a_service(tmp_path: Path) -> None:
         await at.model.called()
         done = await hark(tmp_path, "status")
         assert (done.code, done.error) == (0, "")
-        first, model, channels, runs, deliveries = done.out.splitlines()
+        first, model, channels, sandbox, runs, deliveries = done.out.splitlines()
         assert first == "Hark is running and ready."
         assert model.startswith("model       test/puppet (")
         assert channels.startswith("channels    console  ready since 20")
+        held = choose("auto")
+        assert sandbox == f"sandbox     {held.sandbox.name if held.sandbox else 'none'}: {held.why}"
         assert runs == "runs        1 running, 0 waiting"
         assert deliveries == "deliveries  0 open, 0 refused, 0 uncertain"
         await at.store_fails()
@@ -290,6 +311,7 @@ async def test_the_doctor_says_what_is_right_and_what_is_wrong(tmp_path: Path) -
             ["note", "platforms"],
             ["ok", "service"],
             ["ok", "console"],
+            ["ok" if choose("auto").sandbox else "note", "sandbox"],
         ]
         await at.store_fails()
         done = await hark(tmp_path, "doctor", "--json")
@@ -303,9 +325,13 @@ async def test_the_doctor_without_a_service(alone: Path) -> None:
     (alone / "config.yaml").write_text(f"{NO_OLLAMA}channels: {{telegram: {{token: '1:x'}}}}\n")
     done = await hark(alone, "doctor")
     assert (done.code, done.error) == (1, "")
-    right, wrong = done.out.splitlines()
+    right, wrong, sandbox = done.out.splitlines()
     assert right.startswith("ok    configuration")
     assert "`hark run` starts it" in wrong
+    assert choose("auto").why in sandbox
+    (alone / "config.yaml").write_text(f"{NO_OLLAMA}tools: {{exec: {{sandbox: none}}}}\n")
+    found = {one["about"]: one for one in json.loads((await hark(alone, "doctor", "--json")).out)}
+    assert (found["sandbox"]["state"], found["sandbox"]["text"][:5]) == ("note", "none:")
 
 
 async def test_status_without_a_service(alone: Path) -> None:

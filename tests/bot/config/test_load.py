@@ -290,7 +290,7 @@ gateway: {host: 0.0.0.0, token: "${TOKEN}"}
             ("providers: {offline: {}}\n", "config.yaml:1: providers.offline: this name is taken"),
             (
                 "{workspace: ., state: /var/lib/hark}\n",
-                "config.yaml:1: workspace: holds this configuration file",
+                "config.yaml:1: workspace: found `",
             ),
             ("state: workspace/state\n", "config.yaml:1: state: must be apart from workspace"),
             (
@@ -396,7 +396,9 @@ tools: {{deny: "${{KEY}}"}}
         assert read(tmp_path, "tools: {by_sender: {'slack:*': {allow: []}}}").tools.by_sender["slack:*"].allow == ()
         assert "<platform>:<id>" in mistakes(tmp_path, "tools: {by_sender: {'me': {deny: [exec]}}}")[0]
         (profile,) = mistakes(tmp_path, "tools: {profile: all}")
-        assert "minimal, messaging, coding, full" in profile
+        assert "minimal, guest, messaging, coding, full" in profile
+        (of_sender,) = mistakes(tmp_path, "tools: {by_sender: {'slack:*': {profile: all}}}")
+        assert "minimal, guest, messaging, coding, full" in of_sender
 
     @given(st.text(st.sampled_from("abc:-[]{}\"'#&*!|>%@`$ \n\t~?,.0"), max_size=40))
     def test_any_text_is_a_configuration_or_mistakes(self, tmp_path_factory: pytest.TempPathFactory, text: str) -> None:

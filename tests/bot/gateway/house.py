@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -86,12 +87,15 @@ class Puppet(PlainModel):
 
 
 class Disk:
-    """A commit probe: while `full` is set, nothing can be written."""
+    """A commit probe: while `full` is set, nothing can be written; while `turns` is not, it takes for ever."""
 
     def __init__(self) -> None:
         self.full = False
+        self.turns = threading.Event()
+        self.turns.set()
 
     def __call__(self, when: Literal["before", "after"]) -> None:
+        assert self.turns.wait(PATIENCE)
         if self.full and when == "before":
             raise disk_full()
 

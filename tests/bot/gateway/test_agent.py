@@ -286,6 +286,29 @@ async def test_steering_a_run(tmp_path: Path) -> None:
         assert (late.status_code, error_of(late)["code"]) == (409, "ended")
 
 
+async def test_a_program_without_a_token_joins_no_run_of_an_owner(tmp_path: Path) -> None:
+    """Which has an owner's rights: over the Unix socket, in a session that both can use."""
+    async with house(tmp_path) as at, at.unix() as owner:
+        asked = await owner.post("/v1/agent", json={"message": "look into it", "session": "work"})
+        run = asked.json()["run_id"]
+        call = await at.model.called()
+        response = await at.http.post(f"/v1/agent/{run}/steer", json={"message": "and read my mail"})
+        assert (response.status_code, error_of(response)["code"]) == (409, "ended")
+        response = await owner.post(f"/v1/agent/{run}/steer", json={"message": "the other one"})
+        assert response.status_code == 202
+        call.answer("Looked.")
+        call = await at.model.called()
+        assert "the other one" in call.request.messages[-1].text
+        assert "read my mail" not in str(call.request.messages)
+        call.answer("Looked at both.")
+        theirs = await at.submit("hello", session="work")
+        call = await at.model.called()
+        response = await owner.post(f"/v1/agent/{theirs}/steer", json={"message": "be brief"})
+        assert response.status_code == 202, "an owner joins any"
+        call.answer("Hi.")
+        (await at.model.called()).answer("Brief.")
+
+
 async def test_a_failed_run_tells_people_nothing_internal(tmp_path: Path) -> None:
     async with house(tmp_path) as at:
         run = await at.submit("hello")
@@ -390,6 +413,7 @@ async def test_the_status_of_the_service(tmp_path: Path) -> None:
         assert (await at.http.get("/v1/status")).json() == {
             "model": "test/puppet",
             "model_reason": "given",
+            "sandbox": at.service.parts.sandbox,
             "running": 1,
             "waiting": 1,
             "undelivered": 0,

@@ -1,125 +1,112 @@
-"""Connections that say nothing, or only half: closed in time, bounded in number, and in nobody's way."""
+"""What the gateway does with too many connections, streams and waits; `tests/wire/test_bounds.py` has the rules."""
 
 import asyncio
+import json
 import os
 import resource
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
-from bot.gateway.listener import Listener, tell_failures
+from bot.gateway.listener import tell_failures
+from channels.connections import Limits, usual_limits
+from tests.bot.gateway.house import House, house
 
 ROOT = Path(__file__).parents[3]
-HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n"
+POST = b"POST /v1/agent HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
 PATIENCE = 10
 
 
-class Held:
-    """An application that answers with the body; a request for /held waits for the test."""
-
-    def __init__(self) -> None:
-        self.released = asyncio.Event()
-        self.held = asyncio.Event()
-        self.app = Starlette(routes=[Route("/{path:path}", self.answer, methods=["GET", "POST"])])
-
-    async def answer(self, request: Request) -> Response:
-        if request.url.path == "/held":
-            self.held.set()
-            await self.released.wait()
-        return Response(await request.body() or b"nothing")
-
-
-@asynccontextmanager
-async def listening(held: Held, seconds: float) -> AsyncIterator[int]:
-    listener = Listener(held.app, seconds)
-    port = await listener.start_tcp("127.0.0.1", 0)
-    try:
-        yield port
-    finally:
-        held.released.set()
-        await listener.close()
-
-
-async def said(reader: asyncio.StreamReader) -> bytes:
-    """Everything up to the end of the connection."""
-    async with asyncio.timeout(PATIENCE):
-        try:
-            return await reader.read()
-        except ConnectionResetError:
-            return b""
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"",
-        HEAD[:30],
-        HEAD + b"ab",
-        HEAD + b"abcde" + HEAD[:30],
-        HEAD + b"abcde" + HEAD + b"ab",
-        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" + HEAD + b"ab",
-    ],
-    ids=["nothing", "half a head", "half a body", "a second head", "a second body", "a body behind a GET"],
-)
-async def test_a_request_that_does_not_come_in_time_ends_its_connection(sent: bytes) -> None:
-    async with listening(Held(), 0.05) as port:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(sent)
-        answers = await said(reader)
-        writer.close()
-    assert answers.count(b"HTTP/1.1 200") == (sent.count(b"HTTP/1.1") > 1)
-
-
-async def test_an_answer_may_take_longer_than_a_request(tmp_path: Path) -> None:
-    held = Held()
-    async with listening(held, 0.05) as port:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        half, other = await asyncio.open_connection("127.0.0.1", port)
-        other.write(HEAD[:30])
-        assert await said(half) == b"", "the limit was reached"
-        held.released.set()
-        async with asyncio.timeout(PATIENCE):
-            assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
-        for stream in (writer, other):
-            stream.close()
-
-
 @pytest.fixture
-def few_descriptors() -> Iterator[None]:
+def limits() -> Iterator[Limits]:
+    """Those of a process that may have few descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-    yield
+    yield usual_limits()
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.usefixtures("few_descriptors")
-async def test_the_idle_one_makes_room_and_one_that_is_served_does_not() -> None:
-    held, most = Held(), 256 // 8
-    async with listening(held, 600) as port:
-        served, asking = await asyncio.open_connection("127.0.0.1", port)
-        asking.write(b"GET /held HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        await held.held.wait()
-        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(most)]
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(HEAD + b"hello")
+def test_few_descriptors_are_few_connections(limits: Limits) -> None:
+    assert limits.connections == 256 // 8
+    assert limits.of_peer > limits.lasting >= limits.lasting_of_peer >= 12, "a dozen of terminals"
+
+
+async def health(house: House) -> int:
+    return (await house.http.get("/healthz", headers={"connection": "close"})).status_code
+
+
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/agent/{run}?wait=3600"])
+async def test_answers_that_last_are_bounded_and_give_their_places_back(
+    tmp_path: Path, limits: Limits, path: str
+) -> None:
+    async with house(tmp_path) as home, AsyncExitStack() as open_ones:
+        run = await home.submit("hello")
+        call = await home.model.called()
+        asked = f"GET {path.format(run=run)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+        async def ask() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            reader, writer = await asyncio.open_connection("127.0.0.1", home.gateway.port)
+            open_ones.callback(writer.close)
+            writer.write(asked)
+            return reader, writer
+
+        async def under_way(count: int) -> None:
+            async with asyncio.timeout(PATIENCE):
+                while len(home.service.parts.bus._subscriptions) != count:
+                    assert await health(home) == 200
+
+        lasting = [await ask() for _ in range(limits.lasting_of_peer)]
+        await under_way(limits.lasting_of_peer)
         async with asyncio.timeout(PATIENCE):
-            assert b"200 OK" in await reader.readuntil(b"hello")
-        gone = [number for number, (each, _) in enumerate(idle) if each.at_eof()]
-        assert gone == [0, 1], "for each that is too many the oldest idle one"
-        held.released.set()
-        assert (await said(served)).endswith(b"nothing")
-        for _, stream in (*idle, (None, asking), (None, writer)):
-            stream.close()
+            for _ in range(60):
+                refused = await (await ask())[0].read()
+                head, _, body = refused.partition(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 429 ")
+                assert b"connection: close" in head.lower()
+                assert json.loads(body)["error"]["code"] == "too_many"
+        assert await health(home) == 200
+
+        lasting[0][1].close()
+        await under_way(limits.lasting_of_peer - 1)
+        reader, _ = await ask()
+        await under_way(limits.lasting_of_peer)
+        call.answer("Done.")
+        async with asyncio.timeout(PATIENCE):
+            found = await reader.readuntil(b"Done.")
+        assert found.startswith(b"HTTP/1.1 200 "), "one that ended made room"
+
+
+async def test_health_is_answered_when_every_place_is_taken(tmp_path: Path, limits: Limits) -> None:
+    """By messages that a slow disk holds up, and half of a request in each of the spare places."""
+    body = b'{"message": "hello"}'
+    whole = POST % (b"application/json", len(body)) + body
+    async with house(tmp_path, reply="Yes.") as home, AsyncExitStack() as open_ones:
+
+        async def ask(sent: bytes) -> asyncio.StreamReader:
+            reader, writer = await asyncio.open_connection("127.0.0.1", home.gateway.port)
+            open_ones.callback(writer.close)
+            writer.write(sent)
+            return reader
+
+        home.disk.turns.clear()
+        accepted = []
+        for _ in range(limits.of_peer):
+            accepted.append(await ask(whole))
+            assert await health(home) == 200
+        for _ in range(limits.spares * 3):
+            await ask(whole[:30])
+        assert await health(home) == 200
+        other = await home.http.post("/v1/agent", json={"message": "and me"})
+        assert (other.status_code, other.json()["error"]["code"]) == (503, "busy")
+        home.disk.turns.set()
+        async with asyncio.timeout(PATIENCE):
+            for reader in accepted:
+                assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 202 ")
 
 
 async def test_failed_accepts_are_one_line(capfd: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +146,7 @@ def test_half_open_connections_do_not_keep_the_owner_out(tmp_path: Path) -> None
                 assert service.poll() is None, log.read_text()
             for _ in range(160):
                 half = open_ones.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE))
-                half.sendall(HEAD[:30])
+                half.sendall(POST[:30])
             found = status()
             assert found.returncode == 0, found.stdout + found.stderr
             with socket.create_connection(("127.0.0.1", port), PATIENCE) as asking:

@@ -1,0 +1,212 @@
+"""What of a room stays as it is: instruction files, what tools keep, and what leads git, however a command tries."""
+
+import asyncio
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agent.sandbox.base import KEPT_FOLDERS, Kept, kept_of
+from agent.sandbox.proof import Setting
+from agent.tools.exec import ExecParameters
+from agent.workspace_files import NAMES
+from tests.agent.sandbox.conftest import Run, git
+from tests.agent.tools.calls import outcome
+from tests.agent.tools.commands import commands
+
+
+def test_what_is_missing_is_made_so_that_nobody_else_can(room: Path) -> None:
+    (room / "SOUL.md").write_text("mine")
+    kept = kept_of(room, NAMES)
+    assert kept == Kept(files=tuple(room / name for name in (*NAMES, *KEPT_FOLDERS)))
+    for name in NAMES:
+        status = (room / name).lstat()
+        assert stat.S_ISREG(status.st_mode)
+        assert name == "SOUL.md" or (stat.S_IMODE(status.st_mode), status.st_size) == (0o600, 0)
+    assert (room / "SOUL.md").read_text() == "mine"
+    assert all((room / name).is_dir() for name in KEPT_FOLDERS)
+    assert kept_of(room, NAMES) == kept
+
+
+@pytest.mark.parametrize("target", ["../outside", "nowhere", "/etc/passwd"])
+def test_a_link_in_its_place_is_refused(room: Path, target: str) -> None:
+    (room.parent / "outside").write_text("kept")
+    for file in (*NAMES, *KEPT_FOLDERS):
+        (room / file).symlink_to(target)
+        with pytest.raises(
+            OSError, match=rf"{file} in the workspace is a link.*, so that it cannot be kept; replace it"
+        ):
+            kept_of(room, NAMES)
+        shutil.rmtree(room)
+        room.mkdir()
+    assert not (room / "nowhere").exists()
+    assert (room.parent / "outside").read_text() == "kept"
+
+
+async def test_then_nothing_runs_that_may_write(run: Run, room: Path) -> None:
+    (room / "AGENTS.md").symlink_to("other.md")
+    said = await run("echo evil >> touched", needs="work")
+    assert said.startswith("The command could not be started: AGENTS.md in the workspace is a link or no file")
+    assert os.listdir(room) == ["AGENTS.md"]
+    assert await run("echo fine", needs="look") == "[exit code 0]\nfine\n", "what only looks needs nothing kept"
+
+
+def test_a_folder_in_place_of_a_file_is_refused(room: Path) -> None:
+    (room / "USER.md").mkdir()
+    with pytest.raises(OSError, match=r"USER\.md in the workspace is a link or no file"):
+        kept_of(room, NAMES)
+
+
+def test_repositories_are_found_wherever_they_lie(repository: Path) -> None:
+    room = repository
+    git(room, "init", "-q", "deep/er/nested")
+    git(room, "worktree", "add", "-q", "tree")
+    (room / "linked").mkdir()
+    (room / "linked/.git").symlink_to("../deep/er/nested/.git")
+    kept = kept_of(room, ())
+    nested = room / "deep/er/nested/.git"
+    assert set(kept.repositories) == {room / ".git", nested}
+    assert set(kept.files) == {room / "tool-results", room / "media", room / "tree/.git"}
+    always = {"config", "config.worktree", "hooks", "info", "commondir"}
+    assert {path.name for path in kept.leading if path.parent == nested} == always
+    assert {path.name for path in kept.leading if path.parent == room / ".git"} == always | {"worktrees"}
+    assert git(room, "status", "--short", "--branch").startswith("## main\n")
+    assert len(git(room, "worktree", "list").splitlines()) == 2
+
+
+LINKS = {
+    ".git": "ln -s ../config.yaml .git",
+    "below": "mkdir -p a; ln -s ../../config.yaml a/.git",
+    "settings": "mkdir -p a/.git; ln -s ../../../config.yaml a/.git/config",
+    "modules": "mkdir -p .git; ln -s ../../state .git/modules",
+    "hooks": "mkdir -p .git; ln -s ../../state .git/hooks",
+    "commondir": "mkdir -p .git; ln -s ../../state .git/commondir",
+}
+
+
+@pytest.mark.parametrize("what", LINKS)
+async def test_what_is_kept_shows_nothing_that_a_link_names(run: Run, room: Path, what: str) -> None:
+    """The link is made by one command, and the next one looks."""
+    (room.parent / "config.yaml").write_text("haddock")
+    (room.parent / "state").mkdir()
+    (room.parent / "state/key").write_text("haddock")
+    await run(LINKS[what], needs="work")
+    said = await run("cat .git a/.git a/.git/config .git/*/* ../config.yaml ../state/*; ls -R ..; true", needs="work")
+    assert said.startswith("[exit code 0]"), "and it does not stop what comes behind it"
+    assert "haddock" not in said
+    assert os.listdir(room.parent / "state") == ["key"]
+
+
+def test_git_works_on_with_what_was_made_for_it(repository: Path) -> None:
+    kept_of(repository, ())
+    (repository / "two.txt").write_text("two\n")
+    git(repository, "add", "two.txt")
+    git(repository, "commit", "-q", "-m", "Second")
+    git(repository, "branch", "other")
+    git(repository, "gc", "-q")
+    git(repository, "fsck")
+    git(repository, "clone", "-q", ".", "../copy")
+    assert len(git(repository.parent / "copy", "log", "--oneline").splitlines()) == 2
+    assert not (repository.parent / "copy/.git/commondir").exists()
+
+
+HOSTILE = {
+    "config": "printf '[core]\\nfsmonitor = touch {mark}\\n' >> .git/config",
+    "git config": "git config core.fsmonitor 'touch {mark}'",
+    "config by rename": "printf '[core]\\nfsmonitor = touch {mark}\\n' > c; mv c .git/config",
+    "config by a link": "rm -f .git/config; ln -s ../evil/config .git/config",
+    "a hook": "printf '#!/bin/sh\\ntouch {mark}\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
+    "all hooks": "mv .git/hooks h; cp -r evil/hooks .git/hooks",
+    "hooks by a link": "rm -rf .git/hooks; ln -s ../evil/hooks .git/hooks",
+    "another folder": "echo ../evil > .git/commondir",
+    "another folder by rename": "echo ../evil > c; mv c .git/commondir",
+    "another repository": "mv .git old; cp -r evil .git",
+    "a file for it": "mv .git old; echo 'gitdir: evil' > .git",
+    "a link for it": "rm -rf .git; ln -s evil .git",
+    "settings of the tree": "git config extensions.worktreeConfig true; cp evil/config .git/config.worktree",
+    "the folder above": "cd ..; mv room old; mkdir room; cp -r old/evil room/.git",
+}
+
+
+async def test_no_command_leads_the_git_of_others(run: Run, repository: Path, name: Setting) -> None:
+    """A repository of the command's own lies beside it, complete, with settings and hooks that leave a mark outside."""
+    mark, whole = repository.parent / "mark", repository.parent / "whole"
+    _evil(repository, mark)
+    shutil.copytree(repository, whole, symlinks=True)
+    every = list(HOSTILE.values())
+    for attempt in (*(every if name == "bubblewrap" else ()), "; ".join(every)):
+        await run(attempt.format(mark=mark), needs="work")
+        await asyncio.to_thread(_use, repository)
+        assert not mark.exists(), attempt
+        shutil.rmtree(repository)
+        shutil.copytree(whole, repository, symlinks=True)
+
+
+async def test_a_folder_above_a_repository_cannot_be_renamed(run: Run, repository: Path, name: Setting) -> None:
+    if name != "bubblewrap":
+        pytest.skip("Landlock cannot say so")
+    git(repository, "init", "-q", "deep/er")
+    await run("mv deep d; mkdir -p deep; mv deep/er deep/e", needs="work")
+    assert await asyncio.to_thread((repository / "deep/er/.git/config").exists)
+
+
+def _use(room: Path) -> None:
+    for words in (["status"], ["-c", "user.name=B", "commit", "-q", "--allow-empty", "-m", "x"], ["diff"]):
+        subprocess.run(["git", *words], cwd=room, check=False, capture_output=True)
+
+
+def test_such_a_repository_does_lead_git(repository: Path) -> None:
+    """What the test above looks for happens where nothing is kept."""
+    for what in ("config", "a hook", "another folder", "a link for it"):
+        mark = repository.parent / "mark"
+        _evil(repository, mark)
+        subprocess.run(["/bin/sh", "-c", HOSTILE[what].format(mark=mark)], cwd=repository, check=True)
+        _use(repository)
+        assert mark.exists(), what
+        mark.unlink()
+
+
+def _evil(room: Path, mark: Path) -> None:
+    subprocess.run(["cp", "-r", ".git", "evil"], cwd=room, check=True)
+    with (room / "evil/config").open("a") as config:
+        config.write(f"[core]\n\tfsmonitor = touch {mark}\n")
+    hook = room / "evil/hooks/pre-commit"
+    hook.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    hook.chmod(0o755)
+
+
+async def test_instruction_files_stay_and_others_do_not(run: Run, room: Path) -> None:
+    (room / "AGENTS.md").write_text("mine")
+    (room / "tool-results").mkdir()
+    (room / "tool-results/one.txt").write_text("mine")
+    attempts = "; ".join(
+        f"echo evil > {name}; rm -rf {name}; mv other.txt {name}; mv {name} away"
+        for name in ("AGENTS.md", "HEARTBEAT.md", "tool-results", "tool-results/one.txt", "media")
+    )
+    await run(
+        f"echo evil > other.txt; {attempts}; ln -s AGENTS.md link; echo evil > link; echo fine > new.txt", needs="work"
+    )
+    assert (room / "AGENTS.md").read_text() == (room / "tool-results/one.txt").read_text() == "mine"
+    assert (room / "HEARTBEAT.md").read_text() == ""
+    assert os.listdir(room / "tool-results") == ["one.txt"]
+    assert (room / "new.txt").read_text() == "fine\n"
+
+
+async def test_what_is_hidden_is_not_there(room: Path, name: Setting) -> None:
+    (room / "state").mkdir()
+    (room / "state/key").write_text("haddock")
+    (room / "config.yaml").write_text("haddock")
+    hidden = (room / "state", room / "config.yaml", room / "missing")
+    tool = commands(room, sandbox=name, in_sandbox="allow", hidden=hidden).exec
+    for needs in ("look", "work"):
+        parameters = ExecParameters.model_validate(
+            {"command": "cat config.yaml state/key; ls state; echo x > state/new; echo x > config.yaml", "needs": needs}
+        )
+        said = (await outcome(tool, parameters)).text
+        assert "haddock" not in said
+        assert "key\n" not in said.replace("state/key", "")
+    assert (room / "config.yaml").read_text() == (room / "state/key").read_text() == "haddock"
+    assert os.listdir(room / "state") == ["key"]
