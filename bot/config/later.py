@@ -11,7 +11,6 @@ _KEYS = {
     "agent": "fallbacks",
     "providers.*": "command",
     "queue": "mode cap drop",
-    "tools.exec": "sandbox",
 }
 _VALUES = {
     "providers.*.api": "openai-responses cli",
