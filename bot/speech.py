@@ -24,6 +24,9 @@ from channels.outgoing import Button
 REQUEST = "🔐"
 _LOCKS = str.maketrans(dict.fromkeys(f"{REQUEST}🔏🔒🔓", "🔑"))
 _MARK = "💬 "
+# Of plain words only those with one of these can be looked at twice.
+_PARTS = ("approv", "answer")
+_BLANKS = str.maketrans("", "", "\n\t")
 # Characters of a name; people who are named where several wish for something.
 _NAME, _NAMED = 40, 2
 
@@ -83,5 +86,8 @@ def on_wish(guests: Sequence[Origin]) -> str:
 
 
 def _is_like_a_request(words: str) -> bool:
+    low = words.casefold()
+    if words.isascii() and low.translate(_BLANKS).isprintable() and not any(part in low for part in _PARTS):
+        return False  # nothing can be disguised in it: as a rule all that is to be done
     plain = _UNSEEN.sub("", unicodedata.normalize("NFKD", _UNSEEN.sub("", words))).casefold()
     return REQUEST in words or _DECIDES.search(plain) is not None
