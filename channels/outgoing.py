@@ -1,11 +1,19 @@
 """What goes out: a block of a reply, the platform call that is planned of it and carried out, what became of that."""
 
+import errno
 import json
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from io import BufferedReader
+from pathlib import Path
 
 from channels.message import Place
+
+# Folders above ours may be open to be passed, and not to be listed.
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Action(StrEnum):
@@ -52,6 +60,24 @@ class OutgoingFile:
     path: str
     name: str
     mime: str = ""
+
+    def open(self) -> BufferedReader:
+        """The file, for reading. Blocking. Between the look at it and this, commands may have put something else in its
+        place: no link is followed on the way, and only a regular file is opened. Raises OSError."""
+        *above, name = Path(self.path).parts
+        way = os.open(above[0] if above else ".", _FOLDER)
+        try:
+            for part in above[1:]:
+                below = os.open(part, _FOLDER, dir_fd=way)
+                os.close(way)
+                way = below
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=way)
+        finally:
+            os.close(way)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(errno.EINVAL, "not a regular file")
+        return os.fdopen(fd, "rb")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,7 +126,7 @@ async def _upload(api: Api, delivery: Delivery, message: dict[str, Any], method:
         sent = await api.call(method, path, json=message, **ids)
     else:
         name = delivery.file.name
-        with contextlib.closing(discord.File(delivery.file.path, filename=name)) as file:
+        with delivery.file.open() as content, contextlib.closing(discord.File(content, filename=name)) as file:
             part = {"name": "files[0]", "value": file.fp, "filename": name}
             part["content_type"] = delivery.file.mime or "application/octet-stream"
             message["attachments"] = [{"id": 0, "filename": name}]

@@ -197,7 +197,7 @@ class SlackChannel(Adapter):
         if file is None:
             raise ValueError("there is no file")
         try:
-            with await asyncio.to_thread(open, file.path, "rb") as content:
+            with await asyncio.to_thread(file.open) as content:
                 asked = {"filename": file.name, "length": os.fstat(content.fileno()).st_size}
                 given = await self._api.call("files.getUploadURLExternal", asked)
                 async with self._api.request("POST", given["upload_url"], data=content) as response:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
 from telegram import InputFile
 
@@ -74,12 +73,13 @@ def _file(delivery: Delivery) -> tuple[str, dict[str, object]]:
     """Images are shown, where they are not too large for that; everything else is to be saved. Blocking."""
     if delivery.file is None:
         raise ValueError("there is no file")
-    path = Path(delivery.file.path)
-    shown = delivery.file.mime in _SHOWN and path.stat().st_size <= _LARGEST_SHOWN
+    with delivery.file.open() as file:
+        held = file.read()
+    shown = delivery.file.mime in _SHOWN and len(held) <= _LARGEST_SHOWN
     method, field = ("sendPhoto", "photo") if shown else ("sendDocument", "document")
     body = json.loads(delivery.body) if delivery.body else {}
     caption = {"caption": body.get("text", ""), "caption_entities": body.get("entities", [])}
-    content = InputFile(path.read_bytes(), filename=delivery.file.name)
+    content = InputFile(held, filename=delivery.file.name)
     return method, addressed(delivery.place, {field: content} | {name: what for name, what in caption.items() if what})
 
 

@@ -4,6 +4,7 @@ A further channel adds itself to `SIDES`: how it is started on a server of its o
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from channels.outgoing import (
     NotSent,
     OutgoingFile,
     Planned,
+    Refused,
     SendResult,
     Sent,
     Unknown,
@@ -234,6 +236,24 @@ async def test_what_it_declares_it_carries_out(side: Side, action: Action) -> No
     before = side.visible()
     assert isinstance(await side.channel.send(delivered(side, action)), Sent)
     assert side.visible() == before + 1
+
+
+async def test_no_link_leads_to_another_file(side: Side, tmp_path: Path) -> None:
+    """Though it was a file when the call was planned."""
+    if Action.FILE not in side.channel.capabilities.actions:
+        return
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "file").write_text("a secret")
+    (tmp_path / "folder").symlink_to("private")
+    (tmp_path / "file").symlink_to("private/file")
+    os.mkfifo(tmp_path / "pipe")
+    before = side.visible()
+    for path in ("folder/file", "file", "pipe", "private"):
+        asked = replace(delivered(side, Action.FILE), file=OutgoingFile(str(tmp_path / path), "notes.txt"))
+        assert isinstance(await side.channel.send(asked), Refused), path
+    assert side.visible() == before
+    asked = replace(delivered(side, Action.FILE), file=OutgoingFile(str(tmp_path / "private" / "file"), "notes.txt"))
+    assert isinstance(await side.channel.send(asked), Sent)
 
 
 @pytest.mark.parametrize("action", sorted(IDEMPOTENT))
