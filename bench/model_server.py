@@ -84,7 +84,7 @@ def _pieces(anthropic: bool, tokens: int, call: bool) -> list[bytes]:
     body = {"model": "model", "stream_options": {"include_usage": True, "include_obfuscation": False}}
     use = CacheUse(0, 0, 10)
     wire: Wire = AnthropicWire(body, use) if anthropic else OpenAIWire(body, use, None)
-    part = Call("read", {"path": "TOOLS.md"}, chunks=3) if call else Say(_text(tokens))
+    part = Call("read", {"path": "USER.md"}, chunks=3) if call else Say(_text(tokens))
     opening = wire.start() + wire.open(part)
     return [opening, *(wire.delta(part, piece) for piece in part.pieces()), wire.close(part) + wire.finish(None)]
 

@@ -245,6 +245,13 @@ FAULTS = (
         (f"{_GUEST}a_guest_writes_into_their_own_conversation_alone",),
     ),
     Fault(
+        "rooms/a-link-is-sent",
+        "channels/outgoing.py",
+        "os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK",
+        "os.O_RDONLY | os.O_NONBLOCK",
+        ("tests/wire/test_channel_contract.py::test_no_link_leads_to_another_file",),
+    ),
+    Fault(
         "rooms/anybody-joins-a-run-of-an-owner",
         "bot/agent_api.py",
         "only_own=sender == PERSON",
