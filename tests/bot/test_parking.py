@@ -213,7 +213,7 @@ async def test_a_parked_turn_leaves_its_place_and_keeps_its_session(tmp_path: Pa
         hark.model.add("done")
         hark.model.add("this, too")
         assert await hark.service.parts.requests.decide(ident, "once", "telegram:1")
-        assert await hark.until_texts(5)
+        await hark.until(lambda: "this, too" in said(hark), "both answers")
         assert said(hark) == [ASKED, "done", "this, too"]
 
 

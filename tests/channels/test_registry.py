@@ -1,6 +1,7 @@
 """A channel is a folder and a line: the one of `docs/adding-a-channel.md` runs, and the service names none."""
 
 import asyncio
+import codecs
 import os
 import re
 import sys
@@ -65,11 +66,11 @@ async def test_the_channel_of_the_recipe_runs(tmp_path: Path) -> None:
     assert program.stdout is not None
     try:
         async with asyncio.timeout(PATIENCE):
-            shown = ""
+            shown, decode = "", codecs.getincrementaldecoder("utf-8")().decode  # a piece may end within a character
             while not ("I am one" in shown and "I am two" in shown and "echo echo:second\n" in shown):
                 piece = await program.stdout.read(4096)
                 assert piece, shown
-                shown += piece.decode()
+                shown += decode(piece)
             program.stdin.write(b"\n")
             assert await program.wait() == 0
     finally:
