@@ -75,6 +75,8 @@ class Rooms:
     furnish: Callable[[Room, Workspace], Furniture] = field(init=False)
     _kept: dict[str, Furniture] = field(default_factory=dict, init=False)
     _made: set[str] = field(default_factory=set, init=False)
+    # Two sessions of one room may begin at once, as those of one person with two accounts of the bot.
+    _making: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def of(self, session_key: str) -> Room:
         """The room of a session, as things stand now. Raises ValueError for what is no session key."""
@@ -101,10 +103,11 @@ class Rooms:
         as when a link lies in its place."""
         found = self.inside(session_key)
         name = found.room.name
-        if name and name not in self._made:
-            above = Workspace(self.root, (name.partition("/")[0],))
-            await asyncio.to_thread(create_room, found.workspace, above)
-            self._made.add(name)
+        async with self._making:
+            if name and name not in self._made:
+                above = Workspace(self.root, (name.partition("/")[0],))
+                await asyncio.to_thread(create_room, found.workspace, above)
+                self._made.add(name)
         return found
 
     def writers(self, key: ParsedKey) -> Sequence[str]:

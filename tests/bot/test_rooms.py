@@ -1,5 +1,6 @@
 """Which folder a session works in: a table of keys and paths, and that no two rooms are one folder."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -178,12 +179,28 @@ def test_who_is_who_changes_at_once(people: People, tmp_path: Path) -> None:
     assert (found.of(key).name, found.of("agent:main:main").name) == ("", "")
 
 
+def bare(room: Room, workspace: Workspace) -> Furniture:
+    """A room with nothing in it."""
+    return Furniture(room=room, workspace=workspace, overflow=None, images=None, tools=())  # type: ignore[arg-type]
+
+
+async def test_two_sessions_of_one_room_begin_at_once(
+    people: People, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Workspace] = []
+    monkeypatch.setattr("bot.runs.rooms.create_room", lambda room, above: made.append(room))
+    found = rooms(people, tmp_path)
+    found.furnish = bare
+    await asyncio.gather(found.enter(key_of(DIRECT, "7")), found.enter(key_of(DIRECT, "7", account="second")))
+    assert len(made) == 1
+
+
 async def test_what_is_in_a_room_is_made_once(people: People, tmp_path: Path) -> None:
     made: list[str] = []
 
     def furnish(room: Room, workspace: Workspace) -> Furniture:
         made.append(room.name)
-        return Furniture(room=room, workspace=workspace, overflow=None, images=None, tools=())  # type: ignore[arg-type]
+        return bare(room, workspace)
 
     found = rooms(people, tmp_path)
     found.furnish = furnish

@@ -71,8 +71,8 @@ async def test_the_channel_of_the_recipe_runs(tmp_path: Path) -> None:
                 piece = await program.stdout.read(4096)
                 assert piece, shown
                 shown += decode(piece)
-            program.stdin.write(b"\n")
-            assert await program.wait() == 0
+            await program.communicate(b"\n")
+            assert program.returncode == 0
     finally:
         if program.returncode is None:
             program.kill()

@@ -11,6 +11,13 @@ _PERMISSIONS = "bot/runs/permissions.py"
 
 FAULTS = (
     Fault(
+        "rooms/two-make-one-at-once",
+        _ROOMS,
+        "async with self._making:",
+        "async with asyncio.Lock():",
+        (f"{_TABLE}two_sessions_of_one_room_begin_at_once",),
+    ),
+    Fault(
         "rooms/a-link-leads-to-another-room",
         "agent/tools/workspace.py",
         "        self._base = base.resolve()\n        self._room = room\n",

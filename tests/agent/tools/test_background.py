@@ -71,6 +71,7 @@ class Some:
 async def some(root: Path, **more: Any) -> AsyncIterator[Some]:
     if not (root / "pipe").exists():
         os.mkfifo(root / "pipe")
+        os.mkfifo(root / "second")
     made = Some(root, **more)
     try:
         yield made
@@ -78,8 +79,8 @@ async def some(root: Path, **more: Any) -> AsyncIterator[Some]:
         await made.made.background.close(10)
 
 
-def let_go(root: Path) -> None:
-    (root / "pipe").write_text("go\n")
+def let_go(root: Path, name: str = "pipe") -> None:
+    (root / name).write_text("go\n")
 
 
 async def test_a_command_runs_on_behind_its_call_and_its_end_is_told(tmp_path: Path) -> None:
@@ -101,12 +102,13 @@ async def test_a_command_runs_on_behind_its_call_and_its_end_is_told(tmp_path: P
 
 async def test_a_poll_wakes_as_soon_as_there_is_something(tmp_path: Path) -> None:
     async with some(tmp_path) as it:
-        name = await it.start(f'{WAITS}; echo "got $line"; {WAITS}')
-        for wanted in ("[running]\ngot go\n", "[exit code 0]\n[no new output]"):
+        name = await it.start(f'{WAITS}; echo "got $line"; read -r line < second')
+        steps = {"pipe": "[running]\ngot go\n", "second": "[exit code 0]\n[no new output]"}
+        for pipe, wanted in steps.items():
             poll = asyncio.create_task(it.process("poll", name, wait_seconds=60))
             await asyncio.sleep(0)
             assert not poll.done()
-            await asyncio.to_thread(let_go, tmp_path)
+            await asyncio.to_thread(let_go, tmp_path, pipe)
             async with asyncio.timeout(20):
                 assert await poll == wanted
         await it.made.until_told(1)
@@ -214,7 +216,7 @@ async def test_the_oldest_that_are_over_are_forgotten(tmp_path: Path, monkeypatc
 async def test_output_nobody_asks_for_is_bounded_and_kept_in_a_file(tmp_path: Path) -> None:
     size = 200_000
     async with some(tmp_path) as it:
-        name = await it.start(f"head -c {size} /dev/zero | tr '\\0' x; {WAITS}; printf last")
+        name = await it.start(f"head -c {size} /dev/zero | tr '\\0' x; {WAITS}; printf last; read -r line < second")
         (one,) = it.made.background.of("session")
         await soon(lambda: one._fresh._seen == size)
         said = await it.process("poll", name)
