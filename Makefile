@@ -5,8 +5,11 @@ export PYTHONDONTWRITEBYTECODE =
 
 install:
 	@sh scripts/setup
+	@sh scripts/link
 
-run: install
+run:
+	@sh scripts/setup
+	@sh scripts/link >/dev/null
 	@.venv/bin/hark run
 
 test:

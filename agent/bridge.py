@@ -3,14 +3,17 @@
 Models whose servers do not know their format write into their text what belongs into fields of its own. Taken out are
 
 - reasoning: `<think>`, `<thinking>`, `<thought>`, `<antthinking>` (with name spaces and attributes), `[THINK]`, the
-  channels of gpt-oss and Gemma. It becomes thinking. Tags nest. An unclosed one hides what follows; but where only
-  an inner one was left open (reasoning that names its own tag), what stands behind the last closing is said.
-  A closing without an opening is taken out alone: what stands before it may have been shown;
+  channels of gpt-oss and Gemma. It becomes thinking. Tags nest. An unclosed one hides what follows where it begins
+  the message or a line; but where only an inner one was left open (reasoning that names its own tag), what stands
+  behind the last closing is said. A closing without an opening is taken out alone: what stands before it may have
+  been shown;
 - tool calls that nobody will carry out, with what they hold: those of Hermes, Qwen, GLM, MiniMax, DeepSeek, Kimi,
   Mistral, Llama, LFM, Cohere, gpt-oss, Gemma and Anthropic. A tag that no call follows is talked about, and stays;
 - `<final>` tags and control tokens such as `<|im_end|>`, these alone.
 
-In code spans and fences all of it is text. What may still become one of these is held, and the characters alone
+Behind words of the same line an unclosed tag of either kind is talked about, and text; `[TOOL_CALLS]` and the like,
+which have no end, where more than a call follows. In code spans and fences, between two quotation marks and in a
+quotation all of it is text. What may still become one of these is held, and the characters alone
 decide: it does not matter how the stream was sliced. The work is linear in the text.
 """
 
@@ -31,7 +34,7 @@ Piece = tuple[Literal["text", "thinking"], str]
 # Characters of a tag, a code span or the first line of a fence; what is longer is none.
 _LONGEST = 1000
 # Where a token may begin.
-_SPECIAL = re.compile(r"[`~]|<(?=[\w/|｜]|\Z)|\[(?=[T/]|\Z)")
+_SPECIAL = re.compile(r"[`~]|<(?=[\w/|｜]|\Z)|\[(?=[T/]|\Z)|[\"'“‘„«](?=[<\[]|\Z)")
 _NAMED = r"(?:[a-z]+:)?(?:think|thinking|thought|antthinking)"
 _TOOL = r"(?:[a-z]+:|[|｜]DSML[|｜])?(?:(?:tool|function)_(?:calls?|use|results?|response)|invoke|function)"
 _TOKEN = r"tool[_▁](?:calls?|outputs?)(?:[_▁]section)?"
@@ -41,6 +44,7 @@ _CALL = r"\s*+(?:[\w.:-]++(?:\s*+(?=\{)|\n*+(?=[(\[<]))|[\[{]|(?=<[a-z/|｜]))"
 _FENCE = r"(?P<fence>`{3,}+[^`\n]*+\n|~{3,}+[^\n]*+\n)"
 _FENCED = r"(?P<fenced>(?:`{3,}+|~{3,}+)[^\S\n]*+\n)|(?P<kept>`++|~++)"
 _CODE = r"(?P<kept>(?P<ticks>`++)(?:[^`\n]++|(?!(?P=ticks)(?!`))`++)*+(?P=ticks)|`++|~++)"
+_QUOTED = r"(?P<kept>[\"'“‘„«][<\[][^\"'“”’»\n]*+[\"'“”’»])"
 _MENTION = rf"(?P<kept>`</?(?:{_NAMED}|final)[^<>`\n]*+>`)"
 _THINK = rf"(?P<think><{_NAMED}(?:\s[^<>]*+)?(?<!/)>|(?-i:\[THINK\])|<\|START_THINKING\|>|<\|channel>(?:thought\b)?+)"
 _THOUGHT = rf"(?P<end></{_NAMED}\s*+>|(?-i:\[/THINK\])|<\|(?:END_THINKING|end|call|return)\|>|<channel\|>)"
@@ -67,12 +71,14 @@ def _tokens(*tokens: str) -> Any:
 
 
 # what the text is at the moment, as the tokens that count then
-_SAID = _tokens(_FENCE, _CODE, _THINK, _CHANNEL, _CALLING, _CALLED, _THOUGHT, _FINAL, _GONE)
+_SAID = _tokens(_FENCE, _CODE, _QUOTED, _THINK, _CHANNEL, _CALLING, _CALLED, _THOUGHT, _FINAL, _GONE)
 _IN_FENCE = _tokens(_FENCED)
 _THINKING = _tokens(_MENTION, _THINK, _CHANNEL, _THOUGHT, _FINAL)
 _IN_CALL = _tokens(_CHANNEL, _CALLED)
 _LINE_START = re.compile(r"\n(?:[ \t>]|[-+*] |\d{1,9}[.)] )*\Z")
 _INDENT = re.compile(r"\n[ \t>]*\Z")
+# Of what was said: a tag behind it begins a line, or stands in a quotation. Of what follows a tag: it is a call.
+_BEGINS, _IN_QUOTATION, _IS_CALL = re.compile(r"\n\s*\Z"), re.compile(r"\n[ \t]*>[^\n]*\Z"), re.compile(r"[\]}]\s*\Z")
 
 
 class Bridge:
@@ -86,12 +92,15 @@ class Bridge:
         self._held = ""
         self._fence = ""
         self._depth = 0
-        self._doubtful: list[str] | None = None  # behind a closing, while another one is missing
+        self._doubtful: list[str] | None = None  # behind a closing, while another one is missing, or behind this tag:
+        self._tag = ""
+        self._talked: set[str] = {"think", "calling"}  # kinds of tags that are text behind words of the same line
         self._tail = "\n"  # of what was said
         self._trim = ""  # what the next piece does not begin with
         self._out: list[Piece] = []
         if after:
             self._scan(after, whole=True)
+        self._talked.clear()
 
     def feed(self, delta: str) -> list[Piece]:
         """The next piece of text; returns what is certain now."""
@@ -100,9 +109,16 @@ class Bridge:
     def end(self) -> list[Piece]:
         """No more text comes: returns the rest."""
         pieces = self._scan("", whole=True)
-        if self._doubtful:
-            rest, self._doubtful = "".join(self._doubtful), None
+        while self._doubtful is not None:
+            tag, rest = self._tag, "".join(self._doubtful)
+            if tag.startswith("[TOOL") and _IS_CALL.search(rest):
+                break
+            if tag:
+                self._talked.add("think" if self._mode is _THINKING else "calling")
+            self._tag, self._doubtful = "", None
             self._say_again()
+            self._trim = "" if tag else self._trim
+            self._give(tag)
             pieces += self._scan(rest, whole=True)
         return pieces
 
@@ -136,18 +152,22 @@ class Bridge:
         if self._trim and text:
             text = text.lstrip(self._trim)
             self._trim = "" if text else self._trim
-        if not text or self._mode is _IN_CALL:
+        if not text:
             return
-        if self._mode is not _THINKING:
-            self._tail = (self._tail + text[-80:])[-80:]
+        if self._mode not in (_THINKING, _IN_CALL):
+            self._tail = (self._tail + text[-400:])[-400:]
             self._out.append(("text", text))
-        elif self._doubtful is None:
-            self._out.append(("thinking", text))
-        else:
+        elif self._doubtful is not None:
             self._doubtful.append(text)
+        elif self._mode is _THINKING:
+            self._out.append(("thinking", text))
 
     def _turn(self, name: str, token: str) -> bool:
         """Do what a token means; returns whether it stays."""
+        tag = self._mode is _SAID and name != "fence" and token[1] not in "|｜"
+        behind = tag and name in ("think", "calling") and not _BEGINS.search(self._tail)
+        if (behind and name in self._talked) or (tag and _IN_QUOTATION.search(self._tail)):
+            return True
         match name:
             case "fence":
                 if _LINE_START.search(self._tail):
@@ -158,8 +178,10 @@ class Bridge:
                     self._mode = _SAID
                 return True
             case "channel" if "to=" in token:
+                self._settle()
                 self._mode = _IN_CALL
             case "channel" if "analysis" in token:
+                self._settle()
                 self._think()
             case "think" if self._mode is not _THINKING:
                 self._think()
@@ -175,15 +197,17 @@ class Bridge:
             case _:
                 self._settle()
                 self._say_again()
+        if behind:
+            self._tag, self._doubtful, self._trim = token, [], ""
         return False
 
     def _think(self) -> None:
         self._mode, self._depth, self._trim = _THINKING, 1, string.whitespace
 
     def _settle(self) -> None:
-        """What was in doubt is reasoning."""
-        self._out += [("thinking", text) for text in self._doubtful or ()]
-        self._doubtful = None
+        """What was in doubt is reasoning, or a call."""
+        self._out += [("thinking", text) for text in self._doubtful or () if self._mode is _THINKING]
+        self._doubtful, self._tag = None, ""
 
     def _say_again(self) -> None:
         """Go on with words, without the empty lines that stood around what is taken out."""

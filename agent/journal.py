@@ -110,6 +110,12 @@ class Journal(Protocol):
         silent: if none came, the turn is done (completed) without another answer.
         """
 
+    async def keep(self) -> bool:
+        """The answer broke off once more, or for good: what was streamed of it is planned, and so kept and shown.
+
+        Returns whether anything of it is planned, by this or before.
+        """
+
     async def cut(self, notice: Callable[[Cut], Notice]) -> Cut:
         """The answer broke off: what was planned of it becomes the assistant's words, the rest never existed.
 

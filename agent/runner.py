@@ -1,7 +1,8 @@
 """Retries around the loop: what a model error leads to, within one run (design.md, issue text "First runner rules").
 
-429 and overload wait as told, at most 30 seconds in all; a network failure or a silent model is tried once more; an
-answer that broke off after text goes on by the cut-answer rule. What remains is told to the person by the journal.
+429 and overload wait as told, at most 30 seconds in all; a network failure or a silent model is tried once more, and
+again as long as the answer gets further each time. An answer that broke off after text goes on by the cut-answer rule.
+What remains is told to the person by the journal, behind what there was of the answer.
 """
 
 import asyncio
@@ -61,6 +62,7 @@ class Runner:
         except TimeoutError:
             if not clock.expired():
                 raise
+            await self._journal.keep()
             return await self._journal.fail(Outcome.TIMEOUT, ErrorKind.TIMEOUT.value, "the turn took too long")
 
     async def _run(self) -> AgentEnd:
@@ -69,6 +71,8 @@ class Runner:
                 return await self._loop.run()
             except ModelError as error:
                 wait = self._wait_for(error)
+                if wait is None and await self._journal.keep() and self._goes_further(error):
+                    wait = 0.0
                 self._log(error, given_up=wait is None)
                 if wait is None:
                     cause = f"{self.model.name}: {error.detail}"
@@ -92,6 +96,10 @@ class Runner:
             self._answers_at_retry = self._loop.answers
             return 0.0
         return None
+
+    def _goes_further(self, error: ModelError) -> bool:
+        """Whether an answer that broke off again, behind more words, is gone on with; each time it counts as a step."""
+        return error.kind in _TRY_AGAIN and self._loop.step < self._spec.limits.max_steps
 
     def _log(self, error: ModelError, *, given_up: bool) -> None:
         provider, _, model = self.model.name.partition("/")

@@ -23,6 +23,7 @@ from heartbeat.quiet import HEARTBEAT_OK
 TITLE = "48 quiet beats in a session of 200 turns (question 135 B, answer 240 B, HEARTBEAT.md 160 B)"
 BEATS = 48
 _HALF_AN_HOUR = 1_800_000
+_IN_SESSION = {"isolated": False, "light_context": False}
 _CHECKLIST = """# Garden
 - Tell me when the forecast says that it will be below zero tonight.
 - Is there anything in inbox.md that cannot wait until tomorrow?
@@ -57,10 +58,10 @@ class Counting:
 
 
 async def measure(model: Model, scale: Scale) -> list[Row]:
-    """In the session itself, and isolated with light context; `model` is not asked."""
+    """In the session itself, and as by default, isolated with light context; `model` is not asked."""
     turns = 2 if scale.turns == 2 else 200
-    shared, base = await _day(turns, {})
-    alone, _ = await _day(turns, {"isolated": True, "light_context": True})
+    shared, base = await _day(turns, _IN_SESSION)
+    alone, _ = await _day(turns, {})
     each = shared[0] - base
     stayed = sum(shared[0] + number * each for number in range(BEATS))
     return [
@@ -82,8 +83,8 @@ async def _day(turns: int, heartbeat: dict[str, Any]) -> tuple[list[int], int]:
 
 async def _left(turns: int) -> int:
     """How much larger a request is because of the beats before it."""
-    with_beats = (await _asked(turns, {}, BEATS))[-1]
-    return with_beats - (await _asked(turns, {}, 0))[-1]
+    with_beats = (await _asked(turns, _IN_SESSION, BEATS))[-1]
+    return with_beats - (await _asked(turns, _IN_SESSION, 0))[-1]
 
 
 async def _asked(turns: int, heartbeat: dict[str, Any], beats: int) -> list[int]:

@@ -119,6 +119,10 @@ class EventBus:
         subscription.close()
         self._subscriptions.discard(subscription)
 
+    def is_read(self, session_key: str) -> bool:
+        """Whether somebody reads at present what happens in a session, of all sessions in this one."""
+        return any(one.session_key == session_key for one in self._subscriptions)
+
     def close(self) -> None:
         """End all streams, also those that begin later."""
         self._closed = True

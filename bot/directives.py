@@ -2,7 +2,7 @@
 
 Silence (`heartbeat/quiet`): an answer that is nothing but a token says nothing; at an edge the token is taken away.
 `[[reply_to_current]]` and `[[reply_to:<id>]]` choose what the answer is shown to reply to. A line `MEDIA: <path>` sends
-a file. In code all of it is text.
+a file. In code and between quotation marks all of it is text.
 """
 
 import re
@@ -12,7 +12,10 @@ import regex  # type: ignore[import-untyped]
 
 from heartbeat.quiet import LONGEST_TAIL, is_silent, leading, may_be_silent, may_trail, trailing
 
-_TAG = re.compile(r"(?<!`)\[\[\s*(?:reply_to_current|reply_to:\s*([^\]\s]{1,80}))\s*\]\](?!`)[ \t]{0,9}", re.IGNORECASE)
+_TAG = re.compile(
+    r"(?<![`\"'“‘„«])\[\[\s*(?:reply_to_current|reply_to:\s*([^\]\s]{1,80}))\s*\]\](?![`\"'”’“»])[ \t]{0,9}",
+    re.IGNORECASE,
+)
 _MAY_BE_TAG = re.compile(r"\[(?:\[[^\]\n]{0,100}(?:\](?:\][ \t]{0,9})?)?)?\Z")
 _MEDIA = re.compile(r"[ \t]{0,8}MEDIA:[ \t]*[\"'`]?(?!\w+://)([^\s][^\n]*?)[\"'`]?[ \t\r]*")
 _FENCE = re.compile(r"[ \t>]{0,8}(?:`{3}|~{3})")
@@ -39,6 +42,7 @@ class Directives:
         self._begun = bool(after)
         self._in_code = False
         self._in_line = False  # the beginning of the line under way is decided
+        self._in_span = False  # a backtick was opened in it
         self._out = 0
         self._taken = 0
         self._hidden: deque[tuple[int, str]] = deque()
@@ -117,6 +121,7 @@ class Directives:
                 words = ""
             elif not self._in_code and "[[" in line:
                 words = self._without_tags(line)
+            self._in_span = "\n" not in line and self._in_span ^ (line.count("`") % 2 == 1)
             self._out += len(words)
             shown.append(words)
             if line:
@@ -124,11 +129,13 @@ class Directives:
         return "".join(shown)
 
     def _unusual(self, text: str) -> bool:
-        return any(mark in text for mark in ("[[", "MEDIA:", "```", "~~~"))
+        return any(mark in text for mark in ("[[", "MEDIA:", "`", "~~~"))
 
     def _without_tags(self, line: str) -> str:
         shown, at = "", 0
         for tag in _TAG.finditer(line):
+            if self._in_span ^ (line.count("`", 0, tag.start()) % 2 == 1):
+                continue
             shown += line[at : tag.start()]
             self._hidden.append((self._out + len(shown), tag[0]))
             self.reply_to, at = tag[1] or "", tag.end()

@@ -6,8 +6,11 @@ the call alone. Deliveries wait in the store, not here: memory holds one per con
 
 import asyncio
 import contextlib
+import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -17,17 +20,32 @@ from bot.clock import Clock
 from bot.inbound.people import People, chat_of
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.protocols import Store
-from bot.persistence.values import REFUSED, Fate, OwnerNotice, PlanIn
+from bot.persistence.values import MISSED, REFUSED, Fate, OwnerNotice, PlanIn
 from bot.replies import notice
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatMoved, Place
-from channels.outgoing import Button, Delivery, DeliveryState, Moved, NotSent, Planned, Refused, SendResult, Unknown
+from channels.outgoing import (
+    Action,
+    Button,
+    Delivery,
+    DeliveryState,
+    Moved,
+    NotSent,
+    Planned,
+    Refused,
+    SendResult,
+    Sent,
+    Unknown,
+)
 
 log = structlog.get_logger()
 
 # Seconds between tries when the store cannot write, or a channel fails by a fault of its own.
 _PAUSE = 1.0
+_HOUR = 3_600_000
+# What differs between refusals of the same kind.
+_NUMBERS = re.compile(r"\d+")
 
 
 @dataclass(eq=False, slots=True)
@@ -76,16 +94,23 @@ class Outbox:
         self._ready[channel] = asyncio.Event()
 
     def channel(self, name: str) -> Channel | None:
-        """A channel of that name, whose accounts all render alike, if one is enabled."""
+        """A channel of that name, if one is enabled; all its accounts render sentences of the service alike."""
         return next((channel for channel in self._channels if channel.name == name), None)
 
     def serving(self, place: Place) -> Channel | None:
         """The channel that delivers there: that of the account whose conversation it is, once it knows its id."""
         return next((channel for channel in self._channels if is_of(channel, place)), None)
 
-    def notice(self, source: str, text: str, channel: str, buttons: tuple[Button, ...] = ()) -> tuple[Planned, ...]:
-        """A sentence of the service itself, to be planned in a conversation of the channel of that name."""
-        blocks = notice(source, text, self.channel(channel), self._clock.nonce)
+    def notice(
+        self, source: str, text: str, channel: str | Channel, buttons: tuple[Button, ...] = (), *, ours: bool = True
+    ) -> tuple[Planned, ...]:
+        """A sentence of the service itself, to be planned in a conversation of a channel, or of the one of that name;
+        words of the model for one account are rendered by its own.
+
+        ours: all words of it are, so that the commands it names stand there as people type them.
+        """
+        made = self.channel(channel) if isinstance(channel, str) else channel
+        blocks = notice(source, text, made, self._clock.nonce, ours=ours)
         if not buttons or not blocks:
             return blocks
         if len(blocks) > 1:  # the message that is edited later is one
@@ -161,9 +186,9 @@ class Outbox:
         await self._store.deliveries.tell_owner(self.to_owner(source, text))
         await self.serve_open()
 
-    async def tell(self, place: Place, source: str, text: str) -> None:
+    async def tell(self, place: Place, source: str, text: str, buttons: tuple[Button, ...] = ()) -> None:
         """Say something in a conversation, once per source. Raises StoreUnavailable."""
-        said = OwnerNotice((), place, lambda where: self.notice(source, text, where.channel))
+        said = OwnerNotice((), place, lambda where: self.notice(source, text, where.channel, buttons))
         await self._store.deliveries.tell_owner(said)
         await self.serve_open()
 
@@ -234,8 +259,8 @@ class Outbox:
         for name in (delivery.source, delivery.source.rpartition(".")[0]):
             if name in self._followed:
                 self._followed[name].set()
-        if isinstance(result, Refused | Moved):
-            await self.serve_open()  # the owner is told; a chat that moved is served where it is
+        if not isinstance(result, Sent | NotSent | Unknown):
+            await self.serve_open()  # the owner is told, or it is to be sent elsewhere and is served there
         if isinstance(result, NotSent) and result.retry_after is None:
             if self._draining:
                 return False
@@ -283,7 +308,9 @@ class Outbox:
             begun: Delivery | None = delivery
             if delivery.state is not DeliveryState.SENDING:
                 begin = self._store.deliveries.begin
-                begun = await begin(delivery.delivery_id, conversation.conv_id, self._max_age)
+                begun = await begin(
+                    delivery.delivery_id, conversation.conv_id, self._max_age, partial(self._missed, delivery)
+                )
             if begun is None:
                 return None
             try:
@@ -315,15 +342,26 @@ class Outbox:
         """What became of a call is known: keep it until it can be written, or until the service ends."""
         if isinstance(result, Refused | Unknown):
             log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
-        text = wording.refused(delivery.place, result.reason) if isinstance(result, Refused) else ""
-        # the blocks of one turn are refused for one reason
-        told = self.to_owner(f"{REFUSED}{delivery.turn_id or delivery.delivery_id}", text)
-        await once_available(lambda: self._store.deliveries.settle(delivery, result, told), self._pause)
+        told = None
+        if isinstance(result, Refused) and delivery.action in (Action.SEND, Action.FILE):
+            told = self.to_owner(self._refusal(delivery, result), wording.refused(delivery.place, result.reason))
+        missed = partial(self._missed, delivery)
+        await once_available(lambda: self._store.deliveries.settle(delivery, result, told, missed), self._pause)
         if isinstance(result, Moved):
             channel, account, old = chat_of(delivery.place)
             self._people.follow(ChatMoved(channel=channel, account=account, old_chat=old, new_chat=result.new_chat))
 
-    def to_owner(self, source: str, text: str) -> OwnerNotice:
-        """Something for an owner to know, to be stored with what it is about."""
+    def _missed(self, delivery: Delivery, since: int) -> Sequence[Planned]:
+        """What a conversation is told of messages that did not arrive there, or may not have."""
+        text = wording.missed(self._clock.stamp(since))
+        return self.notice(f"{MISSED}{delivery.delivery_id}", text, delivery.place.channel)
+
+    def _refusal(self, delivery: Delivery, result: Refused) -> str:
+        """The source of what an owner is told of a refused message: once an hour for each reason of a platform."""
+        kind = hashlib.sha256(_NUMBERS.sub("", f"{delivery.place.channel}: {result.reason}").encode()).hexdigest()[:16]
+        return f"{REFUSED}{kind}:{self._clock.now() // _HOUR}"
+
+    def to_owner(self, source: str, text: str, *, both: bool = False) -> OwnerNotice:
+        """Something for an owner to know, to be stored with what it is about. both: in the terminal in any case."""
         reachable = [owner for owner in self._people.owners if self.channel(owner[0])]
-        return OwnerNotice(reachable, CONSOLE, lambda place: self.notice(source, text, place.channel))
+        return OwnerNotice(reachable, CONSOLE, lambda place: self.notice(source, text, place.channel), both)

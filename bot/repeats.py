@@ -1,43 +1,55 @@
-"""Whether words say again what has been said: equal but for case, white space, emoji and Markdown, or nearly so.
+"""Whether words say again what has been said: the same text, without white space, Markdown marks, greeting and closing.
 
-Never because one contains the other: "done" in an answer does not make the answer superfluous.
+Everything else counts: one other word, digit, sign or emoji, and that one text contains another means nothing. To lose
+a sentence is worse than to hear it twice, so what looks like a mark and might be a sign stays: `- 5 °C`, `*.txt`, `~5`.
 """
 
 import re
-import unicodedata
-from difflib import SequenceMatcher
 
-_MARKUP = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)|(?m:^[ \t]*(?:#{1,6}|>|[-*+](?=\s)))|[*_~`|\\]+|\ufe0f|\u200d")
-_VALUES = re.compile(r"\d+|\b(?:no|not|never|without|cannot|\w+n[’']t)\b")
-_WORD = re.compile(r"\w+")
-# How alike words must be, and lengths; texts of more words than that must be equal.
-_LIKENESS, _LENGTHS, _LONG = 0.92, 0.9, 2000
+_GREETINGS = (
+    "hi|hello|hey|hi there|hello there|good (?:morning|afternoon|evening)|hallo|guten (?:morgen|tag|abend)|bonjour"
+    "|bonsoir|hola|buenos días|buenas tardes|ciao|buongiorno|olá|bom dia|cześć|dzień dobry|привет|здравствуйте|merhaba"
+    "|مرحبا|नमस्ते|你好|您好|こんにちは|안녕하세요"
+)
+_CLOSINGS = (
+    "let me know if you (?:need anything else|have any questions)|have a (?:nice|great) day|(?:best|kind) regards|bye"
+    "|sag bescheid, wenn du noch etwas brauchst|schönen tag noch|(?:viele|liebe) grüße|bonne journée|cordialement"
+    "|saludos|que tengas un buen día|saluti|buona giornata|abraços|pozdrawiam|с уважением|хорошего дня|祝好"
+)
+_GREETING = re.compile(rf"\A(?:{_GREETINGS})(?:[!.,…]*\n|[!.,…]+ |[！。，、]+)", re.IGNORECASE)
+_CLOSING = re.compile(rf"(?:(?<=[.!?…] )|(?<=[。！？\n]))(?:{_CLOSINGS})[!.,…！。]*\Z", re.IGNORECASE)
+# Code and emphasis with their marks; what a heading begins with, and items and quotations that begin with a letter.
+_MARKS = re.compile(
+    r"(?<!`)(`{1,3})(?P<code>[^`]++)\1(?!`)"
+    r"|(?<![\w*_\\])(\*{1,3}(?![\s*])|_{1,3}(?![\s_]))(?P<words>(?:`[^`\n]++`|(?!\3)[^`\n])++)(?<=\S)\3(?![\w*_])"
+    r"|^(?:#{1,6} |(?:[-*>] )+(?=[*_`]*[^\W\d_]))",
+    re.MULTILINE,
+)
+# Letters that a greeting or closing may have.
+_LONGEST = 60
 
 
-def is_repeat(text: str, earlier: str, *, near: bool = True) -> bool:
-    """Whether a text says what another one says. near: also when few of its words differ, but no number."""
-    one, other = _plain(text), _plain(earlier)
-    if one == other:
-        return bool(one)
-    if not near or min(len(one), len(other)) < _LENGTHS * max(len(one), len(other)):
-        return False
-    words, others = _WORD.findall(one), _WORD.findall(other)
-    if not words or max(len(words), len(others)) > _LONG or _VALUES.findall(one) != _VALUES.findall(other):
-        return False
-    return SequenceMatcher(None, words, others, autojunk=False).ratio() >= _LIKENESS
+def is_repeat(text: str, earlier: str) -> bool:
+    """Whether a text says what another one says."""
+    return _plain(text) == _plain(earlier) != ""
 
 
 def may_become(beginning: str, earlier: str) -> bool:
     """Whether an answer that begins so could still say the same as an earlier text; may be too hopeful."""
-    return _letters(earlier).startswith(_letters(beginning))
+    words, said = _letters(_GREETING.sub("", beginning.lstrip())), _letters(_plain(earlier))
+    begins = len(words) <= len(said) + _LONGEST and said.startswith(words[: len(said)])
+    return begins or len(beginning) < _LONGEST
 
 
 def _plain(text: str) -> str:
     """Without what does not count."""
-    words = _MARKUP.sub(lambda found: found[1] or "", unicodedata.normalize("NFKC", text))
-    kept = "".join(char for char in words if unicodedata.category(char) not in ("So", "Sk", "Cf"))
-    return " ".join(kept.casefold().split())
+    lines = filter(None, (" ".join(line.split()) for line in text.splitlines()))
+    return " ".join(_CLOSING.sub("", _GREETING.sub("", _unmarked("\n".join(lines)))).split())
+
+
+def _unmarked(text: str) -> str:
+    return _MARKS.sub(lambda found: found["code"] or _unmarked(found["words"] or ""), text)
 
 
 def _letters(text: str) -> str:
-    return "".join(char for char in text.casefold() if char.isalnum())
+    return "".join(filter(str.isalnum, text))

@@ -4,29 +4,40 @@ One object per run; it reads agent events and nothing else. What it has not yet 
 answer is cut, only planned blocks count (promise 2).
 
 The first block of an answer goes out as soon as it is whole; what follows is joined until a message is full, the model
-pauses, or the answer ends. Nothing of an answer goes out while it could still be a repetition of what was said.
+pauses, or the answer ends. Nothing of an answer goes out while it could still be a repetition of what was said, and
+from a link on whose address stands elsewhere (`[words][label]`) it waits for its end, where that is known.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from bot import wording
 from bot.directives import Directives
 from bot.persistence.values import TOOL, Said, Turn
 from bot.repeats import is_repeat, may_become
 from bot.speech import spoken
 from channels.base import Channel
+from channels.markdown.parse import parse
 from channels.outgoing import Action, OutgoingFile, Planned, ReplyBlock
 from channels.settings import ReplyTo, Streaming
 from channels.stream.chunker import Chunker
 
 # Characters from which on the beginning of an answer is shown: what a notification quotes should say something.
 _PREVIEW_FROM = 30
+# A link by its label, and the most characters that one may have.
+_CITES, _LONGEST_LINK = re.compile(r"(?<![\w\])`])\[[^\[\]\n]+\]\[[^\[\]\n]*\](?![\[(])"), 400
 
 
-def notice(source: str, text: str, channel: Channel | None, nonce: Callable[[], int]) -> tuple[Planned, ...]:
-    """Deliveries of a sentence of the service itself (an error, a command's answer)."""
-    return _planned(source, channel.render(text) if channel else (text,), text, nonce, None)
+def notice(
+    source: str, text: str, channel: Channel | None, nonce: Callable[[], int], *, ours: bool = True
+) -> tuple[Planned, ...]:
+    """Deliveries of a sentence of the service itself (an error, a command's answer). ours: all words of it are."""
+    if channel is None:
+        return _planned(source, (text,), text, nonce, None)
+    shown = wording.typed(text, channel.capabilities.commands) if ours else text
+    return _planned(source, channel.render(shown), text, nonce, None)
 
 
 class Replies:
@@ -67,10 +78,18 @@ class Replies:
         self._shown = bool(after)
         self._directives = Directives(after)
         self._words: list[str] = []
+        self._waiting: list[str] = []  # those that have not been cut yet
+        self._tail, self._cites = "", False
+        self._defined: dict[tuple[str, str], str] = {}  # the addresses that its links name by their labels
         whole = self._waits or self.previews or after
         least, most = (self._most, self._most) if whole and self._joins else (self._min, self._max)
         self._chunker = Chunker(
-            least, most, self._most, after, joined=self._joins, messages=lambda text: len(self._render(text))
+            least,
+            most,
+            self._most,
+            after,
+            joined=self._joins,
+            messages=lambda text: len(self._render(self._linked(text))),
         )
         self._may_repeat = [] if after else [said for said in self._said if _counts(said)]
 
@@ -78,18 +97,21 @@ class Replies:
         """A piece of text; returns blocks that are ready to be planned."""
         words = self._directives.feed(delta)
         self._words.append(words)
-        if not words or self._waits:
+        self._waiting.append(words)
+        self._tail = (self._tail + words)[-max(_LONGEST_LINK, len(words)) :]
+        self._cites = self._cites or _CITES.search(self._tail) is not None
+        if not words or self._waits or self._cites:
             return ()
         if self._may_repeat:
             words = "".join(self._words)
-            self._may_repeat = [said for said in self._may_repeat if _may_become(words, said)]
+            self._may_repeat = [said for said in self._may_repeat if may_become(words, said.text)]
             if self._may_repeat:
                 return ()
-        return self._named(self._chunker.feed(words))
+        return self._named(self._chunker.feed(self._taken()))
 
     def pause(self) -> Sequence[Planned]:
         """The model has been silent for a while: what is whole of its words so far goes out."""
-        if self._waits or self._may_repeat or self.previews:
+        if self._waits or self._cites or self._may_repeat or self.previews:
             return ()
         return self._named(self._chunker.pause(self._min))
 
@@ -111,18 +133,34 @@ class Replies:
         """
         last = self._directives.end()
         self._words.append(last)
+        self._waiting.append(last)
         if silent:
             return ()
         words = "".join(self._words)
         same = "" if self._shown else self._said_already(words)
-        fed = words if self._waits or self._may_repeat else last
-        planned = self._named([*self._chunker.feed(fed), *self._chunker.end()], same)
+        self._defined = _defined(words) if self._cites else {}
+        planned = self._named([*self._chunker.feed(self._taken()), *self._chunker.end()], same)
+        if self._cites and any(one.said for one in planned):  # behind the last words there may be definitions alone
+            last_said = max(number for number, one in enumerate(planned) if one.said)
+            planned[last_said] = replace(planned[last_said], said=planned[last_said].said + self._unseen)
         if self._unseen.strip() and not planned and not self._shown:
             literal = self._unseen[: self._max // 2].strip()
             planned = self._named([ReplyBlock(f"````\n{literal}\n````", "")])
         if self._shown and not same:
             self._said.append(Said(source=f"{self._answer}:b0", text=words, step=self.step))
         return planned
+
+    def cut(self) -> Sequence[Planned]:
+        """The answer broke off and is not begun anew: returns what there is of it and was not planned."""
+        if self._may_repeat:  # people have read that already
+            return ()
+        words = "".join(self._words) if self._waits else ""
+        return self._named([*self._chunker.feed(words), *self._chunker.end()])
+
+    @property
+    def has_planned(self) -> bool:
+        """Whether a block of the answer was returned."""
+        return self._count > 0
 
     def sent(self, said: Said) -> None:
         """A call of a tool has put a message into the conversation of the turn, or the answer a file."""
@@ -163,7 +201,7 @@ class Replies:
         planned: list[Planned] = []
         for block in blocks:
             said = self._unseen + self._directives.written(block.said)
-            made = _planned(self._source, self._render(block.text), said, self._nonce, self.step)
+            made = _planned(self._source, self._render(self._linked(block.text)), said, self._nonce, self.step)
             unless = same or self._said_already(block.text, tools=True)
             # a block that shows nothing (a link definition alone): the next one carries its words
             self._unseen = "" if made else said
@@ -172,14 +210,27 @@ class Replies:
             planned.extend(self._in_answer(replace(piece, unless=unless)) for piece in made)
         return planned
 
+    def _taken(self) -> str:
+        """The words that wait to be cut, which do not any more."""
+        words = "".join(self._waiting)
+        self._waiting.clear()
+        return words
+
+    def _linked(self, text: str) -> str:
+        """A block with the definitions of its links that stand in other blocks, without those that others cite."""
+        if not self._defined:
+            return text
+        lines, known = text.split("\n"), parse("\n".join((f"{text}\n", *self._defined.values())))[1]
+        for token in parse(text)[0]:
+            key = (token.meta["id"], token.meta["url"]) if token.type == "definition" else None
+            if key in self._defined and key not in known and token.map and token.level == 0:
+                lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
+        return "\n".join((*lines, "", *(line for key, line in self._defined.items() if key in known))).rstrip()
+
     def _said_already(self, text: str, *, tools: bool = False) -> str:
         """The source of what said the same as a text; empty where nothing did. tools: only their messages count."""
         for said in self._said:
-            if (
-                _counts(said)
-                and (said.step is None or not tools)
-                and is_repeat(text, said.text, near=said.step is None)
-            ):
+            if _counts(said) and (said.step is None or not tools) and is_repeat(text, said.text):
                 return said.source
         return ""
 
@@ -189,8 +240,10 @@ class Replies:
         return replace(piece, silent=not first, reply_to=self._reply_to(first=first))
 
     def _reply_to(self, *, first: bool) -> str:
-        if self._directives.reply_to is not None:
-            return self._directives.reply_to or self._question
+        chosen = self._directives.reply_to
+        known = self._channel.capabilities.message_id if self._channel else ""
+        if chosen is not None and (not chosen or re.fullmatch(known, chosen, re.ASCII)):
+            return chosen or self._question
         return self._question if self._replying == "all" or (first and self._replying == "first") else ""
 
 
@@ -199,9 +252,11 @@ def _counts(said: Said) -> bool:
     return bool(said.text.strip()) and (said.step is not None or said.source.startswith(TOOL))
 
 
-def _may_become(words: str, said: Said) -> bool:
-    """Whether an answer that begins so could be left out."""
-    return len(words) <= 1.2 * len(said.text) if said.step is None else may_become(words, said.text)
+def _defined(words: str) -> dict[tuple[str, str], str]:
+    """The definitions in some Markdown that links of it cite, by id and address."""
+    tokens, cited = parse(words)
+    found = (token.meta for token in tokens if token.type == "definition")
+    return {key: f"[{one['label']}]: <{one['url']}>" for one in found if (key := (one["id"], one["url"])) in cited}
 
 
 def _planned(

@@ -246,6 +246,7 @@ class Service:
             try:
                 await self.parts.lanes.sweep()
                 self.parts.requests.hurry()
+                await self.parts.pairing.tell()
                 await self.parts.outbox.serve_open()
             except Exception:
                 log.exception("sweep failed")

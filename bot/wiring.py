@@ -47,7 +47,6 @@ from bot.commands.registry import Command, Registry
 from bot.commands.status import Status
 from bot.compose import composer
 from bot.config.choose_model import Probe, beat_model, choose_model, probe_ollama
-from bot.config.load import find_file
 from bot.config.model import Config
 from bot.config.secrets import secrets
 from bot.gateway.unix_socket import SOCKET
@@ -74,7 +73,7 @@ from bot.store.writer import CommitProbe
 from bot.telemetry.redact import Redactor
 from channels.base import Channel, Times
 from channels.message import Origin
-from channels.session_key import link_index
+from channels.session_key import console_key, link_index
 from channels.settings import ChannelSection
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
@@ -173,8 +172,8 @@ def _assemble(
     lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
     model = clients[0].name, chosen[0].why
     status = Status(store, lanes, *model, confinement.shown, clock.stamp, lambda: service.health())
-    pairing = Pairing(store, people, outbox, lambda *accepted: pipeline.begin(*accepted))
-    dispatcher = _dispatcher(config, clock, store, lanes, outbox, messaging, chosen[1])
+    pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop, lambda *one: pipeline.begin(*one))
+    dispatcher = _dispatcher(config, clock, store, lanes, outbox, messaging, chosen[1], bus)
     jobs = Jobs(dispatcher)
     besides = (tools.build(specs), *approvals.build(requests, store, clock), *given.commands)
     besides += background.build(jobs, Control(dispatcher))
@@ -182,7 +181,7 @@ def _assemble(
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, requests.decided, running)
     routing = _routing(config, accounts, people, registry, clock, outbox)
     pipeline = Pipeline(
-        store, routing, people, registry, lanes, commands, outbox, clock, config.catch_up, requests.waits
+        store, routing, people, registry, lanes, commands, outbox, clock, config.catch_up, requests.waits, pairing.tell
     )
     parts = Parts(
         store=store,
@@ -290,6 +289,7 @@ def _dispatcher(
     outbox: Outbox,
     messaging: Messaging,
     beating: ModelSpec,
+    bus: EventBus,
 ) -> Dispatcher:
     starter = Starter(store, clock, lanes, config.schedules.max_concurrent)
     beats = Beats(
@@ -300,6 +300,7 @@ def _dispatcher(
         messaging=messaging,
         settings=config.heartbeat,
         cost=lambda usage: beating.price.cost(usage) if beating.price else None,
+        terminal_is_open=lambda: bus.is_read(console_key()),
     )
     return Dispatcher(store, clock, starter, messaging, beats)
 
@@ -343,8 +344,7 @@ def _specs(
 
 def _confinement(config: Config, given: Dependencies, proved: Proved) -> Confinement:
     """How commands are held in, once the state directory is ours."""
-    file = find_file(None, given.environ, Path.cwd())
-    hidden = (config.state.resolve(), *((file.resolve(), file.resolve().with_name(".env")) if file else ()))
+    hidden = (config.state.resolve(), *(file.resolve() for file in config.source.files))
     temporary = config.state / "commands"
     shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
     return Confinement(sandbox=proved.sandbox, why=proved.why, hidden=hidden, kept=WORKSPACE_FILES, temporary=temporary)
@@ -378,4 +378,5 @@ def _routing(
         debounce=config.queue.debounce_ms,
         new_code=partial(new_code, clock.random),
         notice=outbox.notice,
+        to_owner=partial(outbox.to_owner, both=True),
     )

@@ -1,7 +1,8 @@
 """What people are told: every plain sentence of the service in one place, for tone and so that nothing leaks."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 from agent.errors import ErrorKind
 from bot.persistence.found import Salvage
@@ -9,7 +10,8 @@ from bot.persistence.schedules import Job
 from bot.persistence.values import LostDelivery, Person, Settled
 from bot.speech import called
 from bot.telemetry.redact import mask_text
-from channels.message import Place
+from channels.markdown.quoting import outside_code
+from channels.message import Origin, Place
 from channels.outgoing import Action, DeliveryState
 from heartbeat.checklist import Mistake
 
@@ -39,6 +41,13 @@ ENDED_EARLY = {
     "max_output": "(The answer was cut off at the model's limit of output.)",
     "refusal": "(The model's provider ended the answer here.)",
 }
+# Commands that platforms list, and the others, as sentences of the service name them.
+LISTED = (
+    *("help", "commands", "start", "status", "stop", "abort", "new", "reset", "verbose", "reasoning", "tools"),
+    *("approve", "approvals"),
+)
+UNLISTED = ("answer", "pairing", "schedule", "heartbeat", "people", "activation")
+_COMMAND = re.compile(rf"(?<![\w/.:~-])/({'|'.join((*LISTED, *UNLISTED))})(?![\w/-]|\.\w)")
 INTERNAL_ERROR = "Something went wrong on my side, and I could not finish this. Please try again; the log says more."
 EDITED_MEANWHILE = "I am still answering the first version; I will look at your edit next."
 CHOOSE = "Please choose:"
@@ -51,6 +60,8 @@ DECIDED = {
     "answered": "✓ Answered",
     "expired": "⌛ Nobody decided in time",
 }
+# People named in one notice; the others are counted.
+MOST_NAMED = 10
 # Characters of what a call is about, or of its error, on its one line.
 _LONGEST = 72
 TERMINAL_KEYS = (
@@ -68,7 +79,23 @@ _FOR_EVERYBODY = (
     *(ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED, ErrorKind.TIMEOUT, ErrorKind.NETWORK),
     *(ErrorKind.CONTEXT_OVERFLOW, ErrorKind.CONTENT_FILTER, ErrorKind.UNKNOWN),
 )
-OUT_OF_ORDER = "I cannot answer at the moment. Whoever runs this bot has been told why."
+OUT_OF_ORDER = "I cannot answer at the moment. Whoever runs this bot finds the reason in its log."
+_CODE = re.compile("(`[^`]*`)")
+
+
+def typed(text: str, signs: tuple[str, str]) -> str:
+    """A text of the service with its commands as people type them on a platform; other code stays as it is. signs: see
+    `Capabilities.commands`."""
+
+    def change(line: str) -> str:
+        pieces = _CODE.split(line)  # every second one is code
+        pieces[::2] = map(typed_in, pieces[::2])
+        return "".join(typed_in(piece) if piece.startswith("`/") else piece for piece in pieces)
+
+    def typed_in(words: str) -> str:
+        return _COMMAND.sub(lambda found: signs[found[1] in UNLISTED] + found[1], words)
+
+    return text if signs == ("/", "/") else outside_code(text, change)
 
 
 def failure(kind: str | None, cause: str | None = None, *, to_owner: bool = True) -> str:
@@ -114,7 +141,7 @@ def hello(name: str) -> str:
 def refused(place: Place, reason: str) -> str:
     """What an owner is told of a message that a platform refused for good."""
     told = f"{place.channel.capitalize()} refused a message to chat {place.chat}, so it was not delivered"
-    return f"{told}: {reason}. /status lists such messages."
+    return f"{told}: {reason}. /status lists such messages; I tell of each reason at most once an hour."
 
 
 def file_not_sent(reason: str) -> str:
@@ -129,8 +156,14 @@ def lacks(action: Action) -> str:
 
 def lost(found: LostDelivery, when: str) -> str:
     """A message that did not arrive, or may not have, on one line."""
-    word = "refused" if found.state is DeliveryState.FAILED else "uncertain"
-    return f"{found.channel} chat {found.chat}, {when}, {word}: {found.reason}"
+    word = {DeliveryState.FAILED: "refused", DeliveryState.EXPIRED: "not delivered"}.get(found.state, "uncertain")
+    reason = "older than `delivery.max_age`" if found.reason == "age" else found.reason
+    return f"{found.channel} chat {found.chat}, {when}, {word}: {reason}"
+
+
+def missed(when: str) -> str:
+    """What a conversation is told once something arrives there again."""
+    return f"Of what I wrote here at {when} or later, something may not have arrived. Ask again if you miss an answer."
 
 
 def recovered(found: Salvage) -> str:
@@ -150,11 +183,44 @@ def away(when: str) -> str:
     return f"I was away; messages from before {when} were not read."
 
 
+NOT_SHOWN = "[not shown]"
+UNREAD = (
+    "I was away, and have not read what was written here meanwhile: that was in too many conversations. Please write "
+    "again what still matters."
+)
+
+
 def pairing_code(code: str) -> str:
     """What a stranger is told, once."""
     return (
         f"I do not know you yet. Tell whoever runs this bot this code: `{code}`\n\n"
         "It is good for an hour. Once they approve it, I answer what you wrote."
+    )
+
+
+# What they are told when they write once more before that.
+KEPT = "I have kept that as well. Once you are let in, I answer all that you wrote."
+
+
+def ask_to_write(found: Sequence[Person], *, someone: bool) -> str:
+    """What an owner is told of those who were given a code. someone: there is an owner already."""
+    who = ", ".join(stranger(one) for one in found[:MOST_NAMED])
+    count = f"{len(found)} people ask" if len(found) > 1 else "Somebody asks"
+    owner = "" if someone else ", with `--owner` behind it in a shell as an owner"
+    return (
+        f"{count} to write to me and got a code: {who}. `/pairing approve CODE` here, or `hark pairing approve CODE` "
+        f"in a shell, lets in who tells you theirs{owner}."
+    )
+
+
+def group_not_let_in(origin: Origin, label: str) -> str:
+    """What an owner is told who named the bot where it is not to answer. label: of the account."""
+    channel, _, account = label.partition(":")
+    path = f"channels.{channel}.accounts.{account}" if account else f"channels.{channel}"
+    where = f"the chat {called(origin.chat_name)} ({origin.place.chat})" if origin.chat_name else origin.place.chat
+    return (
+        f"You named me on {channel.capitalize()} in {where}, which is not let in, so I say nothing there. To let it "
+        f'in, write `"{origin.place.chat}": {{}}` below `{path}.groups.allow` in the configuration, and start me again.'
     )
 
 
@@ -164,11 +230,27 @@ def welcome(owner: bool) -> str:
 
 
 NOBODY_WAITS = "Nobody waits to be let in."
+# Who has said so of what the configuration says.
+CONFIGURATION = "the configuration"
+_STANDINGS = {"owner": "owner", "allowed": "let in", "blocked": "shut out", "pending": "waits"}
 
 
 def stranger(person: Person) -> str:
     """Somebody who waits to be let in. Codes are not kept readable: they come from the people themselves."""
     return " ".join(filter(None, (person.channel, person.sender, called(person.name))))
+
+
+def person(one: Person, stamp: Callable[[int], str]) -> str:
+    """Somebody of whom something is known, on one line. stamp: a moment in milliseconds as people read it."""
+    since, by = f", since {stamp(one.since)}" if one.since else "", f", by {one.by}" if one.by else ""
+    return f"{_STANDINGS[one.standing]}: {stranger(one)}{since}{by}"
+
+
+def stands(found: Settled) -> str:
+    """What an owner has changed about somebody."""
+    ended = (f"{len(found.turns)} running stopped.",) if found.turns else ()
+    word = {"owner": "is an owner now", "blocked": "is shut out now"}.get(found.person.standing, "is a stranger again")
+    return " ".join((f"{stranger(found.person)}: {word}.", *ended, *_dropped(found.dropped)))
 
 
 def settled(found: Settled | None) -> str:
@@ -238,6 +320,11 @@ def mistakes_in(file: str, mistakes: Sequence[Mistake]) -> str:
     """What is wrong in a file of the workspace; the rest of it counts all the same."""
     lines = "\n".join(f"- line {one.line}: {one.cause}" for one in mistakes)
     return f"In {file} I cannot follow this:\n{lines}\n\nThe rest of the file counts all the same."
+
+
+def beats_rest(why: str, until: str) -> str:
+    """What an owner is told once of a budget of beats that is spent."""
+    return f"{why} Beats rest until {until}. `heartbeat.daily_budget` in the configuration sets it."
 
 
 def kept_alert(stamp: str, text: str) -> str:

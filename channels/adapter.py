@@ -12,7 +12,7 @@ from channels.base import Health, Sink, Times
 from channels.failures import ApiError, Trouble
 from channels.limits import RateLimits
 from channels.message import ChatKind, Place
-from channels.outgoing import Delivery, Moved, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Delivery, Elsewhere, Moved, NotSent, Refused, SendResult, Sent, Unknown
 from channels.receiver import Receiver
 from channels.settings import AccountSection
 
@@ -79,10 +79,10 @@ class Adapter:
             finally:
                 self._limits.ended(delivery.place.chat)
         self._unreached.failures = 0
-        return Sent(sent)
+        return sent if isinstance(sent, Elsewhere) else Sent(sent)
 
-    async def _carry_out(self, delivery: Delivery) -> str:
-        """The id of what is there now. Raises ApiError, and others for what cannot be sent."""
+    async def _carry_out(self, delivery: Delivery) -> str | Elsewhere:
+        """The id of what is there now, or where it belongs. Raises ApiError, and others for what cannot be sent."""
         raise NotImplementedError
 
     def _result(self, error: ApiError, delivery: Delivery) -> SendResult:

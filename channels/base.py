@@ -5,7 +5,7 @@ Policy (access, order, retries, rate of blocks) is the service's; translation is
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import resources
 from typing import Protocol, runtime_checkable
@@ -48,7 +48,10 @@ class Capabilities:
     typing_seconds: how often the sign of work must be renewed; 0 where there is none. rules: what the model is told
     about this channel, a few lines, the same for all conversations. actions: what it can be asked to carry out; it is
     never asked for another one. file_bytes: how large a file may be that it sends; 0 where it sends none. drafts:
-    in direct messages a preview can be a draft.
+    in direct messages a preview can be a draft. message_id: the pattern of the ids of its messages. commands_apart: a
+    native command is no message of its chat: every message of the answer can be shown to that person alone, and none
+    can be typed in a thread. commands: what people type before the name of a command: of one that the platform lists,
+    and of another.
     """
 
     block_chars: int
@@ -57,6 +60,9 @@ class Capabilities:
     actions: frozenset[Action] = frozenset({Action.SEND})
     file_bytes: int = 0
     drafts: bool = False
+    message_id: str = r"\S+"
+    commands_apart: bool = False
+    commands: tuple[str, str] = ("/", "/")
 
 
 def rules_of(package: str | None) -> str:
@@ -74,10 +80,12 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A conversation in which something may have been said unheard. newest: id of its newest message, if it is told."""
+    """A conversation in which something may have been said unheard. newest: id of its newest message, if it is told.
+    space: what it lies in, as of `Origin`; it is no other conversation by that."""
 
     place: Place
     newest: str = ""
+    space: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,3 +248,12 @@ class History(Channel, Protocol):
 
     def position(self, at: int) -> str:
         """The id that a message of that moment (milliseconds) would have at the least."""
+
+
+@runtime_checkable
+class Threaded(Channel, Protocol):
+    """A channel whose threads hang on a message."""
+
+    async def around(self, place: Place, before: str, most: int) -> Sequence[Incoming]:
+        """The message that a thread hangs on, and the last `most` that were said in it before one, oldest first; also
+        the bot's own. Raises NotReadable."""

@@ -62,7 +62,8 @@ class Origin:
 
     space: id of what the chat lies in, which may be let in as a whole (a Discord server); empty where there is none.
     chat_name: title of the chat as the platform shows it; like sender_name for people to read, never compared.
-    by_bot: another bot sent it. roles: ids of the roles that the sender has there.
+    by_bot: another bot sent it. roles: ids of the roles that the sender has there. outside: the bot is not known to be
+    in that chat, and can speak there only by answering (`InboundMessage.respond`).
     """
 
     place: Place
@@ -73,6 +74,7 @@ class Origin:
     chat_name: str = ""
     by_bot: bool = False
     roles: tuple[str, ...] = ()
+    outside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +108,10 @@ class InboundMessage:
     `message_key`. sent_at: milliseconds since the epoch, by the platform's clock. text: with mentions as readable
     names, without a mention of the bot at its beginning; of a button what it sends, of a command as people type it.
     reply_to: platform id of the message this one replies to, or whose button was pressed. replied: what that says;
-    forwarded: what it passes on. mentioned: it names the bot; names_others: it names somebody else. part_of: what
-    came in several messages carries the same value in each (an album, a long paste). respond: the platform's own
-    handle under which it wants to be answered, for a while; empty where there is none.
+    replied_by: whose it is, where that is told. forwarded: what it passes on. mentioned: it names the bot;
+    names_others: it names somebody else. part_of: what came in several messages carries the same value in each (an
+    album, a long paste). respond: the platform's own handle under which it wants to be answered, for a while; empty
+    where there is none.
     """
 
     origin: Origin
@@ -119,6 +122,7 @@ class InboundMessage:
     attachments: tuple[Attachment, ...] = ()
     reply_to: str = ""
     replied: Quoted | None = None
+    replied_by: Origin | None = None
     forwarded: Quoted | None = None
     mentioned: bool = False
     names_others: bool = False
@@ -129,7 +133,8 @@ class InboundMessage:
     @property
     def by_person(self) -> bool:
         """Whether somebody wrote it, on a platform or in the terminal: an answer to this place reaches a person."""
-        return self.kind not in BACKGROUND and self.origin.place.kind is not ChatKind.API
+        reached = self.origin.place.kind is not ChatKind.API and not self.origin.outside
+        return self.kind not in BACKGROUND and reached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

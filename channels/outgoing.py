@@ -89,8 +89,8 @@ class Planned:
     attempt. target: platform id of the message that is edited, deleted or reacted to. reply_to: platform id of the
     message that it is shown to answer. step: only of a piece of the model's answer. file: of the action that sends one;
     body is its caption, which may be empty. silent: without a sound, where the platform can. respond: the handle of the
-    event that it answers (`InboundMessage.respond`); where it has expired, an ordinary message is sent. unless: source
-    of a message of the same conversation that says the same; when that was sent, this one is not.
+    event that it answers (`InboundMessage.respond`); where it takes no more, an ordinary message is sent. unless:
+    source of a message of the same conversation that says the same; when that was sent, this one is not.
     """
 
     source: str
@@ -179,7 +179,14 @@ class Moved:
     new_chat: str
 
 
-SendResult = Sent | NotSent | Refused | Unknown | Moved
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Certainly not sent: it is to be an ordinary message in this other conversation, that of the person it is for."""
+
+    place: Place
+
+
+SendResult = Sent | NotSent | Refused | Unknown | Moved | Elsewhere
 
 
 def as_body(arguments: Mapping[str, object]) -> str:

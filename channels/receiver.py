@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -10,7 +12,7 @@ from typing import ClassVar
 from channels.base import Health, HealthState, Mark, NotAccepted, Sink, Times
 from channels.failures import ApiError, Patience, Trouble
 from channels.fields import digest_of
-from channels.message import InboundMessage, Incoming
+from channels.message import InboundMessage, Incoming, UnreadEvent
 
 _SENTENCES = {
     Trouble.NETWORK: "{} cannot be reached",
@@ -18,6 +20,9 @@ _SENTENCES = {
     Trouble.UNKNOWN: "The connection to {} broke",
     Trouble.FLOOD: "{} asks to wait",
 }
+# How often an event is offered to the store whose handling fails.
+_TRIES = 3
+_MOST_FAILURES = 4096
 # Seconds that acknowledgements under way may take at the end.
 _GOODBYE = 3.0
 
@@ -44,6 +49,7 @@ class Receiver:
         self._health = Health(HealthState.STARTING, times.now(), "Not started")
         self._said = ""
         self.acknowledging: dict[str, asyncio.Task[None]] = {}
+        self._failures: Counter[str] = Counter()  # of events, by their keys
         self._log = logging.getLogger(f"channels.{name}")
 
     async def run(self, sink: Sink) -> None:
@@ -95,19 +101,46 @@ class Receiver:
             self._sink.can_send(self._name, self.account)
 
     async def _accept(self, items: Sequence[Incoming], mark: Mark | None = None) -> None:
-        """Store them, nothing is awaited before; then they may be acknowledged. Raises NotAccepted, for any reason."""
+        """Store them, nothing is awaited before; then they may be acknowledged. Raises NotAccepted, for any reason.
+
+        Of a batch whose handling fails, each is stored alone: it is one of them that holds up the others.
+        """
         try:
             await self._sink.accept(items, mark)
         except NotAccepted:
             raise
         except Exception as error:
             self._log.exception("%s: unexpected error of the store", self._name)
-            raise NotAccepted(type(error).__name__) from error
+            if len(items) < 2:
+                await self._keep_aside(items, mark, error)
+                return
+            for item in items[:-1]:
+                await self._accept([item])
+            await self._accept(items[-1:], mark)
+            return
         for item in items:
             if isinstance(item, InboundMessage) and item.respond:
                 task = asyncio.create_task(self._acknowledge(item), name=f"{self._name}-acknowledge")
                 self.acknowledging[item.respond] = task
                 task.add_done_callback(partial(self.acknowledging.pop, item.respond))
+
+    async def _keep_aside(self, items: Sequence[Incoming], mark: Mark | None, error: Exception) -> None:
+        """Keep the one event of a batch unread whose handling has failed so often; before that, raises NotAccepted."""
+        for item in items:
+            key = item.event_key if isinstance(item, InboundMessage | UnreadEvent) else f"x:{digest_of(repr(item))}"
+            if len(self._failures) > _MOST_FAILURES:
+                self._failures.clear()
+            self._failures[key] += 1
+            if self._failures[key] >= _TRIES and not isinstance(item, UnreadEvent):
+                aside = UnreadEvent(
+                    channel=self._name, account=self.account, event_key=key, raw=repr(item), error=repr(error)
+                )
+                with suppress(Exception):  # else it is no fault of this event
+                    await self._sink.accept([aside], mark)
+                    del self._failures[key]
+                    self._log.error("%s: event %s failed %d times and is kept aside", self._name, key, _TRIES)
+                    return
+        raise NotAccepted(type(error).__name__) from error
 
     async def _acknowledge(self, message: InboundMessage) -> None:
         """Tell the platform that a command or a click was taken, where it waits for that."""

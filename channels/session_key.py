@@ -117,6 +117,11 @@ def console_key(name: str = "local") -> SessionKey:
     return SessionKey(f"{_AGENT}:console:direct:{escaped(name)}")
 
 
+def threads_of(key: str) -> str:
+    """What the keys begin with of the threads of a chat, by the key of what is said there outside of them."""
+    return f"{key}:thread:"
+
+
 def job_key(job_id: str) -> SessionKey:
     """The session of a job that has one of its own."""
     return SessionKey(f"{_AGENT}:job:{escaped(job_id)}")

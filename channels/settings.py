@@ -5,6 +5,7 @@ A channel folder has a module `settings` whose `SECTION` is its `ChannelSection`
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
@@ -212,15 +213,27 @@ class ChannelSection(Section):
         return ()
 
 
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The request by which a platform says whether a secret is good. key: which one."""
+
+    key: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    method: str = "POST"
+
+
 class AccountSection(ChannelSection, Patience):
     """One account on a platform. identity: the key that makes it an account of its own. secrets: of each key with one,
     the pattern that it matches, and in words what it is and where it is found. offered: what the model can do with the
-    `message` tool. rates: what the platform lets through."""
+    `message` tool. rates: what the platform lets through. direct_threads: threads in direct messages are conversations
+    of their own there, and not what goes on with one."""
 
     identity: ClassVar[str] = "token"
     secrets: ClassVar[Mapping[str, tuple[str, str]]] = {"token": (r"\S+", "a token")}
     offered: ClassVar[tuple[ToolAction, ...]] = ()
     rates: ClassVar[Rates] = Rates()
+    direct_threads: ClassVar[bool] = True
 
     enabled: bool = Field(default=True, description="Whether this account is connected.")
     dm: DirectMessages = Field(default=DirectMessages(), description="Direct messages.")
@@ -257,6 +270,10 @@ class AccountSection(ChannelSection, Patience):
     def needs(self) -> tuple[str, ...]:
         """The secrets without which it cannot work."""
         return (self.identity,)
+
+    def proofs(self) -> tuple[Proof, ...]:
+        """What tells whether its secrets are good, where a platform can be asked."""
+        return ()
 
     def secret(self, name: str) -> str:
         """What a key of `secrets` holds; empty where it is not given."""

@@ -93,6 +93,13 @@ def skip(facts: Facts) -> Skip | None:
     return None
 
 
+def may_say_again(facts: Facts) -> bool:
+    """Whether what a beat has said before, and nobody could read, may be said again: that asks no model, so nothing but
+    what keeps beats from people counts."""
+    by_day = facts.active_hours.contains(facts.now)
+    return facts.enabled and bool(facts.session) and facts.shown and by_day and not facts.busy
+
+
 def due_tasks(checklist: Checklist, last: Mapping[str, int], at: int) -> tuple[Task, ...]:
     """The tasks that a beat has to do.
 
@@ -109,8 +116,7 @@ def _nothing_to_do(facts: Facts) -> Skip | None:
     if checklist is None or not (checklist.notes or checklist.tasks):
         if facts.own_prompt and checklist is None:
             return None
-        state = "is missing" if checklist is None else "holds nothing to look at"
-        return Skip("empty", f"HEARTBEAT.md {state}.")
+        return Skip("empty", "HEARTBEAT.md holds nothing to look at.")
     if checklist.tasks and not due_tasks(checklist, facts.task_times, facts.now):
         return Skip("no-task-due", "None of the tasks in HEARTBEAT.md is due.")
     return None

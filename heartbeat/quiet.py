@@ -2,7 +2,8 @@
 
 A text that is nothing but a token says nothing: in any case, marked up in Markdown or HTML, with punctuation, or as
 JSON. In capitals at an edge of a text the token is taken away, with what is wrapped around it; in the middle, in code
-and as a part of a word it is text. Used by answers as they stream (`bot/directives`) and by beats.
+or quotation marks and as a part of a word it is text. Only a beat may put its sign into code in a line of its own, for
+it was asked for nothing but that. Used by answers as they stream (`bot/directives`) and by beats.
 """
 
 import string
@@ -34,6 +35,7 @@ _TRAILING = regex.compile(
 _MAY_TRAIL = regex.compile(rf"(?:{_SPACE}|{_TAG}){_BEFORE}*+{_TOKEN}{_AFTER}*+\Z")
 _PIECE = regex.compile(rf"(?P<mark>{_MARK})|.", regex.DOTALL)
 _LETTERS = string.ascii_lowercase
+_QUOTING = "`\"'“‘"
 _CLOSING = str.maketrans("([“‘", ")]”’")
 
 
@@ -53,10 +55,14 @@ def may_trail(text: str) -> int:
     return int(found.start()) if found else len(text)
 
 
-def leading(text: str) -> tuple[int, int]:
-    """From where to where a token stands at the beginning of a text, with what belongs to it; nowhere is (0, 0)."""
+def leading(text: str, *, beat: bool = False) -> tuple[int, int]:
+    """From where to where a token stands at the beginning of a text, with what belongs to it; nowhere is (0, 0).
+
+    beat: whether it may be quoted in a line of its own.
+    """
     found = _LEADING.match(text, 0, LONGEST_HEAD)
-    wrapped = _wrapped(found) if found else None
+    alone = found is not None and "\n" in (found[0][-1], text[found.end() :].lstrip(" \t")[:1])
+    wrapped = _wrapped(found, quoted=beat and alone) if found else None
     if found is None or wrapped is None:
         return 0, 0
     start, end = wrapped
@@ -68,10 +74,10 @@ def leading(text: str) -> tuple[int, int]:
     return start, gap.end() if gap else end
 
 
-def trailing(text: str) -> tuple[int, int]:
+def trailing(text: str, *, beat: bool = False) -> tuple[int, int]:
     """The same of a token at the end of a text; nowhere is twice its length."""
     found = _TRAILING.search(text, max(0, len(text) - LONGEST_TAIL))
-    wrapped = _wrapped(found) if found else None
+    wrapped = _wrapped(found, quoted=beat and "\n" in text[found.start() : found.start("open")]) if found else None
     if found is None or wrapped is None or "`" in text[wrapped[1] :]:
         return len(text), len(text)
     start, end = wrapped
@@ -87,18 +93,21 @@ def alert(text: str, most: int) -> str:
         return ""
     quiet = False
     for edge in (leading, trailing):
-        start, end = edge(text)
+        start, end = edge(text, beat=True)
         quiet = quiet or "HEARTBEAT" in text[start:end]
         text = text[:start] + text[end:]
     return "" if len(text.strip()) <= (most if quiet else 0) else text
 
 
-def _wrapped(found: "regex.Match[str]") -> tuple[int, int] | None:
+def _wrapped(found: "regex.Match[str]", *, quoted: bool) -> tuple[int, int] | None:
     """A token with the marks that are opened before and closed behind it, and punctuation; None where it is code.
 
-    What is not closed, or not opened, belongs to the words beside it and stays.
+    What is not closed, or not opened, belongs to the words beside it and stays. quoted: whether it may be in code or
+    quotation marks.
     """
     opened = list(_PIECE.finditer(found["open"]))
+    if not quoted and any(mark[0].strip()[:1] in _QUOTING for mark in opened):
+        return None
     end: int = found.end("token")
     for piece in _PIECE.finditer(found["after"]):
         if opened and piece[0].strip().lower() == _closing(opened[-1]):

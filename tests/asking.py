@@ -128,8 +128,9 @@ class _Made(AbstractAsyncContextManager[Sequence[Tool[Any]]]):
 
 def said(hark: Hark, chat: str = "1") -> list[str]:
     """What was sent into a chat; of a request only that it was, and not how it was edited."""
-    aside = ("told:", "waits:", "again:")
-    sent = (one for one in hark.channel.sent if one.place.chat == chat and not one.source.startswith(aside))
+    aside = ("told:", "again:")
+    here = (one for one in hark.channel.sent if one.place.chat == chat and ":0." not in one.source)
+    sent = (one for one in here if not one.source.startswith(aside))
     return [ASKED if one.source.startswith("ask:") and ASKED in one.body else one.body for one in sent]
 
 

@@ -39,7 +39,8 @@ class Past:
     """Everything that was ever said. An id is the moment in milliseconds and a number.
 
     own: ids of messages of the bot, which are no events. reached: whether the platform names conversations and their
-    newest messages. page: at most so many at once. faults: what comes of the next questions about a chat instead.
+    newest messages. spaces: what chats lie in, by their ids. page: at most so many at once. faults: what comes of the
+    next questions about a chat instead.
     on_history: awaited before an answer is made.
     """
 
@@ -48,6 +49,7 @@ class Past:
     asked: list[Asked] = field(default_factory=list)
     reached: bool = False
     page: int = 2
+    spaces: dict[str, str] = field(default_factory=dict)
     faults: dict[str, list[Exception]] = field(default_factory=dict)
     on_history: Callable[[str], Awaitable[None]] | None = None
 
@@ -70,7 +72,8 @@ class Past:
     def newest(self) -> list[Reached]:
         """The conversations with their newest messages."""
         last = {one.origin.place: one.origin.message_id for one in self.said}
-        return [Reached(place, newest) for place, newest in last.items()] if self.reached else []
+        found = [Reached(place, newest, self.spaces.get(place.chat, "")) for place, newest in last.items()]
+        return found if self.reached else []
 
 
 def place(chat: str) -> Place:

@@ -33,6 +33,13 @@ class AskPersonParameters(Parameters):
             raise ValueError(f"options differ, and have 1 to {_LABEL} characters")
         return found
 
+    @field_validator("who")
+    @classmethod
+    def _is_somebody(cls, who: str) -> str:
+        if who not in ("asker", "owner", "anyone") and not all(who.partition(":")):
+            raise ValueError("it is asker, owner, anyone, or `channel:id` of somebody who writes in this conversation")
+        return who
+
 
 class AskPersonTool(Tool[AskPersonParameters]):
     """Asks; what was answered is its result."""

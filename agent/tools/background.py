@@ -167,9 +167,11 @@ class Background:
             raise ToolError(f"There is no background command {name!r} in this session. Known: {names}.")
         return found[name]
 
-    def stop(self, session_key: str) -> bool:
-        """Let those of a session end, because a person wants it; whether there are any."""
-        running = [one for one in self.of(session_key) if not one.ending]
+    def stop(self, session_key: str, below: str = "") -> bool:
+        """Let those of a session end, because a person wants it; whether there are any. below: and those of sessions
+        whose keys begin so."""
+        meant = [one for one in self._known.values() if below and one.session_key.startswith(below)]
+        running = [one for one in (*self.of(session_key), *meant) if not one.ending]
         for one in running:
             one.end("ended because a person said stop")
         return bool(running)

@@ -48,6 +48,7 @@ _EXCEPTION = "" if sys.platform == "linux" else ", unless they start a session o
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNICODE = re.compile(r"utf-?8|^(C|POSIX)?$", re.IGNORECASE)
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_RESULT = re.compile(r"exit code \d+")  # of what came to an end of its own
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 # What the model is told of a command that failed, since it may have failed for lack of more.
@@ -184,7 +185,7 @@ class ExecTool(Tool[ExecParameters]):
                 output = await self._to_its_end(make, parameters.timeout_seconds, context)
         except OSError as error:
             raise _not_started(error) from error
-        if not output.is_error or verdict.level == "host":
+        if output.text.startswith((f"[{ending(0)}]", "[running]")) or verdict.level == "host":
             return output
         more = "Whoever asks may have no more than that." if context.as_guest else _MORE[verdict.level]
         return replace(output, text=f"{output.text}\n[{_HAD[verdict.level]} {more}]")
@@ -215,7 +216,7 @@ class ExecTool(Tool[ExecParameters]):
             said = f"In the background as {one.name}. Its end will be told; `process` polls, feeds and kills it."
             return ToolOutput(text=f"[running]\n{said}\n{one.fresh()}", goes_on=True)
         self._background.forget(one)
-        return ToolOutput(text=f"[{one.ending}]\n{one.fresh()}", is_error=one.ending != ending(0))
+        return _ended(one.ending, one.fresh())
 
     async def _to_its_end(
         self, make: Callable[..., GatedProcess], seconds: float | None, context: CallContext
@@ -246,7 +247,12 @@ class ExecTool(Tool[ExecParameters]):
                     how = f"stopped after its time limit of {limit:g} s"
         output.add(mask.feed(b"", last=True))
         text = await asyncio.to_thread(output.text)
-        return ToolOutput(text=f"[{how}]\n{text or '[no output]'}", is_error=status != 0)
+        return _ended(how, text or "[no output]")
+
+
+def _ended(how: str, text: str) -> ToolOutput:
+    """An exit code is a result, whichever it is; a command has failed that was not left to come to its end."""
+    return ToolOutput(text=f"[{how}]\n{text}", is_error=_RESULT.fullmatch(how) is None)
 
 
 def _not_started(error: OSError) -> ToolError:

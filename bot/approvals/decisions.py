@@ -4,16 +4,19 @@ from collections.abc import Sequence
 from typing import Literal
 
 from agent.tools.base import Verdict
-from bot.approvals import words
+from bot.approvals import plain, words
 from bot.persistence.approvals import STOPPED, Approval
 
-# What people type for a decision; `again` is for what nobody has decided about.
-Order = Verdict | Literal["again"]
+# What people type for a decision; `again` is for what nobody has decided about. `ask` is what a reply is that decides
+# nothing, and `deny-with` the button which passes such words on, by their number in the inbox.
+Order = Verdict | Literal["again", "ask", "deny-with"]
 ORDERS: dict[str, Order] = {
     **dict.fromkeys(("once", "allow", "allow-once", "allowonce"), "once"),
     **dict.fromkeys(("always", "always-allow", "allow-always"), "always"),
     **dict.fromkeys(("deny", "reject", "no", "block"), "denied"),
     "again": "again",
+    "ask": "ask",
+    "deny-with": "deny-with",
 }
 # The same for programs.
 VERDICTS: dict[str, Verdict] = {"once": "once", "always": "always", "deny": "denied", "answer": "answered"}
@@ -62,10 +65,10 @@ def check(approval: Approval, order: Order, now: int) -> None:
 
 
 def answer(approval: Approval, text: str) -> str:
-    """What is answered by a text: one of the options as it is written, by its number, or by `#` and its number as
-    buttons send it; else the text."""
+    """What is answered by a text: the option that it means, or that of `#` and a number as buttons send it; else the
+    text."""
     options, given = approval.ask.options, text.strip()
     number = given.removeprefix("#")
-    if number.isdecimal() and 0 < int(number) <= len(options) and (given != number or given not in options):
+    if given != number and number.isdecimal() and 0 < int(number) <= len(options):
         return options[int(number) - 1]
-    return given
+    return plain.option(approval.ask, given) or given

@@ -15,6 +15,7 @@ import structlog
 
 from agent.errors import ToolError
 from agent.tools.base import Ask, Decision, Verdict
+from bot import wording
 from bot.approvals import decisions, words
 from bot.commands.registry import AskAgain, Say
 from bot.config.background import Approvals as Settings
@@ -34,8 +35,8 @@ log = structlog.get_logger()
 # Seconds until the store is asked again that could not answer, or that a look at all failed; and how long nothing is
 # looked at, or one request left alone whose looks fail, at the most.
 _PAUSE, _AGAIN, _LONGEST = 1.0, 60.0, 3600.0
-# Seconds for which a platform may look for a conversation; milliseconds between two answers that a turn waits.
-_PATIENCE, _MINUTE = 5.0, 60_000
+# Seconds for which a platform may look for a conversation.
+_PATIENCE = 5.0
 # Who decides at the command line.
 LOCALLY = f"console:{OWNER}"
 
@@ -53,7 +54,6 @@ class Requests:
         self._people = messaging.people
         self._granted: set[str] = set()
         self._hurried = asyncio.Event()
-        self._told: dict[str, int] = {}
         # Of requests whose look failed: how often in a row, and the moment (of the monotonic clock) of the next try.
         self._failed: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -70,7 +70,7 @@ class Requests:
         """How an Ask of a turn is put to people; where nobody may decide, that it has expired, which people are told.
 
         It is shown in the conversation, unless the configuration names another one. Where none of those who may decide
-        reads that, the one who wrote last is told directly.
+        is known to read that, the one who wrote last is told directly, and where it waits.
         """
         approvers, place = self._who(turn, ask), turn.place
         if not approvers and not (place.kind in LOCAL and is_trusted(turn.messages[-1])):
@@ -78,22 +78,20 @@ class Requests:
             if place.kind is not ChatKind.API:
                 await self._outbox.tell(place, f"nobody:{turn.turn_id}:{ask.digest[:16]}", reason)
             return Decision("expired", ask.digest, reason)
-        if ask.question and ":" in ask.who and not self._reads_along(turn, approvers):  # no way to write to anybody
-            return Decision("expired", ask.digest, words.NOT_HERE)
-        reads = self._reads_along(turn, approvers)
-        guests = ask.question and not reads and not all(map(self._people.is_owner, turn.messages))
-        if guests and await self._store.approvals.questions(turn.turn_id) >= FOR_GUESTS:
-            return Decision("expired", ask.digest, words.ENOUGH)
+        reads = await self._reads_along(turn, approvers)
+        if ask.question and not reads and (reason := await self._not_asked(turn, ask)):
+            return Decision("expired", ask.digest, reason)
         ident = await self._new_id()
         expires = round(1000 * (self._settings.timeout_seconds if ask.seconds is None else ask.seconds))
         until = self._clock.stamp(self._clock.now() + expires)
         who = self.deciders(ask)
         origin, source = turn.messages[-1].origin, f"ask:{ident}"
-        asked = words.asked_in(place.channel, origin.sender, origin.sender_name)
+        asked = words.asked_in(origin)
 
         def shown(where: Place, name: str, *before: str) -> tuple[Planned, ...]:
             foot = words.foot(ask, ident, who, until, where.kind)
-            foot = "\n\n".join((*before, foot))
+            channel = self._outbox.channel(where.channel)
+            foot = "\n\n".join((*before, wording.typed(foot, channel.capabilities.commands) if channel else foot))
             return self._blocks(
                 name, where.channel, words.request(ask, foot, self._fits(where)), words.buttons(ask, ident)
             )
@@ -104,8 +102,8 @@ class Requests:
             blocks = self._outbox.notice(source, words.waits_elsewhere(ask, ident), place.channel)
             elsewhere = [(forward, shown(forward, f"{source}:2", asked))]
             return replace(request, blocks=() if place.kind is ChatKind.API else blocks, elsewhere=elsewhere)
-        if forward is not None or reads:
-            return replace(request, blocks=() if place.kind is ChatKind.API else shown(place, source))
+        # in a group somebody may read along who has never written there
+        here = forward is not None or reads or _may_read(place, approvers)
         hint = () if ask.question else (words.FORWARD,)
         notice = OwnerNotice(
             [self._person(one) for one in approvers if self._outbox.channel(self._person(one)[0])],
@@ -113,8 +111,17 @@ class Requests:
             lambda where: shown(where, f"{source}:2", asked, *hint),
         )
         texts = words.request(ask, words.told_elsewhere(ask, until), self._fits(place))
-        blocks = () if place.kind is ChatKind.API else self._blocks(source, place.channel, texts, ())
-        return replace(request, blocks=blocks, notice=notice)
+        blocks = shown(place, source) if here else self._blocks(source, place.channel, texts, ())
+        blocks = () if place.kind is ChatKind.API else blocks
+        return replace(request, blocks=blocks, notice=None if forward is not None or reads else notice)
+
+    async def _not_asked(self, turn: Turn, ask: Ask) -> str:
+        """Why a question is not put to people of whom none is known to read along; empty where it is."""
+        if ":" in ask.who:  # there is no way to write to anybody
+            return words.NOT_HERE
+        guests = not all(map(self._people.is_owner, turn.messages))
+        asked = await self._store.approvals.questions(turn.turn_id) if guests else 0
+        return words.ENOUGH if asked >= FOR_GUESTS else ""
 
     def deciders(self, ask: Ask) -> str:
         """Who may decide, in words."""
@@ -251,26 +258,34 @@ class Requests:
             self._wake(*found)
 
     async def _tell(self, ident: str) -> None:
-        self._told.pop(ident, None)
         for approval in await self._store.approvals.find(ident):
             for edit in await self._store.approvals.tell(ident, partial(self._shown, approval)):
                 self._outbox.serve(edit.conv_id, edit.place)
 
     def waits(self, approval_id: str, seq: int, message: InboundMessage) -> None:
-        """Say soon what a turn waits for to a person who has written behind it: once a minute."""
-        now = self._clock.now()
-        if not message.by_person or now - self._told.get(approval_id, 0) < _MINUTE:
+        """Say soon what is waited for to a person whose words decide nothing."""
+        if not message.by_person or message.origin.by_bot:
             return
-        self._told[approval_id] = now
-        task = asyncio.create_task(self._say_waits(approval_id, seq, message.origin.place), name=f"waits-{seq}")
+        task = asyncio.create_task(self._say_waits(approval_id, seq, message), name=f"waits-{seq}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _say_waits(self, approval_id: str, seq: int, place: Place) -> None:
+    async def _say_waits(self, approval_id: str, seq: int, message: InboundMessage) -> None:
         with suppress(StoreUnavailable):  # what they wrote is read all the same
             for approval in await self._store.approvals.find(approval_id):
                 if approval.state == "open":
-                    await self._outbox.tell(place, f"waits:{seq}", words.waiting(approval))
+                    say = self.asked_back(approval, seq, message)
+                    await self._outbox.tell(message.origin.place, say.source, say.text, say.choices)
+
+    def asked_back(self, approval: Approval, seq: int, message: InboundMessage, *, reply: bool = False) -> Say:
+        """What is said to words that decide nothing. It shows in brief what it is about, and later how that was
+        decided; whoever may decide can do it there. reply: nobody reads them but for that."""
+        may = self.may_decide(approval, message)
+        behind = not reply and chat_of(approval.place) == chat_of(message.origin.place)
+        said = message.text.removeprefix(f"/approve {approval.approval_id} ask ")
+        text = words.waiting(approval, said, may=may, behind=behind)
+        choices = words.choices(approval, seq) if may else ()
+        return Say(text, choices, source=f"ask:{approval.approval_id}:0.{message.part_of or seq}")
 
     async def again(self, approval: Approval, message: InboundMessage) -> AskAgain | Say:
         """What asks once more: the message that offers it says so, or an answer to the words. Several may offer it."""
@@ -287,14 +302,14 @@ class Requests:
         return AskAgain(approval.approval_id, f"Ask again about {words.short(approval.ask)}", first)
 
     def _shown(self, approval: Approval, place: Place, whole: bool) -> tuple[Planned, ...]:
-        first = self._outbox.notice("shown", words.settled(approval, whole=whole), place.channel)[:1]
+        first = self._outbox.notice("shown", words.settled(approval, whole=whole), place.channel, ours=False)[:1]
         return tuple(replace(one, buttons=words.buttons_of(approval)) for one in first)
 
     def _blocks(
         self, source: str, channel: str, texts: Sequence[str], buttons: tuple[Button, ...]
     ) -> tuple[Planned, ...]:
         """Messages under one name, in order, the buttons below the last."""
-        bodies = [one for text in texts for one in self._outbox.notice(source, text, channel)]
+        bodies = [one for text in texts for one in self._outbox.notice(source, text, channel, ours=False)]
         *before, last = (replace(one, source=f"{source}.{n}" if n else source) for n, one in enumerate(bodies))
         return (*before, replace(last, buttons=buttons))
 
@@ -325,14 +340,16 @@ class Requests:
             return tuple(dict.fromkeys(asked))
         return (ANYONE if ask.who == "anyone" else ask.who,)
 
-    def _reads_along(self, turn: Turn, approvers: Sequence[str]) -> bool:
-        """Whether one of those reads what is said where a turn answers; in a group, as far as can be known."""
+    async def _reads_along(self, turn: Turn, approvers: Sequence[str]) -> bool:
+        """Whether one of those reads what is said where a turn answers; in a group, whether one has written there."""
         place = turn.place
-        if place.kind is ChatKind.CONSOLE:
+        if place.kind is ChatKind.CONSOLE or (place.kind is not ChatKind.DIRECT and ANYONE in approvers):
             return True
-        if place.kind is ChatKind.DIRECT:
-            return any(f"{place.channel}:{one.origin.sender}" in approvers for one in turn.messages)
-        return any(who == ANYONE or who.startswith(f"{place.channel}:") for who in approvers)
+        if any(f"{place.channel}:{one.origin.sender}" in approvers for one in turn.messages):
+            return True
+        if not _may_read(place, approvers):
+            return False
+        return any(f"{place.channel}:{one}" in approvers for one in await self._store.approvals.seen(place))
 
     async def _forward(self) -> Place | None:
         """Where requests are shown instead of in their own conversations, if that can be found."""
@@ -349,3 +366,9 @@ class Requests:
     def _person(who: str) -> tuple[str, str]:
         channel, _, sender = who.partition(":")
         return channel, sender
+
+
+def _may_read(place: Place, approvers: Sequence[str]) -> bool:
+    """Whether one of those may be where several people read."""
+    private = place.kind is ChatKind.DIRECT or place.kind in LOCAL
+    return not private and any(who.startswith(f"{place.channel}:") for who in approvers)

@@ -14,7 +14,7 @@ import regex  # type: ignore[import-untyped]
 from agent.tools.base import Ask
 from bot import speech, wording
 from bot.persistence.approvals import SHOWN, STOPPED, Approval
-from channels.message import ChatKind
+from channels.message import ChatKind, Origin
 from channels.outgoing import Button
 
 # Digits of an id that people read and type; buttons carry all of it.
@@ -78,8 +78,8 @@ def request(ask: Ask, foot: str, fits: Fits) -> tuple[str, ...]:
 
 
 def foot(ask: Ask, ident: str, who: str, until: str, where: ChatKind) -> str:
-    """Who may decide, how, and until when. In a terminal are no buttons and no replies; where several people talk, the
-    bot may hear nothing but replies."""
+    """Who may decide, how, and until when. In a terminal are no buttons and no replies; where several people talk, only
+    a reply is known to be about this."""
     talks, direct = where is ChatKind.CONSOLE, where in (ChatKind.CONSOLE, ChatKind.DIRECT)
     if talks:
         who = "you" if ask.question else "You decide"
@@ -87,15 +87,17 @@ def foot(ask: Ask, ident: str, who: str, until: str, where: ChatKind) -> str:
         listed = [speech.spoken("\n".join(f"{number}. {prose(one)}" for number, one in enumerate(ask.options, 1)))]
         how = "Simply write the answer." if direct else "Reply to this with the answer."
         if ask.options and talks:
-            how = "Write its number, or an answer of your own."
+            how = f"Write one of them or its number; `/answer {ident[:SHORT]} …` takes other words."
         elif ask.options:
-            how = f"Press a button, or {how[0].lower()}{how[1:]}"
+            how = "Press a button, write what stands there, or reply to this with other words."
         if not talks:
             listed = listed if any(len(option) > _LABEL for option in ask.options) else []
         return "\n\n".join(filter(None, ("\n".join(listed), f"{how} ({who}, until {until})")))
     others = "`, `always` or `deny" if ask.grants else "` or `deny"
-    reply = "" if talks else " A reply in words denies it, and tells me why."
-    return f"{who} until {until}: `/approve {ident[:SHORT]} once{others}`.{reply}"
+    plain = "Or type `y`, `a` (always) or `n`." if ask.grants else "Or type `y` or `n`."
+    if not talks:
+        plain = "`yes` or `no` decides as well." if direct else "A reply of `yes` or `no` decides as well."
+    return f"{who} until {until}: `/approve {ident[:SHORT]} once{others}`. {plain}"
 
 
 def buttons(ask: Ask, ident: str) -> tuple[Button, ...]:
@@ -116,22 +118,19 @@ def deciders(ask: Ask, *, named: bool) -> str:
     return "An approver decides" if named else "An owner decides"
 
 
-def asked_in(channel: str, sender: str, name: str) -> str:
+def asked_in(origin: Origin) -> str:
     """Where a request comes from that is shown elsewhere, and on whose wish."""
-    where = (
-        "in the terminal"
-        if channel == "console"
-        else "over HTTP"
-        if channel == "http"
-        else f"on {channel.capitalize()}"
-    )
-    return f"Asked {where}{f' by {speech.who(channel, sender, name)}' if name else ''}."
+    channel, chat = origin.place.channel, speech.called(origin.chat_name)
+    where = {"console": "in the terminal", "http": "over HTTP"}.get(channel, f"on {channel.capitalize()}")
+    inside = f" in “{chat}”" if chat else ""
+    by = f" by {speech.who(channel, origin.sender, origin.sender_name)}" if origin.sender_name else ""
+    return f"Asked {where}{inside}{by}."
 
 
 def told_elsewhere(ask: Ask, until: str) -> str:
     """Below a request in a conversation that nobody reads who may decide about it."""
-    what = "their answer" if ask.question else "a decision"
-    return f"⏳ This waits for {what}; whoever may give it has been told (until {until})."
+    what = "the answer" if ask.question else "the decision"
+    return f"⏳ This waits for {what} of somebody who does not read this conversation (until {until})."
 
 
 ENOUGH = "For people who are no owners others are not asked so often in one turn, so they were not asked."
@@ -173,12 +172,21 @@ def line(approval: Approval) -> str:
     return f"`{approval.approval_id[:SHORT]}` {short(approval.ask)} ({approval.tool}, for {named(approval.asker)})"
 
 
-def waiting(approval: Approval) -> str:
-    """The answer to what is written while a turn waits."""
+def waiting(approval: Approval, said: str, *, may: bool, behind: bool) -> str:
+    """The answer to words that decide nothing. may: whoever wrote them may decide. behind: they are read afterwards."""
     ask, ident = approval.ask, approval.approval_id[:SHORT]
-    if ask.question:
-        return f"⏳ I am still waiting for an answer about {short(ask)} (`/answer {ident} …`), and read this then."
-    return f"⏳ I am still waiting for a decision about {short(ask)} (`/approve {ident} once`), and read this then."
+    what, how = ("an answer", f"/answer {ident} …") if ask.question else ("a decision", f"/approve {ident} once")
+    theirs = f"“{prose(wording.one_line(said))}”"
+    then = f", and read {theirs} then." if behind else f"; {theirs} decides nothing."
+    return f"⏳ I am still waiting for {what} about {short(ask)}{f' (`{how}`)' if may else ''}{then}"
+
+
+def choices(approval: Approval, seq: int) -> tuple[Button, ...]:
+    """Of the answer to such words. seq: their place in the inbox."""
+    if approval.ask.question:
+        return buttons(approval.ask, approval.approval_id)
+    order = f"/approve {approval.approval_id}"
+    return Button("Allow once", f"{order} once"), Button("Deny and pass on these words", f"{order} deny-with {seq}")
 
 
 def waits_elsewhere(ask: Ask, ident: str) -> str:

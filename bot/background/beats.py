@@ -34,7 +34,7 @@ from channels.session_key import heartbeat_key, parse
 from heartbeat import checklist, prompt
 from heartbeat.active_hours import ActiveHours, day_start
 from heartbeat.checklist import Checklist
-from heartbeat.gate import Cause, Facts, Skip, due_tasks, skip
+from heartbeat.gate import Cause, Facts, Skip, due_tasks, may_say_again, skip
 from heartbeat.local_time import zone_named
 from heartbeat.schedule import Due, Every, next_after
 from heartbeat.scheduler import LONGEST
@@ -47,6 +47,8 @@ _PATIENCE = 5.0
 RETRY = 15.0
 # Milliseconds for which an alert that nobody could read is kept.
 _WEEK = 7 * 24 * 3600 * 1000
+# Milliseconds behind the beginning of a day that lie in the next one, however long it is.
+_DAY_AND_HALF = 36 * 3600 * 1000
 # Tasks of one beat, the others come with the next; and characters of what one of them says.
 _MOST_TASKS, _TASK_LIMIT = 20, 1000
 # The default of `every`, whose phase is kept while that is 0.
@@ -71,7 +73,8 @@ class Beat:
 
 @dataclass(eq=False)
 class Beats:
-    """cost: of tokens of the model that beats, in US dollars; None where no price is known."""
+    """cost: of tokens of the model that beats, in US dollars; None where no price is known. terminal_is_open: whether
+    one is."""
 
     store: Store
     clock: Clock
@@ -80,6 +83,7 @@ class Beats:
     messaging: Messaging
     settings: Heartbeat
     cost: Callable[[Usage], float | None]
+    terminal_is_open: Callable[[], bool]
     _retry_at: int = field(default=0, init=False)
     _wanted: dict[str, None] = field(default_factory=dict, init=False)
 
@@ -140,6 +144,8 @@ class Beats:
                 beat = replace(beat, skip=Skip("busy", wording.BEATS_ALREADY))
         if beat.skip is not None and beat.skip.reason == "busy" and cause == "wake":
             self._wanted[beat.facts.session], self._retry_at = None, self.clock.now() + int(RETRY * 1000)
+        if cause == "wake" and self._is_owners(beat.facts.session):
+            await self._tell_of_rest(beat)
         return beat
 
     async def again(self) -> float:
@@ -162,9 +168,9 @@ class Beats:
         now = self.clock.now()
         if now < self._retry_at:
             return (self._retry_at - now) / 1000
-        await self._say_again(now)
         firing, *missed = firings_of(job, found)
         beat = await self.look(firing.cause, due_at=found.due_at)
+        await self._say_again(beat)
         if beat.skip is None:
             busy = await self._start(job, beat, (firing, *missed), found.next_at) == "running"
         else:
@@ -172,8 +178,7 @@ class Beats:
             busy = reason == "busy"
             if not busy:
                 await self.store.schedules.fire(job, (replace(firing, reason=reason), *missed), found.next_at)
-            if reason in ("idle", "errors"):
-                await self.outbox.tell_owner(f"heartbeat:{reason}:{beat.facts.last_person}", beat.skip.words)
+            await self._tell_of_rest(beat)
         if busy:
             self._retry_at = now + int(RETRY * 1000)
             return RETRY
@@ -182,14 +187,17 @@ class Beats:
     async def look(self, cause: Cause, session_key: str = "", due_at: int = 0) -> Beat:
         """What a beat would be now, without any effect but that an owner is told, once, what is wrong in its file."""
         now = self.clock.now()
-        mine, place = await self._session()
-        of = session_key or mine or ""
+        main, place = await self._session()
+        of = session_key or main or ""
         runs_in = str(heartbeat_key(of)) if of and self.settings.isolated else of
         kept = await self._facts(of, runs_in)
-        origin, told, unknown = await self._target(of, place if place and of == mine else kept.place)
-        reads = of in ("", self.settings.session) or self.messaging.rooms.of(of).owned
-        listed = await self._checklist() if reads else None
-        budget, used = self.settings.daily_budget, kept.spent
+        origin, told, unknown = await self._target(of, place if place and of == main else kept.place)
+        mine = self._is_owners(of)
+        listed = await self._checklist() if mine else None
+        budget = self.settings.daily_budget
+        # a conversation of others has the budget to itself
+        spent = (one for key, one in kept.spent.items() if key == of or (mine and self._is_owners(key)))
+        used = sum(spent, Usage())
         job = await self.job()
         began = job.schedule.anchor if job and isinstance(job.schedule, Every) else now
         hours = self.settings.active_hours
@@ -213,8 +221,11 @@ class Beats:
         skipped = skip(facts)
         if skipped is not None and skipped.reason == "not-shown" and unknown:
             skipped = Skip("not-shown", unknown)
-        if skipped is not None and skipped.reason == "empty" and not reads:
+        if skipped is not None and skipped.reason == "empty" and not mine:
             skipped = Skip("empty", wording.CHECKLIST_NOT_HERE)
+        if skipped is not None and skipped.reason == "budget":
+            tomorrow = self.clock.stamp(day_start(self._today() + _DAY_AND_HALF, self._zone()), self._zone())
+            skipped = Skip("budget", wording.beats_rest(skipped.words, tomorrow))
         tasks = due_tasks(listed, kept.tasks, now)[:_MOST_TASKS] if listed else ()
         tasks = tuple(replace(task, prompt=shortened(task.prompt, _TASK_LIMIT)) for task in tasks)
         notes = shortened(listed.notes, PER_FILE_CHARACTERS) if listed else ""
@@ -235,13 +246,27 @@ class Beats:
 
     async def _session(self) -> tuple[str | None, Place | None]:
         """The session of the heartbeat: that of the configuration, else the one in which an owner wrote last; and where
-        that was, for several people may share it."""
-        found, place = await self.store.schedules.owner_session(self.messaging.people.owners)
+        that was, for several people may share it. A place where nobody is reached at present comes behind all others:
+        a terminal shows what it has missed when it opens."""
         own = self.settings.session
-        return (found, place) if own in (None, found) else (own, None)
+        wrote = await self.store.schedules.owner_places(self.messaging.people.owners)
+        found = [(key, place) for key, place in wrote if own in (None, key)]
+        return next((one for one in found if self._reaches(*one)), found[0] if found else (own, None))
+
+    def _reaches(self, of: str, place: Place) -> bool:
+        if place.kind is ChatKind.CONSOLE:
+            return self.terminal_is_open()
+        return self.messaging.reaches(self._in_name_of(of, Origin(place=place)))
+
+    def _is_owners(self, of: str) -> bool:
+        """Whether the heartbeat of a session is that of the owners: nobody else writes there, or they have named it."""
+        return of in ("", self.settings.session) or self.messaging.rooms.of(of).owned
+
+    def _today(self) -> int:
+        return day_start(self.clock.now(), self._zone())
 
     async def _facts(self, of: str, runs_in: str) -> BeatFacts:
-        return await self.store.schedules.beat_facts(of, runs_in, day_start(self.clock.now(), self._zone()))
+        return await self.store.schedules.beat_facts(of, runs_in, self._today())
 
     async def _target(self, of: str, place: Place | None) -> tuple[Origin | None, str, str]:
         """Where a beat of a session answers, in whose name, and which session is told; no place, and why not.
@@ -283,7 +308,7 @@ class Beats:
         shows = self.settings.shown_by(account.section)
         if (shows.direct == "block" and place.kind is ChatKind.DIRECT) or not (shows.show_alerts or shows.show_ok):
             return False
-        return accounts.of(place) is None or self.messaging.may_speak(origin)
+        return self.messaging.reaches(origin)
 
     async def _checklist(self) -> Checklist | None:
         """HEARTBEAT.md as it is now; an owner is told once of each mistake in it."""
@@ -303,19 +328,27 @@ class Beats:
         key = hashlib.sha256(words.encode()).hexdigest()[:16]
         await self.outbox.tell_owner(f"heartbeat:file:{key}", words)
 
-    async def _say_again(self, now: int) -> None:
-        """What beats have said and nobody could read has another chance, once."""
-        lost = await self.store.schedules.lost_alerts(now - _WEEK)
+    async def _tell_of_rest(self, beat: Beat) -> None:
+        """An owner is told, once, of what ends the beats for a while."""
+        since = {"idle": beat.facts.last_person, "errors": beat.facts.last_person, "budget": self._today()}
+        if beat.skip is not None and beat.skip.reason in since:
+            source = f"heartbeat:{beat.skip.reason}:{since[beat.skip.reason]}"
+            await self.outbox.tell_owner(source, beat.skip.words)
+
+    async def _say_again(self, beat: Beat) -> None:
+        """What beats have said and nobody could read has another chance, once, where this one would say it."""
+        place = beat.origin.place
+        account = self.messaging.accounts.of(place)
+        if not may_say_again(beat.facts) or account is None or self.outbox.serving(place) is None:
+            return
+        if not self.settings.shown_by(account.section).show_alerts:
+            return
+        lost = await self.store.schedules.lost_alerts(beat.facts.now - _WEEK)
         if not lost:
             return
-        mine, place = await self._session()
-        of = mine or ""
-        origin, *_ = await self._target(of, place or (await self._facts(of, of)).place)
-        if origin is None or self.outbox.serving(origin.place) is None:
-            return
         text = wording.kept_alert(self.clock.stamp(lost[0].at), spoken("\n\n".join(one.text for one in lost)))
-        blocks = self.outbox.notice(f"again:{lost[0].turn_id}", text, origin.place.channel)
-        self.outbox.send(await self.store.schedules.say_again(lost, origin.place, blocks))
+        blocks = self.outbox.notice(f"again:{lost[0].turn_id}", text, place.channel, ours=False)
+        self.outbox.send(await self.store.schedules.say_again(lost, place, blocks, beat.told))
 
     def _zone(self) -> tzinfo | None:
         return zone_named(self.settings.active_hours.timezone) or self.clock.zone

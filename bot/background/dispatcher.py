@@ -19,7 +19,6 @@ from bot.persistence.found import Leftover
 from bot.persistence.protocols import Store
 from bot.persistence.schedules import HEARTBEAT, Fired, Firing, Job
 from bot.runs.messaging import Messaging
-from channels.message import Origin
 from channels.session_key import job_key
 from heartbeat.prompt import job_prompt
 from heartbeat.schedule import At, Due, ScheduleError, due
@@ -111,13 +110,7 @@ class Dispatcher:
             return FAILED
         if job.origin is None or not self.messaging.people.is_owner(message_of(job, job.origin, "", due_at, due_at)):
             return NO_OWNER
-        return "" if self._may_be_answered(job.origin) else NOT_LET_IN
-
-    def _may_be_answered(self, origin: Origin) -> bool:
-        """Whether a job may answer there; while an account is not connected nobody knows, and the answer waits."""
-        accounts = self.messaging.accounts
-        unknown = accounts.of(origin.place) is None and accounts.like(origin.place) is not None
-        return unknown or self.messaging.may_speak(origin)
+        return "" if self.messaging.reaches(job.origin) else NOT_LET_IN
 
     async def _run(self, job: Job, firings: Sequence[Firing], next_at: int | None) -> Fired:
         assert job.origin is not None

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
@@ -58,7 +58,11 @@ Now = Annotated[bool, typer.Option("--now", help="Beat at once, instead of waiti
 Told = Annotated[str | None, typer.Option(metavar="KEY", help="Who is told; otherwise the session of the heartbeat.")]
 RequestId = Annotated[str, typer.Argument(metavar="REQUEST", help="Its id, or the beginning of it.")]
 Always = Annotated[bool, typer.Option("--always", help="Allow the same from now on, too.")]
+BackupFile = Annotated[Path, typer.Argument(metavar="FILE", help="A file that is not there yet.")]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; the model is told.")]
+_ORDER_HELP = "Take back what was said of somebody, shut them out everywhere, or make them an owner."
+OrderArgument = Annotated[Literal["revoke", "block", "owner"] | None, typer.Argument(help=_ORDER_HELP)]
+Whom = Annotated[str, typer.Argument(metavar="[CHANNEL:ID]", help="Who, as the list names them.")]
 Timeout = Annotated[float | None, typer.Option(min=0, metavar="S", help="Wait no longer than this many seconds.")]
 
 
@@ -80,13 +84,13 @@ def _carry_out(config: Path | None, work: Callable[..., Awaitable[int]]) -> NoRe
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from bot.cli.version import described
 
-        typer.echo(f"hark {version('hark-bot')}")
+        typer.echo(described())
         raise typer.Exit
 
 
-_VERSION = typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+_VERSION = typer.Option("--version", callback=_show_version, is_eager=True, help="Show version, commit and schema.")
 
 
 @app.callback()
@@ -141,6 +145,14 @@ def doctor(as_json: AsJson = False, config: ConfigOption = None) -> None:
     _carry_out(config, partial(examine, as_json))
 
 
+@app.command()
+def backup(file: BackupFile, config: ConfigOption = None) -> None:
+    """Copy the store to FILE, also while the service runs. Exit code: 0 done, 1 not."""
+    from bot.cli.backup import backup as back_up
+
+    _carry_out(config, partial(back_up, file))
+
+
 @pairing_app.command("list")
 def pairing_list(config: ConfigOption = None) -> None:
     """Show who waits to be let in: channel, id and name."""
@@ -163,6 +175,14 @@ def deny(code: str, config: ConfigOption = None) -> None:
     from bot.cli.pairing import settle
 
     _carry_out(config, partial(settle, code, "blocked"))
+
+
+@app.command()
+def people(order: OrderArgument = None, who: Whom = "", as_json: AsJson = False, config: ConfigOption = None) -> None:
+    """Show owners, who is let in, shut out or waits; or change it. Exit code: 0 done, 1 nothing was changed."""
+    from bot.cli.people import change, show
+
+    _carry_out(config, partial(change, order, who) if order else partial(show, as_json))
 
 
 @heartbeat_app.command("status")

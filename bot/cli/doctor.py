@@ -2,40 +2,38 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import aclosing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Literal
 
 from agent.sandbox.confinement import Confinement
 from agent.sandbox.proof import choose
 from bot.cli.local import FAILED
 from bot.cli.terminal.client import Client, Rejected, Unreachable
-from bot.config.checks import warnings
+from bot.cli.trials import Finding, tried
+from bot.config.checks import service_conflicts, warnings
+from bot.config.errors import UNSET, dotted
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.gateway.views import ReadinessView
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line. about: the part that was looked at."""
-
-    state: Literal["ok", "note", "wrong"]
-    about: str
-    text: str
-
-
 async def examine(as_json: bool, config: Config) -> int:
     """Print what was found. Returns the exit code: 0 when nothing is wrong, else 1."""
-    found, sandbox = list(_configured(config)), ""
+    environ, sandbox = config.environ(os.environ), ""
     try:
         async with aclosing(Client(config.state / SOCKET)) as client:
-            found += _running(await client.readiness())
+            readiness = await client.readiness()
+            found = [*_configured(config, readiness.channels), *_running(readiness)]
             with suppress(Rejected):  # it is starting
                 sandbox = (await client.status()).sandbox
     except Unreachable:
+        wrong = [f"{dotted(key)}: {text}" for key, text in service_conflicts(config, environ)]
+        found = [Finding("wrong", "configuration", text) for text in wrong] or list(_configured(config))
         found.append(Finding("wrong", "service", f"is not running in {config.state}; `hark run` starts it"))
+        found += await tried(config, environ)
     found.append(await _held(config, sandbox))
     if as_json:
         print(json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2))  # noqa: T201
@@ -45,13 +43,18 @@ async def examine(as_json: bool, config: Config) -> int:
     return FAILED if any(one.state == "wrong" for one in found) else 0
 
 
-def _configured(config: Config) -> Iterator[Finding]:
-    yield Finding("ok", "configuration", "no mistakes")
+def _configured(config: Config, served: Iterable[str] = ()) -> Iterator[Finding]:
+    """How the configuration is. served: the channels of the service that runs."""
+    for mistake in config.source.mistakes:
+        unset = mistake.text.startswith(UNSET)  # here; the service has been given it
+        yield Finding("note" if unset else "wrong", "configuration", str(mistake))
+    if not config.source.mistakes:
+        yield Finding("ok", "configuration", "no mistakes")
     for warning in warnings(config):
         yield Finding("note", "configuration", warning)
-    sections = config.channels.sections().items()
-    platforms = [name for name, section in sections if section.enabled and not section.local]
-    if not platforms:
+    sections = config.channels.sections()
+    served = {name.partition(":")[0] for name in served}
+    if not any(not one.local and (one.enabled or name in served) for name, one in sections.items()):
         reached = "the bot can be reached in the terminal and over HTTP"
         yield Finding("note", "platforms", f"none is enabled: {reached}; docs/channels says how to add one")
 

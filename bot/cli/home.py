@@ -10,8 +10,8 @@ import socket
 from pathlib import Path
 
 from bot.config.errors import ConfigError
-from bot.config.load import find_file, load
-from bot.config.model import Config
+from bot.config.load import find_file, load, state_of
+from bot.config.model import Config, Source
 from bot.gateway.unix_socket import SOCKET, address
 
 # What a state directory has once there was a Hark.
@@ -21,19 +21,21 @@ _NOTE = Path("hark", "last-run")
 
 def find(path: Path | None) -> Config:
     """The configuration in `path`, HARK_CONFIG or ./config.yaml; else that of ./state, where there is one; else of
-    the Hark that was run last, else the defaults. Of a service that runs at least the state. Raises ConfigError."""
+    the Hark that was run last, else the defaults. Of one with mistakes, beside a service that runs with it, the state
+    and the mistakes: the shell need not have the service's variables. Raises ConfigError."""
     cwd = Path.cwd()
     file = find_file(path, os.environ, cwd)
-    where, state = _last_run()
+    where, noted = _last_run()
+    if file is None and not (cwd / "state" / DATABASE).exists() and where.exists():
+        path, cwd = (where, cwd) if where.is_file() else (None, where)
+        file = path
     try:
-        if file is not None or is_begun(load(None, os.environ, cwd)) or not where.exists():
-            where = file or cwd
-            return load(path, os.environ, cwd)
-        return load(where, os.environ, cwd) if where.is_file() else load(None, os.environ, where)
-    except ConfigError:
-        # it may name variables of the shell that `hark run` was started in; to reach what runs none is needed
-        if where == _last_run()[0] and answers(state):
-            return Config(state=state)
+        return load(path, os.environ, cwd)
+    except ConfigError as error:
+        named = state_of(file, os.environ) if file else None
+        for state in (named, noted if where == (file or cwd) else None):
+            if state is not None and answers(state):
+                return Config(state=state).of(Source(mistakes=error.problems))
         raise
 
 

@@ -70,7 +70,7 @@ async def service(config: Config) -> AsyncIterator[Path]:
     from bot.wiring import Dependencies, build
 
     begun = is_begun(config)
-    environ = dict(os.environ)
+    environ = config.environ(os.environ)
     prepare(config, environ, log_to_file=True)
     # nobody waits at the end: what runs then is taken up again by the next service
     at_once = config.model_copy(update={"agent": config.agent.model_copy(update={"drain_seconds": 0.0})})
@@ -104,7 +104,7 @@ async def asked(config: Config) -> "AsyncIterator[Client | Parts]":
     from bot.cli.run import prepare
     from bot.wiring import Dependencies, build
 
-    environ = dict(os.environ)
+    environ = config.environ(os.environ)
     prepare(config, environ, log_to_file=True)
     parts = (await build(config, Dependencies(environ=environ, gateway=False))).parts
     try:

@@ -10,8 +10,8 @@ from bot.clock import Clock
 from bot.compose import composer
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
-from bot.inbound.pairing import digest
-from bot.persistence.protocols import People
+from bot.inbound.pairing import LOCALLY, digest
+from bot.persistence.people import People
 from bot.persistence.values import Settled, Standing
 from bot.store.store import Store
 
@@ -35,7 +35,7 @@ async def settle(code: str, standing: Standing, config: Config) -> int:
             found: Settled | None = Settled(person=await client.pair(code, standing))
     except Unreachable:
         async with _stored(config) as people:  # no word of welcome: what they wrote is answered by the next service
-            found = await people.settle(digest(code), standing, lambda channel: ())
+            found = await people.settle(digest(code), standing, lambda channel: (), LOCALLY)
     text = wording.settled(found)
     if found is None or found.used:
         complain(text)

@@ -1,16 +1,18 @@
 """`hark run`: the service in the foreground, with a terminal of its own where there is one.
 
-SIGTERM and SIGINT drain; a second one leaves at once. What keeps the service from starting is said in one line.
+SIGTERM, SIGINT and a closed terminal drain; a second SIGTERM or SIGINT leaves at once. What keeps the service from
+starting is said in one line.
 """
 
 import asyncio
 import gc
 import os
+import shutil
 import signal
 import sqlite3
 import sys
 import termios
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import structlog
@@ -37,8 +39,8 @@ def main(config_path: Path | None) -> int:
 
     Raises ConfigError, which the command line shows.
     """
-    environ = os.environ | ({"HARK_CONFIG": str(config_path)} if config_path else {})
-    config = load(config_path, environ, Path.cwd(), service=True)
+    config = load(config_path, os.environ, Path.cwd(), service=True)
+    environ = config.environ(os.environ)
     interactive = config.channels.sections()["console"].enabled and sys.stdin is not None and sys.stdin.isatty()
     from bot.gateway.server import GatewayError
 
@@ -81,6 +83,8 @@ async def _run(config: Config, config_path: Path | None, interactive: bool, envi
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` leaves it
+        loop.add_signal_handler(signal.SIGHUP, stop.set)  # a closed terminal sends several, which is no haste
     # What the imports left stays for good: a full collection walks through it for up to 100 ms, all sessions waiting.
     on_wait = _waits if interactive else lambda error: None
     service = await build(config, Dependencies(environ=environ, on_preloaded=gc.freeze, on_wait=on_wait))
@@ -94,9 +98,10 @@ async def _run(config: Config, config_path: Path | None, interactive: bool, envi
             if not begun:
                 print(beginning(config)) if interactive else log.info(beginning(config))  # noqa: T201
             note(config_path, config.state)
-            held = _held(config, service.parts.sandbox)
-            print(held) if interactive else log.info(held)  # noqa: T201
+            for line in (_held(config, service.parts.sandbox), *_command()):
+                print(line) if interactive else log.info(line)  # noqa: T201
             if interactive:
+                print(f"The log is {config.state / LOG_FILE}.")  # noqa: T201
                 terminal = asyncio.create_task(_terminal(config.state / SOCKET, stop), name="terminal")
             await stopped
     finally:
@@ -120,6 +125,13 @@ def _held(config: Config, sandbox: str) -> str:
             "network and in the workspace; what is to run outside of it is asked about."
         )
     return f"Sandbox for commands: {sandbox}."
+
+
+def _command() -> Iterator[str]:
+    """How other commands are typed, where the shell does not find this program as `hark`."""
+    own, found = Path(sys.prefix, "bin", "hark"), shutil.which("hark")
+    if own.exists() and not (found and own.samefile(found)):
+        yield f"Other commands are `{own} …`; to type `hark …`, copy this line into your shell: alias hark=\"'{own}'\""
 
 
 def _waits(error: StoreUnavailable) -> None:

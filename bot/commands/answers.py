@@ -21,6 +21,7 @@ from bot.runs.lanes import Lanes
 from bot.speech import spoken
 from channels.message import InboundKind, InboundMessage
 from channels.outgoing import Action, Button, Planned
+from channels.session_key import threads_of
 
 log = structlog.get_logger()
 
@@ -84,7 +85,7 @@ class CommandRunner:
         effect = await find(call)
         if isinstance(effect, Say):
             chosen = () if effect.mistake else await self._chosen(call)
-            blocks = self._blocks(call, effect.text, effect.choices, private=effect.mistake)
+            blocks = self._blocks(call, effect.text, effect.choices, private=effect.mistake, source=effect.source)
             if effect.change is not None:
                 return await commands.set(call.seq, call.session_key, effect.change, blocks)
             return await commands.answer(call.seq, blocks, chosen)
@@ -98,9 +99,11 @@ class CommandRunner:
         def reply(stopped: Stopped) -> tuple[Planned, ...]:
             return self._blocks(call, text(stopped.running or goes_on, stopped.dropped))
 
-        goes_on = self.background.stop(call.session_key)
-        renew = self.clock.new_id() if effect.renew else None
-        kept = await commands.stop(call.seq, call.session_key, reply, chosen, renew)
+        # typed where it runs in threads, in which it cannot be typed
+        below = threads_of(call.session_key) if self._apart(call) and not effect.renew else ""
+        goes_on = self.background.stop(call.session_key, below)
+        renew = self.clock.new_id() if effect.renew else ""
+        kept = await commands.stop(call.seq, call.session_key, reply, chosen, renew, below)
         await self.decided("expired")  # what was asked of people for it is not open any more
         return kept
 
@@ -114,21 +117,28 @@ class CommandRunner:
             f"{origin.place.channel}:{origin.sender} {origin.sender_name}".strip(),
             effect.reason,
             lambda won: self._blocks(call, effect.text(won)),
+            effect.passed_on,
         )
         if kept.resumed is not None:
             await self.decided(effect.verdict)
         return kept
 
     def _blocks(
-        self, call: Call, text: str, choices: tuple[Button, ...] = (), *, private: bool = False
+        self, call: Call, text: str, choices: tuple[Button, ...] = (), *, private: bool = False, source: str = ""
     ) -> tuple[Planned, ...]:
         """private: to a press of a button, too, only who pressed it is answered, where the platform can."""
         if not text:
             return ()
-        blocks = self.outbox.notice(f"cmd:{call.seq}", text, call.message.origin.place.channel, choices)
-        if blocks and call.message.respond and (private or call.message.kind is InboundKind.COMMAND):
-            blocks = (replace(blocks[0], respond=call.message.respond), *blocks[1:])
+        blocks = self.outbox.notice(source or f"cmd:{call.seq}", text, call.message.origin.place.channel, choices)
+        if call.message.respond and (private or call.message.kind is InboundKind.COMMAND):
+            alone = len(blocks) if self._apart(call) else 1
+            blocks = (*(replace(one, respond=call.message.respond) for one in blocks[:alone]), *blocks[alone:])
         return blocks
+
+    def _apart(self, call: Call) -> bool:
+        """Whether native commands are apart from what is said there."""
+        channel = self.outbox.channel(call.message.origin.place.channel)
+        return channel is not None and channel.capabilities.commands_apart
 
     async def _chosen(self, call: Call) -> tuple[Planned, ...]:
         """Of a button: the edit that puts the choice in the place of the buttons; whoever presses first makes it."""
@@ -149,12 +159,12 @@ class CommandRunner:
 
     def _follow(self, call: Call, kept: CommandKept) -> None:
         """Stop what was stopped, then send the reply: in this order, so that it is the last word."""
-        at_work = self.lanes.handle(call.session_key) is not None
+        at_work = {key for key in kept.stopped.sessions if self.lanes.handle(key)}
         self.lanes.stop(kept.stopped.turns)
         if kept.resumed is not None:
             self.lanes.wake(kept.resumed[0], background=kept.resumed[1])
-        if kept.stopped.turns and not at_work:  # it was parked, others may have come behind it
-            self.lanes.wake(call.session_key)
+        for session_key in {*kept.stopped.sessions} - at_work:  # it was parked, others may have come behind it
+            self.lanes.wake(session_key)
         self.outbox.send(kept.deliveries)
 
 

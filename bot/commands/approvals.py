@@ -14,8 +14,11 @@ from bot.inbound.access import LOCAL
 from bot.inbound.people import chat_of
 from bot.persistence.approvals import Approval
 from bot.persistence.protocols import Store
-from channels.message import ChatKind, InboundKind, InboundMessage
+from channels.message import ChatKind, InboundKind, InboundMessage, Place
 
+# Milliseconds by which the time of a message may be too early: some platforms give whole seconds.
+_CLOCKS = 1_000
+_GONE = "Those words are gone. `/approve` with its id, `deny` and the reason says them anew."
 _LATE = "Somebody else was first, or its time was just over; nothing else has changed."
 
 
@@ -37,23 +40,9 @@ class AnswerArguments(Arguments):
 def build(requests: Requests, store: Store, clock: Clock) -> tuple[Command, ...]:
     """The commands of approvals and questions."""
 
-    async def find(message: InboundMessage, named: str, order: Order) -> Approval:
-        if named:
-            found = await store.approvals.find(named)
-            here = [one for one in found if await requests.is_open_to(one, message)]
-            if not here and any(requests.may_decide(one, message) for one in found):
-                raise NotDecided("no_such_request", "Decide that where it was asked, or write to me directly.")
-            return meant(here, named)
-        if not (found := await _waiting(store, message)):
-            raise NotDecided("no_such_request", "Nothing waits here. `/approvals` lists what waits.")
-        if order != "denied":  # another one may have come since they read what they allow
-            listed = "\n".join(f"- {words.line(one)}" for one in found)
-            raise NotDecided("ambiguous", f"Write the id of what you mean behind `/approve`:\n{listed}")
-        return meant(found, "")
-
     async def settle(call: Call, named: str, order: Order, reason: str) -> Effect:
         try:
-            approval = await find(call.message, named, order)
+            approval = await _find(requests, store, call.message, named, order)
             check(approval, order, clock.now())
         except NotDecided as error:
             return Say(str(error), mistake=True)
@@ -63,11 +52,18 @@ def build(requests: Requests, store: Store, clock: Clock) -> tuple[Command, ...]
             return Say(words.not_yours(approval.ask, requests.deciders(approval.ask)), mistake=True)
         if order == "again":
             return await requests.again(approval, call.message)
+        if order == "ask":
+            return requests.asked_back(approval, call.seq, call.message, reply=True)
+        passed_on = 0
+        if order == "deny-with":
+            order, (passed_on, reason) = "denied", await _words(store, approval, reason, place)
+            if not reason:
+                return Say(_GONE, mistake=True)
         quiet = call.message.kind is InboundKind.BUTTON or place.kind is ChatKind.CONSOLE or order == "answered"
         said = "" if quiet else f"{wording.DECIDED[order]}: {words.short(approval.ask)}"
         told = answer(approval, reason) if order == "answered" else reason
         text = {True: said, False: _LATE}.__getitem__
-        return Decide(approval_id=approval.approval_id, verdict=order, reason=told, text=text)
+        return Decide(approval_id=approval.approval_id, verdict=order, reason=told, text=text, passed_on=passed_on)
 
     async def approve(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, ApproveArguments)
@@ -81,9 +77,9 @@ def build(requests: Requests, store: Store, clock: Clock) -> tuple[Command, ...]
         return await settle(call, arguments.id, "answered", arguments.answer)
 
     async def show(call: Call, _: Arguments) -> Effect:
-        place = call.message.origin.place
-        private = place.kind is ChatKind.DIRECT or place.kind in LOCAL
-        found = map(words.line, await _waiting(store, call.message, everywhere=private and call.by_owner))
+        kind = call.message.origin.place.kind
+        everywhere = call.by_owner and (kind is ChatKind.DIRECT or kind in LOCAL)
+        found = map(words.line, await _waiting(store, call.message, everywhere=everywhere))
         return Say("\n".join(f"- {one}" for one in found) or "Nothing waits for a decision.")
 
     return (
@@ -91,6 +87,32 @@ def build(requests: Requests, store: Store, clock: Clock) -> tuple[Command, ...]
         Command(name="answer", help="Answer what I ask.", run=give_answer, arguments=AnswerArguments, listed=False),
         Command(name="approvals", help="What waits for a decision.", run=show),
     )
+
+
+async def _find(requests: Requests, store: Store, message: InboundMessage, named: str, order: Order) -> Approval:
+    """The request that is meant by an id, or without one where it is clear. Raises NotDecided."""
+    if named:
+        found = await store.approvals.find(named)
+        here = [one for one in found if await requests.is_open_to(one, message)]
+        if not here and any(requests.may_decide(one, message) for one in found):
+            raise NotDecided("no_such_request", "Decide that where it was asked, or write to me directly.")
+        return meant(here, named)
+    found = await (_waiting(store, message) if order == "denied" else store.approvals.offered(message.origin.place))
+    if not found:
+        raise NotDecided("no_such_request", "Nothing waits here. `/approvals` lists what waits.")
+    if order != "denied":  # what they have read may be another one
+        others = [one for one in await store.approvals.open() if not one.ask.question]
+        several = sum(requests.may_decide(one, message) for one in others) > 1
+        if several or len(found) > 1 or found[0].asked_at >= message.sent_at + _CLOCKS:
+            listed = "\n".join(f"- {words.line(one)}" for one in found)
+            raise NotDecided("ambiguous", f"Write the id of what you mean behind `/approve`:\n{listed}")
+    return meant(found, "")
+
+
+async def _words(store: Store, approval: Approval, number: str, place: Place) -> tuple[int, str]:
+    """The message that a button names, and what it says; no words where it is gone, or was written elsewhere."""
+    seq = int(number) if number.isdecimal() else 0
+    return seq, await store.approvals.words(approval.approval_id, seq, place)
 
 
 async def _waiting(store: Store, message: InboundMessage, *, everywhere: bool = False) -> Sequence[Approval]:

@@ -1,6 +1,7 @@
 """/schedule and /heartbeat, for owners: what the bot does unasked."""
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -8,6 +9,9 @@ from pydantic import Field
 from bot.background.control import Control
 from bot.background.jobs import JobError, Jobs
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
+from heartbeat import spoken
+
+_QUOTED = 80  # characters
 
 # Five fields of a crontab and perhaps a zone, in any quotes that keyboards make; or five words.
 _CRON = re.compile(
@@ -18,8 +22,10 @@ _CRON = re.compile(
 class ScheduleArguments(Arguments):
     """Of /schedule."""
 
-    action: Literal["list", "at", "every", "cron", "pause", "resume", "run", "delete", "history"] = Field(
-        default="list", description="at TIME TEXT, every 2h TEXT, cron “0 9 * * 1-5” TEXT; or what to do with a job."
+    action: str = Field(
+        default="list",
+        description="in 10m TEXT, at 18:30 TEXT, every monday 8:00 TEXT, cron “0 9 * * 1-5” TEXT; list; or pause, "
+        "resume, run, delete or history with a job.",
     )
     details: str = Field(default="", description="The time and what to do then; or the id of a job.")
 
@@ -36,13 +42,15 @@ def build(jobs: Jobs, control: Control) -> tuple[Command, ...]:
     async def schedule(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, ScheduleArguments)
         try:
-            match arguments.action:
-                case "at" | "every" | "cron" as form:
-                    when, zone, prompt = _read(arguments.details, is_cron=form == "cron")
-                    key, origin = f"{call.seq}:{call.message.event_key}", call.message.origin
-                    return Say(await jobs.add(key, origin, prompt, {form: when, "zone": zone}))
-                case order:
+            match arguments.action.lower():
+                case "list" | "pause" | "resume" | "run" | "delete" | "history" as order:
                     return Say(await jobs.carry_out(order, arguments.details))
+                case "cron":
+                    when, prompt = _crontab(arguments.details)
+                case _:
+                    when, prompt = _spoken(f"{arguments.action} {arguments.details}", jobs.dispatcher.clock.now())
+            key = f"{call.seq}:{call.message.event_key}"
+            return Say(await jobs.add(key, call.message.origin, prompt, when))
         except JobError as error:
             return Say(str(error), mistake=True)
 
@@ -58,13 +66,21 @@ def build(jobs: Jobs, control: Control) -> tuple[Command, ...]:
     )
 
 
-def _read(details: str, *, is_cron: bool) -> tuple[str, str, str]:
-    """The time, its zone and the prompt of a job, as people type them. Raises JobError."""
-    if not is_cron:
-        when, _, prompt = details.partition(" ")
-        return when, "", prompt
+def _crontab(details: str) -> tuple[Mapping[str, str], str]:
+    """Fields with their zone, and the prompt of a job, as people type them. Raises JobError."""
     found = _CRON.fullmatch(details)
     if found is None:
         raise JobError('Write five fields in quotes, then what to do: /schedule cron "0 9 * * 1-5" Say good morning.')
     fields = (found["quoted"] or found["bare"]).split()
-    return " ".join(fields[:5]), " ".join(fields[5:]), found["text"] or found["rest"] or ""
+    return {"cron": " ".join(fields[:5]), "zone": " ".join(fields[5:])}, found["text"] or found["rest"] or ""
+
+
+def _spoken(words: str, now: int) -> tuple[Mapping[str, str], str]:
+    """A time and the prompt of a job. Raises JobError."""
+    found = spoken.read(words, now)
+    if found is None:
+        raise JobError(
+            f"I did not understand when, in {words.strip()[:_QUOTED]!r}. Write the time first, then what to do, such "
+            "as `/schedule in 10m Take the cake out` or `/schedule every monday 8:00 Sum up my inbox`."
+        )
+    return found

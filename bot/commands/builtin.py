@@ -33,6 +33,15 @@ class ReasoningArguments(Arguments):
     )
 
 
+class ActivationArguments(Arguments):
+    """Of /activation."""
+
+    setting: ClassVar[Literal["activation"]] = "activation"
+    mode: Literal["mention", "always", "off"] | None = Field(
+        default=None, description="mention: only what names me; always: everything; off: only commands."
+    )
+
+
 class PairingArguments(Arguments):
     """Of /pairing."""
 
@@ -40,14 +49,24 @@ class PairingArguments(Arguments):
     code: str = Field(default="", description="The code that somebody was given.")
 
 
+class PeopleArguments(Arguments):
+    """Of /people."""
+
+    action: Literal["list", "revoke", "block", "owner"] = Field(
+        default="list", description="list; revoke what was said of somebody, block them, make them an owner."
+    )
+    who: str = Field(default="", description="Who, as channel:id.")
+
+
 def build(
     status: Callable[[Call], Awaitable[str]],
-    pair: Callable[[str, str], Awaitable[str]],
+    pair: Callable[[str, str, str], Awaitable[str]],
     settings: Callable[[str], Awaitable[SessionSettings]],
     name: str,
     besides: Sequence[Command] = (),
 ) -> Registry:
-    """The registry. status: makes the text of /status. pair: carries out action and code of /pairing, and says it.
+    """The registry. status: makes the text of /status. pair: carries out action and code of /pairing, or action and
+    person of /people, in the name of "channel:id", and says it.
 
     settings: what is set for a session. name: of the bot. besides: further commands.
     """
@@ -79,13 +98,8 @@ def build(
     async def reset(call: Call, _: Arguments) -> Effect:
         return Stop(wording.fresh_start, renew=True)
 
-    async def carry_out_pairing(_: Call, arguments: Arguments) -> Effect:
-        assert isinstance(arguments, PairingArguments)
-        return Say(await pair(arguments.action, arguments.code))
-
     listed = "What you can type."
     begin = "Begin a new conversation; the old one is kept."
-    asks = "Who asks to write to me, and the codes that they were given."
     registry = Registry(
         (
             Command(name="help", help=listed, run=show_help, aliases=("commands",), arguments=HelpArguments),
@@ -95,7 +109,7 @@ def build(
             Command(name="new", help=begin, run=reset),
             Command(name="reset", help="The same as /new.", run=reset),
             *_settings(settings),
-            Command(name="pairing", help=asks, run=carry_out_pairing, arguments=PairingArguments, owner_only=True),
+            *_people(pair),
             *besides,
         )
     )
@@ -106,15 +120,38 @@ def _settings(settings: Callable[[str], Awaitable[SessionSettings]]) -> tuple[Co
     """The commands that say what is set for a session, and set it."""
 
     async def set_or_say(call: Call, arguments: Arguments) -> Effect:
-        assert isinstance(arguments, VerboseArguments | ReasoningArguments)
+        assert isinstance(arguments, VerboseArguments | ReasoningArguments | ActivationArguments)
         setting, mode = arguments.setting, arguments.mode
         others_read = call.message.origin.place.kind is not ChatKind.DIRECT
         if mode and setting == "reasoning" and others_read and not call.by_owner:
             return Say("What the model thinks may be private: only an owner can change this here.", mistake=True)
-        shown = mode or getattr(await settings(call.session_key), setting)
+        if setting == "activation" and not others_read:
+            return Say("Directly I always answer; write this in a group, a channel or a thread.", mistake=True)
+        shown = mode or getattr(await settings(call.session_key), setting) or "as in the configuration"
         return Say(f"{setting.capitalize()} is {shown}.", change=(setting, mode) if mode else None)
 
+    heard = "What I answer in this group, channel or thread: what names me, everything, or only commands."
     return (
         Command(name="verbose", help="Whether I show what I use.", run=set_or_say, arguments=VerboseArguments),
         Command(name="reasoning", help="Whether I show what I think.", run=set_or_say, arguments=ReasoningArguments),
+        Command(name="activation", help=heard, run=set_or_say, arguments=ActivationArguments, owner_only=True),
+    )
+
+
+def _people(pair: Callable[[str, str, str], Awaitable[str]]) -> tuple[Command, ...]:
+    """The commands about who may write."""
+
+    async def carry_out(call: Call, arguments: Arguments) -> Effect:
+        origin = call.message.origin
+        by = f"{origin.place.channel}:{origin.sender}"
+        if isinstance(arguments, PairingArguments):
+            return Say(await pair(arguments.action, arguments.code, by))
+        assert isinstance(arguments, PeopleArguments)
+        return Say(await pair("people" if arguments.action == "list" else arguments.action, arguments.who, by))
+
+    asks = "Who asks to write to me, and the codes that they were given."
+    known = "Who may write to me and who may not, and what is to change: revoke, block or owner, and who."
+    return (
+        Command(name="pairing", help=asks, run=carry_out, arguments=PairingArguments, owner_only=True),
+        Command(name="people", help=known, run=carry_out, arguments=PeopleArguments, owner_only=True),
     )

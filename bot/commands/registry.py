@@ -1,9 +1,10 @@
 """Commands by name: one definition for text, console and HTTP. They answer without a model, also during a run.
 
 A command must be the whole message; where a platform keeps the slash for itself, `!` does as well. Text that names no
-command goes to the model as it is, and so does one that only owners have when somebody else types it.
+command and is like none goes to the model as it is, and so does one that only owners have when somebody else types it.
 """
 
+import difflib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from channels.message import InboundKind, InboundMessage
 from channels.outgoing import Button, Planned
 
 COMMAND_SIGNS = ("/", "!")
+# Letters that are the beginning of a name; how alike a word must be that was certainly meant to be one.
+_BEGINNING, NEAR = 3, 0.65
 _FORM = re.compile(r"[/!]([A-Za-z][\w-]*):?(?:\s+(.*))?", re.DOTALL)
 
 
@@ -47,13 +50,15 @@ class Say:
     """The effect of a command that says something. change: a setting of the session that it changes.
 
     choices: offered below it as buttons, each a command; the text names those commands, for they can be typed as well.
-    mistake: the command was not understood, and nothing was done.
+    mistake: the command was not understood, and nothing was done. source: of the message, where another than the
+    command's own name matters.
     """
 
     text: str
     choices: tuple[Button, ...] = ()
     mistake: bool = False
     change: Change | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +74,14 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decide:
-    """A request is settled. text: what is said, made of whether it was this command that settled it; may be empty."""
+    """A request is settled. text: what is said, made of whether it was this command that settled it; may be empty.
+    passed_on: the message whose words are the reason, by its place in the inbox."""
 
     approval_id: str
     verdict: Verdict
     reason: str = ""
     text: Callable[[bool], str]
+    passed_on: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,14 @@ class Registry:
         command = self._by_name.get(name.removeprefix("/").lower())
         return command if command and (by_owner or not command.owner_only) else None
 
+    def nearest(self, text: str, by_owner: bool, likeness: float = 0.8) -> str | None:
+        """The name that was probably meant by one that is none; None for what is like no command: a path, a word."""
+        matched = _FORM.fullmatch(text.strip())
+        if matched is None or matched[1].lower() in self._by_name:
+            return None
+        known = (name for name, command in self._by_name.items() if by_owner or not command.owner_only)
+        return nearest(matched[1], [*known], likeness)
+
     def infos(self) -> Sequence[CommandInfo]:
         """Those for everybody, for menus of platforms."""
         return [
@@ -146,7 +161,10 @@ class Registry:
         """Of the command that a message is; wrong arguments and missing rights are answered in plain words."""
         found = self.find(call.message.text, call.by_owner)
         if found is None:
-            return Say("This command is not there any more. /help lists what is.", mistake=True)
+            name = matched[1] if (matched := _FORM.fullmatch(call.message.text.strip())) else "there"
+            near = self.nearest(call.message.text, call.by_owner, NEAR)
+            meant = f"the nearest is `/{near}`, and /help lists all" if near else "/help lists what there is"
+            return Say(f"There is no command `{name}`; {meant}.", mistake=True)
         command, words = found
         fields = command.arguments.model_fields
         if command.lenient:
@@ -162,6 +180,14 @@ class Registry:
             mistake = f"I did not understand {words!r} ({reason})." if words else f"Something is missing ({reason})."
             return Say(f"{mistake} Usage: {command.usage}", mistake=True)
         return await command.run(call, arguments)
+
+
+def nearest(word: str, names: Sequence[str], likeness: float = NEAR) -> str | None:
+    """Of names the one that a word begins, or else the one that is most like it; None where it is like none. likeness:
+    from 0 to 1."""
+    word = word.lower()
+    begun = [name for name in names if len(word) >= _BEGINNING and name.startswith(word)]
+    return next(iter((*begun, *difflib.get_close_matches(word, names, 1, likeness))), None)
 
 
 def _option(item: tuple[str, FieldInfo]) -> CommandOption:

@@ -7,6 +7,7 @@ from bot.approvals import words
 from bot.commands.registry import Call
 from bot.gateway.views import ReadinessView, StatusView
 from bot.persistence.protocols import Store
+from bot.persistence.settings import SessionSettings
 from bot.runs.lanes import Lanes
 
 _LOST_SHOWN = 5
@@ -38,6 +39,7 @@ class Status:
             undelivered=totals.undelivered,
             failed_deliveries=totals.failed_deliveries,
             uncertain_deliveries=totals.uncertain_deliveries,
+            expired_deliveries=totals.expired_deliveries,
             lost=await self.store.reads.lost_deliveries(_LOST_SHOWN),
             last_failure=f"{self.stamp(failure[0])}, {failure[1]}" if failure else "",
         )
@@ -51,8 +53,8 @@ class Status:
             if one.session_key == call.session_key:
                 state = f"waiting for somebody (`/approvals`): {words.line(one)}"
         lines = [f"**Model** {self.model}", f"**This conversation** {state}, {waiting} waiting"]
-        settings = asdict(await self.store.reads.settings(call.session_key))
-        lines += [f"**{name.capitalize()}** {value}" for name, value in settings.items() if value != "off"]
+        settings, usual = asdict(await self.store.reads.settings(call.session_key)), asdict(SessionSettings())
+        lines += [f"**{name.capitalize()}** {value}" for name, value in settings.items() if value != usual[name]]
         if call.by_owner:
             rows = list((await self.view()).rows(self.stamp))
             rows += [(name, one.detail or one.state) for name, one in self.health().channels.items()]

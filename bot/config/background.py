@@ -98,8 +98,8 @@ class Heartbeat(Section):
     )
     model: ModelName | None = Field(default=None, description="provider/model; without it that of the agent.")
     thinking: Thinking | None = Field(default=None, description="As that of the agent; without it the same.")
-    isolated: bool = Field(default=False, description="Beat without the history of the session.")
-    light_context: bool = Field(default=False, description="Give a beat HEARTBEAT.md alone of the workspace's files.")
+    isolated: bool = Field(default=True, description="Beat without the history of the session.")
+    light_context: bool = Field(default=True, description="Give a beat HEARTBEAT.md alone of the workspace's files.")
     ack_max_chars: Whole = Field(
         default=300, ge=0, description="With at most so many characters beside HEARTBEAT_OK an answer is quiet."
     )

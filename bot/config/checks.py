@@ -3,11 +3,13 @@
 Rules between keys are validators of their sections; those of folders stand in `folders`.
 """
 
+import shlex
 from collections.abc import Iterator, Mapping
 
 from bot.config.choose_model import beat_model, choose_model
 from bot.config.errors import ConfigError, KeyPath
 from bot.config.model import Config
+from bot.config.variables import VARIABLES
 from channels.settings import AccountSection
 
 
@@ -25,6 +27,12 @@ def service_conflicts(config: Config, environ: Mapping[str, str]) -> Iterator[tu
 def warnings(config: Config) -> Iterator[str]:
     """Yield what is allowed and can hardly be meant, one sentence each."""
     sections = config.channels.sections()
+    if config.sessions.identity_links and config.sessions.dm_scope != "per-peer":
+        scope = config.sessions.dm_scope
+        yield f"sessions.identity_links does nothing with sessions.dm_scope: {scope}; set that to per-peer"
+    for file in config.source.files:
+        if file.name == VARIABLES and file.exists() and file.stat().st_mode & 0o077:
+            yield f"others on this machine may read {file}, which holds secrets: chmod 600 {shlex.quote(str(file))}"
     reached = config.heartbeat.target.partition(":")[0]
     if reached in sections and not sections[reached].enabled:
         yield f"heartbeat.target is on {reached.capitalize()}, which is not enabled, so no alert is shown to anybody"

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bot.config.errors import ConfigError, KeyPath, Problem
+from bot.config.errors import UNSET, ConfigError, KeyPath, Problem
 
 Tree: TypeAlias = "bool | int | float | str | list[Tree] | dict[str, Tree] | None"
 
@@ -159,8 +159,9 @@ class _Reader:
                 flaws.append(_NO_VARIABLE)
                 return ""
             found = self._environ.get(name)
-            if found is None and default is None:
-                flaws.append(f"the environment variable {name} is not set")
+            if not found and default is None:
+                state = "empty" if found == "" else "not set"
+                flaws.append(f"{UNSET} {name} is {state}")
             return found or default or ""
 
         result = _MARK.sub(put_in, text)

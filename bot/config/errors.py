@@ -6,6 +6,8 @@ Standard library only: the command line imports this module before it knows what
 from dataclasses import dataclass
 
 KeyPath = tuple[str | int, ...]
+# How the mistake begins that a variable has no value here.
+UNSET = "the environment variable"
 
 
 def dotted(path: KeyPath) -> str:

@@ -7,15 +7,17 @@ and to show no secret while doing so. Called by the command line, once, before a
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from bot.config.checks import service_conflicts
 from bot.config.document import Document, read_document
-from bot.config.errors import ConfigError, Problem
+from bot.config.errors import ConfigError, KeyPath, Problem
 from bot.config.explain import explain, path_of
 from bot.config.folders import FOLDERS, allowed, folder_conflicts
-from bot.config.model import Config
+from bot.config.model import Config, Source
+from bot.config.variables import VARIABLES, read_text, read_variables
 
 DEFAULT_NAME = "config.yaml"
 
@@ -28,20 +30,37 @@ def load(path: Path | None, environ: Mapping[str, str], cwd: Path, *, service: b
     Raises ConfigError with every mistake, also when a file that was named cannot be read.
     """
     file = find_file(path, environ, cwd)
+    beside = (file.parent if file else cwd) / VARIABLES
+    variables = read_variables(beside, label_of(beside, None, cwd))
+    source = Source((file, beside) if file else (beside,), variables)
     if file is None:
-        return _defaults(cwd)
-    label = label_of(file, path, cwd)
-    document = read_document(_read(file, label), environ, label)
+        return _defaults(cwd).of(source)
+    environ, label = {**variables, **environ}, label_of(file, path, cwd)
+    document = read_document(read_text(file, label), environ, label)
     for name in FOLDERS:
         if (place := document.places.get((name,))) and place.written == "~" and not place.is_text:
             document.report(f"found `~`, which is nothing in YAML; {allowed(name)}", (name,))
-    config = _absolute(_checked(document), file.parent)
-    for folder, text in folder_conflicts(config.workspace, config.state, file, state_named="state" in document.tree):
-        document.report(text, (folder,))
-    for key, text in service_conflicts(config, environ) if service else ():
-        document.report(text, key)
+    config, faulty = _checked(document)
+    config = _absolute(config, file.parent)
+    if not faulty & {("workspace",), ("state",)}:
+        named = "state" in document.tree
+        for folder, text in folder_conflicts(config.workspace, config.state, file, state_named=named):
+            document.report(text, (folder,))
+    if service and not faulty & {("gateway",), ("tools",), ("agent",), ("providers",), ("heartbeat",)}:
+        for key, text in service_conflicts(config, environ):
+            document.report(text, key)
     document.refuse()
-    return config
+    return config.of(source)
+
+
+def state_of(file: Path, environ: Mapping[str, str]) -> Path | None:
+    """The state folder that a file names, whatever is wrong with the rest of it; None where that cannot be told."""
+    try:
+        document = read_document(read_text(file, file.name), environ, file.name)
+    except ConfigError:
+        return None
+    state = document.tree.get("state", Config().state.name)
+    return (file.parent / os.path.expanduser(state)).resolve() if isinstance(state, str) else None
 
 
 def find_file(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path | None:
@@ -63,28 +82,40 @@ def _defaults(cwd: Path) -> Config:
     return config
 
 
-def _checked(document: Document) -> Config:
-    """What the document holds. Raises ConfigError; rules between keys count once every variable has its value."""
-    try:
-        config = Config.model_validate(document.tree)
-    except ValidationError as refused:
-        for error in refused.errors(include_url=False):
-            here = path_of(error)
-            if here not in document.unset and not (document.unset and error["type"] == "conflict"):
-                path, text = explain(error, document.places.get(here), Config)
+def _checked(document: Document) -> tuple[Config, set[KeyPath]]:
+    """What the document holds but for the sections in which something is faulty, and these; mistakes are reported.
+
+    What is faulty is left out and the rest is looked at again, until it holds. A rule between keys is passed over where
+    one of them is faulty: it would only follow from that.
+    """
+    tree: Any = document.tree
+    faulty = set(map(_section, document.unset))
+    while True:
+        try:
+            return Config.model_validate(tree), faulty
+        except ValidationError as refused:
+            errors = [(path_of(error), error) for error in refused.errors(include_url=False)]
+        known = set(faulty)
+        for here, error in errors:
+            path, text = explain(error, document.places.get(here), Config)
+            concerned = {_section(path)} if here else {_section(path), ("providers",)}
+            if here not in document.unset and not (error["type"] == "conflict" and known & concerned):
                 document.report(text, path)
-    document.refuse()
-    return config
+            faulty.add(_section(path))
+            tree = _without(tree, _section(path))
 
 
-def _read(file: Path, label: str) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        problem = "not a text in UTF-8"
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror or 'unknown error'}"
-    raise ConfigError((Problem(label, None, (), problem),))
+def _section(path: KeyPath) -> KeyPath:
+    """What stands by itself: a channel, or a section of the configuration."""
+    return path[: 2 if path[0] == "channels" else 1]
+
+
+def _without(tree: Any, section: KeyPath) -> Any:
+    """A tree without one of its sections."""
+    key, below = section[0], section[1:]
+    if below and isinstance(tree.get(key), dict):
+        return {**tree, key: _without(tree[key], below)}
+    return {name: value for name, value in tree.items() if name != key}
 
 
 def label_of(file: Path, named: Path | None, cwd: Path) -> str:

@@ -5,16 +5,27 @@ project's plan but not here are refused with a sentence of their own (`later`).
 """
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, SecretStr, StringConstraints, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    JsonValue,
+    PrivateAttr,
+    SecretStr,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 from agent.models.price import Price
 from bot.config.background import Approvals, Heartbeat, Schedules
 from bot.config.channels import Channels
+from bot.config.errors import Problem
 from bot.config.tools import Tools
 from bot.config.values import (
     ChatSort,
@@ -134,7 +145,9 @@ class CatchUpSettings(Section):
         description="Messages older than this are passed over, which is said.",
     )
     max_conversations: Whole = Field(
-        default=200, ge=0, description="How many conversations are read at once, those with the newest messages first."
+        default=200,
+        ge=0,
+        description="How many conversations are read at once: direct ones first, then places that are let in.",
     )
 
 
@@ -177,8 +190,20 @@ class Gateway(Section):
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a configuration comes from. files: its own and `.env`, for the service alone. variables: those of `.env`.
+    mistakes: what keeps it from being read here, beside a service that runs with it."""
+
+    files: tuple[Path, ...] = field(default=(), compare=False)
+    variables: Mapping[str, str] = field(default_factory=dict, compare=False)
+    mistakes: tuple[Problem, ...] = field(default=(), compare=False)
+
+
 class Config(Section):
     """The whole configuration."""
+
+    _source: Source = PrivateAttr(default=Source())
 
     agent: Agent = Field(default=Agent(), description="Who answers, and within which limits.")
     owners: tuple[Person, ...] = Field(default=(), description="Who may configure and see everything.")
@@ -195,6 +220,21 @@ class Config(Section):
     gateway: Gateway = Field(default=Gateway(), description="The HTTP interface.")
     workspace: Path = Field(default=Path("workspace"), description="The folder the agent works in, for it alone.")
     state: Path = Field(default=Path("state"), description="The folder of the database, for the service alone.")
+
+    @property
+    def source(self) -> Source:
+        """Where it comes from."""
+        return self._source
+
+    def of(self, source: Source) -> "Config":
+        """The same, with where it comes from."""
+        config = self.model_copy()
+        config._source = source
+        return config
+
+    def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The variables that hold for it: those of `.env`, over which those of the process win."""
+        return {**self._source.variables, **environ}
 
     @field_validator("providers")
     @classmethod
@@ -234,5 +274,6 @@ def model_problem(written: str | None, providers: Iterable[str]) -> str | None:
     name, _, model = (written or "offline").partition("/")
     known = sorted({*providers, *BUILT_IN_PROVIDERS})
     if name not in known:
-        return f"`{name}` is no provider; allowed: {', '.join(known)}{nearest(name, known)}"
+        more = nearest(name, known, 0.8) or f"; a section `providers.{name}` makes it known, see docs/models.md"
+        return f"`{name}` is no provider; allowed: {', '.join(known)}{more}"
     return None if model or name == "offline" else f"`{name}` names no model; allowed: provider/model, or offline"

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from bot.config.values import Person, Seconds, ToolPattern, check_tools
+from bot.config.values import Persons, Seconds, ToolPattern, check_tools
 from channels.section import Section, conflict
 from channels.settings import ToolLists
 
@@ -74,7 +74,7 @@ class Tools(Section):
     )
     allow: tuple[ToolPattern, ...] | None = Field(default=None, description="Only these tools; without it all of them.")
     deny: tuple[ToolPattern, ...] = Field(default=(), description="Never these tools, also when they are in allow.")
-    by_sender: dict[Person, ToolLists] = Field(
+    by_sender: dict[Persons, ToolLists] = Field(
         default={},
         description="Less for single people, <channel>:<id>, or <channel>:* for all of a channel; also more, for "
         "people who are no owners.",

@@ -11,9 +11,17 @@ from datetime import timedelta
 from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, SecretStr, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SecretStr,
+    ValidationError,
+    WithJsonSchema,
+)
 
-from channels.registry import FOLDERS
+from channels.registry import FOLDERS, sections
 from channels.section import conflict, refused
 from channels.settings import ToolLists
 from heartbeat.durations import parse_duration, show_duration
@@ -26,6 +34,7 @@ Thinking = Literal["auto", "off", "low", "medium", "high", "x-high"]
 MESSAGE = "message"
 SCHEDULE = "schedule"
 
+_ALL = tuple(f"{platform}:*" for platform in PLATFORMS)
 _SHORTEST_TOKEN = 16
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d)", re.ASCII)
 _DAY = 24 * 60
@@ -81,16 +90,23 @@ def _check_model_name(value: str) -> str:
     return value
 
 
-def _check_person(value: object) -> object:
+def check_person(value: object) -> object:
+    """Refuse what is not <platform>:<id>, or no id of that platform: names can change hands, and would never match."""
     platform, _, person = value.partition(":") if isinstance(value, str) else ("", "", "")
     if platform not in PLATFORMS or not person or any(letter.isspace() for letter in person):
         raise refused(f"<platform>:<id> such as {PLATFORMS[0]}:12345, with one of {', '.join(PLATFORMS)}")
+    rules = sections()[platform].model_fields.get("dm") if platform in FOLDERS else None
+    try:
+        if rules is not None:  # those of dm.allow_from
+            rules.annotation.model_validate({"allow_from": [person]})  # type: ignore[union-attr]
+    except ValidationError as error:
+        raise refused(f"{platform}:<id> with {error.errors()[0]['ctx']['allowed']}") from None
     return value
 
 
-def nearest(written: str, known: Iterable[str]) -> str:
-    """What ends a sentence about a name that is not known: the one that is most like it, if any is."""
-    found = difflib.get_close_matches(written, list(known), 1)
+def nearest(written: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """What ends a sentence about a name that is not known: the one that is most like it, if any is so much."""
+    found = difflib.get_close_matches(written, list(known), 1, likeness)
     return f"; nearest is `{found[0]}`" if found else ""
 
 
@@ -157,7 +173,9 @@ ChatSort = Annotated[str, AfterValidator(lambda value: _check_key(value, ("direc
 ModelName = Annotated[str, AfterValidator(_check_model_name)]
 
 # Somebody on a platform, `<platform>:<id>`.
-Person = Annotated[str, BeforeValidator(_check_person)]
+Person = Annotated[str, BeforeValidator(check_person)]
+# The same, or `<platform>:*` for everybody there.
+Persons = Annotated[str, BeforeValidator(lambda value: value if value in _ALL else check_person(value))]
 
 # A name of a tool, or a pattern that fits at least one.
 ToolPattern = Annotated[str, AfterValidator(lambda pattern: _check_tool(pattern))]

@@ -14,12 +14,13 @@ from bot.background.control import Control
 from bot.gateway.access import Caller, caller, not_open
 from bot.gateway.agent_routes import AgentRoutes, Body, parse_body, read_body, resolve_session, seen_by
 from bot.gateway.answers import HttpProblem, answer, unavailable
-from bot.gateway.approval_routes import ApprovalRoutes
+from bot.gateway.approval_routes import ApprovalRoutes, named
 from bot.gateway.event_stream import EventStream
 from bot.gateway.heartbeat_routes import HeartbeatRoutes
 from bot.gateway.lasting import let_last
 from bot.gateway.sse import read_position, stream_response
 from bot.gateway.views import ConsoleView, StatusView
+from bot.inbound.pairing import NotChanged, Order
 from bot.persistence.errors import StoreUnavailable
 from bot.service import Service
 from channels.session_key import console_key
@@ -30,6 +31,13 @@ class CodeBody(Body):
 
     code: str
     standing: Literal["allowed", "owner", "blocked"]
+
+
+class OrderBody(Body):
+    """Body of POST /v1/people. who: "channel:id"."""
+
+    who: str
+    order: Order
 
 
 class Routes:
@@ -93,10 +101,24 @@ class Routes:
         """POST /v1/pairing: use a code. 404 for a wrong one, 409 for one that was used or is too old."""
         _only_owners(request)
         body = parse_body(CodeBody, await read_body(request))
-        found = await self._parts.pairing.settle(body.code, body.standing)
+        found = await self._parts.pairing.settle(body.code, body.standing, named(request))
         if found is None or found.used:
             raise HttpProblem(404 if found is None else 409, "no_such_code", wording.settled(found))
         return answer(found.person)
+
+    async def people(self, request: Request) -> Response:
+        """GET /v1/people, for owners: everybody of whom something is known."""
+        _only_owners(request)
+        return answer(await self._parts.pairing.everybody())
+
+    async def stand(self, request: Request) -> Response:
+        """POST /v1/people: revoke, block, or make an owner. 409 when nothing was changed."""
+        _only_owners(request)
+        body = parse_body(OrderBody, await read_body(request))
+        try:
+            return answer({"text": await self._parts.pairing.stand(body.who, body.order, named(request))})
+        except NotChanged as error:
+            raise HttpProblem(409, "not_changed", str(error)) from None
 
     async def later(self, request: Request) -> Response:
         """What a later version has: the name is taken."""
@@ -121,6 +143,8 @@ def build(service: Service, status: Callable[[], Awaitable[StatusView]]) -> Star
             Route("/v1/console", routes.console, methods=["GET"]),
             Route("/v1/pairing", routes.pending, methods=["GET"]),
             Route("/v1/pairing", routes.settle, methods=["POST"]),
+            Route("/v1/people", routes.people, methods=["GET"]),
+            Route("/v1/people", routes.stand, methods=["POST"]),
             Route("/v1/heartbeat", heartbeat.show, methods=["GET"]),
             Route("/v1/heartbeat/run", heartbeat.run, methods=["POST"]),
             Route("/v1/heartbeat/wake", heartbeat.wake, methods=["POST"]),

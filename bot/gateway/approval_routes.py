@@ -43,9 +43,10 @@ class ApprovalRoutes:
         """POST /v1/approvals/{id}: an id, or the digits of one that are shown."""
         _only_owners(request)
         body = parse_body(DecisionBody, await read_body(request))
-        by = f"{'console' if caller(request) is Caller.SOCKET else 'http'}:{OWNER}"
         try:
-            return answer(await self._requests.settle(request.path_params["id"], body.decision, body.reason, by))
+            return answer(
+                await self._requests.settle(request.path_params["id"], body.decision, body.reason, named(request))
+            )
         except NotDecided as error:
             raise HttpProblem(_STATUS[error.code], error.code, str(error).replace("**", "")) from None
 
@@ -61,6 +62,11 @@ class ApprovalRoutes:
         if not await self._requests.forget(body.forget):
             raise HttpProblem(404, "no_such_rule", "There is no such rule.")
         return answer({})
+
+
+def named(request: Request) -> str:
+    """How an owner who calls is kept as who decided, "channel:id"."""
+    return f"{'console' if caller(request) is Caller.SOCKET else 'http'}:{OWNER}"
 
 
 def _only_owners(request: Request) -> None:

@@ -94,6 +94,7 @@ class StatusView:
     undelivered: int
     failed_deliveries: int
     uncertain_deliveries: int
+    expired_deliveries: int
     lost: tuple[LostDelivery, ...]
     last_failure: str
 
@@ -101,8 +102,9 @@ class StatusView:
         """What people are told of it, behind what it is about. at: writes a moment (milliseconds)."""
         yield "sandbox", self.sandbox
         yield "runs", f"{self.running} running, {self.waiting} waiting"
-        refused = f"{self.failed_deliveries} refused, {self.uncertain_deliveries} uncertain"
-        yield "deliveries", f"{self.undelivered} open, {refused}"
+        lost = f"{self.failed_deliveries} refused, {self.uncertain_deliveries} uncertain"
+        lost += f", {self.expired_deliveries} late" if self.expired_deliveries else ""
+        yield "deliveries", f"{self.undelivered} open, {lost}"
         yield from (("lost", wording.lost(found, at(found.at))) for found in self.lost)
         if self.last_failure:
             yield "failure", self.last_failure

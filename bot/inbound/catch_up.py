@@ -18,12 +18,15 @@ from agent.text import cleaned
 from bot import wording
 from bot.clock import Clock
 from bot.config.model import CatchUpSettings
+from bot.inbound.gaps import Gap, Key, Listened, key_of, rank
+from bot.inbound.routing import Routing
+from bot.inbound.threads import Threads
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.protocols import Store
-from bot.persistence.values import Accepted, AcceptedMessage, Heard
+from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.runs.lanes import Lanes
-from channels.base import History, Mark, NotReadable, Page, Reached
+from channels.base import History, Mark, NotReadable, Page, Reached, Threaded
 from channels.message import ChatKind, InboundKind, InboundMessage, Incoming, Place, id_order
 
 log = structlog.get_logger()
@@ -36,56 +39,20 @@ PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 # How often a channel may fail by a fault of its own before its conversation is given up.
 FAULTS = 5
+# Seconds for which messages wait behind a history that cannot be read; what is missing is read all the same, later.
+LONGEST_HOLD = 60.0
 # Messages behind the cursor that are looked through for one that is too old to be read.
 OWN = 20
-
-Key = tuple[str, str, str, str]
-
-
-def key_of(place: Place) -> Key:
-    """What makes it a conversation of its own."""
-    return place.channel, place.account, place.chat, place.thread
-
-
-@dataclass(eq=False, slots=True)
-class _Gap:
-    """A conversation of which something may be missing.
-
-    newest: its newest message, where the platform has told it. asked: how often something may have been missed since it
-    opened. held: something of it waits in the store. reading: a task has taken it on.
-    """
-
-    place: Place
-    newest: str = ""
-    cursor: str = ""
-    asked: int = 0
-    held: bool = False
-    reading: bool = False
-
-
-@dataclass(eq=False, slots=True)
-class _Account:
-    """Of a channel with a history. listing: while it is not 0, every conversation counts as having a gap.
-
-    first: when the bot was there for the first time, in milliseconds.
-    """
-
-    channel: History
-    listing: int = 0
-    first: int = 0
-    gaps: dict[Key, _Gap] = field(default_factory=dict)
-
-    def gap(self, place: Place) -> _Gap:
-        """That of a conversation, opened if it is not."""
-        return self.gaps.setdefault(key_of(place), _Gap(place))
+# Milliseconds after which a message that a platform delivers into a group was missed.
+LATE = 60_000
 
 
 @dataclass(eq=False)
 class CatchUp:
     """Between the decision about a message and the store.
 
-    decide: about one that was read, as about one that comes live. keep: stores a batch and begins what it asks for;
-    raises StoreUnavailable.
+    routing: knows where anybody is answered. decide: about one that was read, as about one that comes live. keep:
+    stores a batch and begins what it asks for; raises StoreUnavailable.
     """
 
     store: Store
@@ -93,9 +60,10 @@ class CatchUp:
     lanes: Lanes
     clock: Clock
     settings: CatchUpSettings
+    routing: Routing
     decide: Callable[[Incoming], Accepted]
-    keep: Callable[[Sequence[Accepted], Mark | None], Awaitable[object]]
-    _accounts: dict[tuple[str, str], _Account] = field(default_factory=dict, init=False)
+    keep: Callable[[Sequence[Accepted], Mark | None], Awaitable[Sequence[Fresh | Duplicate]]]
+    _accounts: dict[tuple[str, str], Listened] = field(default_factory=dict, init=False)
     _calls: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, CALLS), init=False)
     _tasks: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
     _told: set[str] = field(default_factory=set, init=False)
@@ -104,28 +72,33 @@ class CatchUp:
 
     def __post_init__(self) -> None:
         self._max_age = int(self.settings.max_age.total_seconds() * 1000)
+        self._threads = Threads(self.routing.may_show)
 
     def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
         """See channels.base.Sink."""
         found = self.outbox.serving(Place(channel=channel, account=account, chat="", kind=ChatKind.DIRECT))
         if self._closed or not isinstance(found, History):
             return
-        known = self._accounts.setdefault((channel, account), _Account(found))
+        known = self._accounts.setdefault((channel, account), Listened(found))
         for gap in known.gaps.values():
             gap.newest = ""  # what was told of it is of before
             gap.asked += 1
         for one in reached:
             known.gap(one.place).newest = one.newest
+            known.spaces[one.place.chat] = one.space
         known.listing += 1
         self._begin(self._list(known, everything=True))
 
     def aged(self, item: AcceptedMessage) -> AcceptedMessage:
-        """A decision about a message; one that is too old is dropped, which is said once to whoever wrote directly."""
+        """A decision about a message; one that was missed is taken together with others, and one that is too old is
+        dropped, which is said once to whoever wrote directly."""
         message = item.message
         oldest = self._oldest()
         said = item.state == "waiting" and message.kind in (InboundKind.MESSAGE, InboundKind.COMMAND)
         if not said or not 0 < message.sent_at < oldest:
-            return item
+            shared = message.origin.place.kind is not ChatKind.DIRECT  # of one person the messages gather anyway
+            missed = shared and message.kind is InboundKind.MESSAGE and 0 < message.sent_at < self.clock.now() - LATE
+            return replace(item, delay=0, gathers=True) if said and missed else item
         place = message.origin.place
         source, text = self._note_aged(place), wording.away(self.clock.stamp(oldest))
         say = self.outbox.notice(source, text, place.channel) if place.kind is ChatKind.DIRECT else ()
@@ -140,16 +113,19 @@ class CatchUp:
             if isinstance(incoming, InboundMessage) and isinstance(item, AcceptedMessage):
                 place = cleaned(incoming.origin.place)  # as the platform has it: an answer may open a thread
                 places[key_of(place)] = place
-                kept[-1:] = self._behind(place, incoming.kind, item)
+                kept[-1:] = self._behind(place, incoming.kind, self._told_unread(place, item))
         self._storing.update(places.keys())
         try:
-            await self.keep(kept, mark)
+            answers = await self.keep(kept, mark)
         except BaseException:
             self._refused(places.values())
             raise
         finally:
             self._storing.subtract(places.keys())
             self._storing = +self._storing
+        for item, answer in zip(kept, answers, strict=True):
+            if isinstance(item, AcceptedMessage) and isinstance(answer, Fresh) and answer.state == "held":
+                self._look_around(item)
 
     async def close(self) -> None:
         """Read nothing more."""
@@ -168,11 +144,38 @@ class CatchUp:
         account = self._accounts.get((place.channel, place.account))
         if account is not None and (account.listing or key_of(place) in account.gaps):
             if item.state == "waiting" and item.message.kind is InboundKind.MESSAGE:
-                account.gap(place).held = True
-                return [replace(item, behind=True, delay=0, gathers=False)]
-        elif account is not None and kind is InboundKind.MESSAGE and not self._storing[key_of(place)]:
+                gap = account.gap(place)
+                if not gap.late:
+                    gap.held = True
+                    return [replace(item, behind=True, delay=0, gathers=gap.patience > 0)]
+            return [item]
+        asks = item.state == "waiting" and item.message.kind is InboundKind.MESSAGE
+        if account is not None and isinstance(account.channel, Threaded) and asks:
+            item = replace(item, asks_around=place.thread not in ("", item.message.origin.message_id))
+        if account is not None and kind is InboundKind.MESSAGE and not self._storing[key_of(place)]:
             return [item, Heard(place, item.message.origin.message_id)]
         return [item]
+
+    def _look_around(self, item: AcceptedMessage) -> None:
+        """What is the first for the bot in a thread waits until it is known what was said there before."""
+        place = item.message.origin.place
+        if not item.asks_around or self._closed:
+            return
+        account = self._accounts[place.channel, place.account]
+        begins = key_of(place) not in account.gaps and not account.listing
+        gap = account.gap(place)
+        gap.held, gap.patience = True, max(gap.patience, item.delay)
+        if begins:
+            gap.reading = True
+            self._begin(self._close_gap(account, gap, wanted=False))
+
+    def _told_unread(self, place: Place, item: AcceptedMessage) -> AcceptedMessage:
+        """Whoever writes to the bot where something was not looked at is told so with it, once."""
+        account = self._accounts.get((place.channel, place.account))
+        name = account.unread.get(key_of(place)) if account else None
+        if name is None or item.state != "waiting":
+            return item
+        return replace(item, say=(*item.say, *self.outbox.notice(name, wording.UNREAD, place.channel)))
 
     def _refused(self, places: Iterable[Place]) -> None:
         """Nothing of a live batch was stored, or nobody knows: what it had is read from the history."""
@@ -186,8 +189,9 @@ class CatchUp:
 
     # Reading.
 
-    async def _list(self, account: _Account, *, everything: bool) -> None:
-        """Begin to read each conversation that has a gap, those with the newest activity first.
+    async def _list(self, account: Listened, *, everything: bool) -> None:
+        """Begin to read each conversation that has a gap and where anybody is answered: direct messages first, then
+        those with the newest activity.
 
         everything: all that the store knows of the account have one.
         """
@@ -203,28 +207,41 @@ class CatchUp:
                 gap.cursor, gap.held = one.cursor, gap.held or one.held
         account.listing -= everything
         fresh = known.fresh and not account.listing  # and nothing was missed since
-        calls = passed = 0
+        calls = 0
+        passed: list[Gap] = []
         begun: list[Accepted] = []
         gaps = [gap for gap in account.gaps.values() if not gap.reading]
-        for gap in sorted(gaps, key=lambda gap: max(id_order(gap.newest), id_order(gap.cursor)), reverse=True):
+        for gap in sorted(gaps, key=rank, reverse=True):
             wanted = not fresh and not (gap.newest and id_order(gap.newest) <= id_order(gap.cursor))
+            wanted = wanted and self.routing.answers_in(gap.place, account.spaces.get(gap.place.chat, ""))
             if fresh and gap.newest:  # what was said before its first time here was not said to it
                 begun.append(Heard(gap.place, gap.newest))
             if wanted and calls == self.settings.max_conversations:
                 wanted = False
-                passed += 1
+                passed.append(gap)
             calls += wanted
             gap.reading = True
             if wanted or gap.held:
                 self._begin(self._close_gap(account, gap, wanted))
             else:
                 del account.gaps[key_of(gap.place)]
-        if passed:
-            log.warning("not read because of catch_up.max_conversations", channel=channel.name, conversations=passed)
         if begun:
             await once_available(partial(self.keep, begun, None), self._pause)
+        if passed:
+            await self._tell_unread(account, passed)
 
-    async def _close_gap(self, account: _Account, gap: _Gap, wanted: bool) -> None:
+    async def _tell_unread(self, account: Listened, passed: Sequence[Gap]) -> None:
+        """These are not looked at. Who wrote directly not long ago may wait for an answer, and is told at once; others
+        when they write again."""
+        name, oldest = account.channel.name, account.channel.position(self._oldest())
+        log.warning("not read because of catch_up.max_conversations", channel=name, conversations=len(passed))
+        period = self.clock.now() // self._max_age
+        for key, gap in [(key_of(gap.place), gap) for gap in passed]:
+            account.unread[key] = source = f"unread:{':'.join(key)}:{period}"
+            if gap.place.kind is ChatKind.DIRECT and id_order(gap.cursor) >= id_order(oldest):
+                await once_available(partial(self.outbox.tell, gap.place, source, wording.UNREAD), self._pause)
+
+    async def _close_gap(self, account: Listened, gap: Gap, wanted: bool) -> None:
         """Read what is missing, if wanted, then let go what waits behind it; anew if more was missed meanwhile."""
         asked = None
         while asked != gap.asked:
@@ -236,19 +253,33 @@ class CatchUp:
                 except Exception as error:  # else a fault of the adapter
                     say = log.warning if isinstance(error, NotReadable) else log.exception
                     say("a history cannot be read; what was missed there is lost", **where, reason=str(error))
-            while gap.held and asked == gap.asked:
-                gap.held = False  # what is held from here on comes behind this transaction
-                try:
-                    released = await self.store.history.release(gap.place)
-                except StoreUnavailable:
-                    gap.held = True
-                    await self.clock.sleep(PAUSE)
-                else:
-                    for session_key in released:
-                        self.lanes.wake(session_key)
+            await self._release(account.channel, gap, asked)
         del account.gaps[key_of(gap.place)]
 
-    async def _read(self, account: _Account, gap: _Gap) -> None:
+    async def _release(self, channel: History, gap: Gap, asked: int) -> None:
+        """Let go what waits behind a gap, unless more was missed than then."""
+        while gap.held and asked == gap.asked:
+            around = await self._around(channel, gap)
+            gap.held = False  # what is held from here on comes behind this transaction
+            try:
+                released = await self.store.history.release(gap.place, around)
+            except StoreUnavailable:
+                gap.held = True
+                await self.clock.sleep(PAUSE)
+            else:
+                for session_key in released:
+                    self.lanes.wake(session_key)
+
+    async def _around(self, channel: History, gap: Gap) -> Sequence[InboundMessage]:
+        """What was said before in a thread whose first message for the bot waits, meanwhile for more of its sender."""
+        if not gap.place.thread or not isinstance(channel, Threaded):
+            return ()
+        if not (begins := await once_available(partial(self.store.history.begins, gap.place), self._pause)):
+            return ()
+        waiting = [self.clock.sleep(gap.patience / 1000)] if gap.patience else []
+        return (await asyncio.gather(self._threads.before(channel, gap.place, begins), *waiting))[0] or ()
+
+    async def _read(self, account: Listened, gap: Gap) -> None:
         """From the cursor to the end, oldest first; each page is one transaction, its cursor with it.
 
         Raises NotReadable.
@@ -261,23 +292,27 @@ class CatchUp:
         after = max(gap.cursor or channel.position(account.first), oldest, key=id_order)
         more = True
         while more:
-            page = await self._page(channel, gap.place, after, "", PAGE)
+            page = await self._page(channel, gap, after, "", PAGE)
             more = page.more and id_order(page.newest) > id_order(after)
             after = max(after, page.newest, key=id_order)
             if id_order(after) > id_order(gap.cursor):
                 items += map(self._decide_read, page.batch)
+                gap.held = gap.held or any(isinstance(item, AcceptedMessage) and item.behind for item in items)
                 keep = partial(self.keep, [Heard(gap.place, after), *items], None)
                 await once_available(keep, self._pause)
                 gap.cursor, items = after, []
 
     def _decide_read(self, message: Incoming) -> Accepted:
-        """It waits for nothing more of its sender: what comes behind it is ready at once."""
+        """It waits until all of its history is read: what was missed in one conversation is one turn."""
         item = self.decide(message)
-        return replace(item, delay=0, gathers=False) if isinstance(item, AcceptedMessage) else item
+        if not isinstance(item, AcceptedMessage):
+            return item
+        waits = item.state == "waiting" and item.message.kind is InboundKind.MESSAGE
+        return replace(item, gathers=waits, behind=waits)
 
-    async def _passed_over(self, channel: History, gap: _Gap, oldest: str) -> list[Accepted]:
+    async def _passed_over(self, channel: History, gap: Gap, oldest: str) -> list[Accepted]:
         """The first message that is too old to be read, dropped by that rule, if there is one."""
-        page = await self._page(channel, gap.place, gap.cursor, oldest, OWN)
+        page = await self._page(channel, gap, gap.cursor, oldest, OWN)
         if page.batch:
             self._note_aged(gap.place)
         decided = map(self.decide, page.batch[:1])
@@ -291,9 +326,9 @@ class CatchUp:
             log.warning("messages older than catch_up.max_age are not read", channel=place.channel, chat=place.chat)
         return name
 
-    async def _page(self, channel: History, place: Place, after: str, before: str, most: int) -> Page:
+    async def _page(self, channel: History, gap: Gap, after: str, before: str, most: int) -> Page:
         """Ask until there is an answer; others are asked meanwhile. Raises NotReadable if there never will be one."""
-        tries = 0
+        tries, place, begun = 0, gap.place, self.clock.monotonic()
         while True:
             try:
                 async with self._calls:
@@ -308,7 +343,12 @@ class CatchUp:
                     raise
                 wait = 0.0
                 log.exception("channel failed", channel=place.channel)
-            await self.clock.sleep(max(wait, min(PAUSE * 2**tries, LONGEST_PAUSE)))
+            wait = max(wait, min(PAUSE * 2 ** min(tries, 16), LONGEST_PAUSE))
+            if not gap.late and self.clock.monotonic() + wait - begun > LONGEST_HOLD:
+                gap.late = True
+                log.warning("a history cannot be read yet", channel=place.channel, chat=place.chat)
+                await self._release(channel, gap, gap.asked)
+            await self.clock.sleep(wait)
             tries += 1
 
     def _oldest(self) -> int:

@@ -1,5 +1,7 @@
 """Whether what was said in a group is for the bot: a pure decision. If it cannot tell, the gate stays shut.
 
+For what does not name the bot this is what the configuration says; `/activation` can say otherwise in a session.
+
 | what was said | is for it |
 | --- | --- |
 | names the bot, or replies to it; a click, a native command; `!name` of a command it has | always |
@@ -9,6 +11,8 @@
 | words that one of `mention_patterns` fits | always |
 | in a thread | if it takes part there (`threads.follow`), which the store knows |
 | anything else | never |
+
+Of what came in several messages (an album, a long paste) all is for it where one part is; the store knows the others.
 """
 
 import functools
@@ -23,7 +27,7 @@ _OF_ANOTHER = re.compile(r"/\w+@\w")
 
 
 def gate(message: InboundMessage, account: AccountSection, group: Group, is_command: bool) -> bool | Follows:
-    """Whether a message in a group, a channel or a thread is for the bot, or how that has to take part in the thread.
+    """Whether a message in a group, a channel or a thread is for the bot, or what decides that (`Follows`).
 
     is_command: it has a command of that name.
     """
@@ -32,10 +36,12 @@ def gate(message: InboundMessage, account: AccountSection, group: Group, is_comm
         return True
     if message.names_others or _OF_ANOTHER.match(message.text):
         return False
-    if not group.require_mention or any(_pattern(one).search(message.text) for one in account.groups.mention_patterns):
+    if any(_pattern(one).search(message.text) for one in account.groups.mention_patterns):
         return True
+    if not group.require_mention:
+        return "open"
     follow = account.threads.follow
-    return follow if message.origin.place.thread and follow != "never" else False
+    return follow if message.origin.place.thread and follow != "never" else "shut"
 
 
 @functools.cache

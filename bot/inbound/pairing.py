@@ -1,17 +1,36 @@
-"""Pairing: a stranger is given a one-time code and tells it to an owner, who thereby knows whom they let in."""
+"""Pairing: a stranger is given a one-time code and tells it to an owner, who thereby knows whom they let in.
+
+Owners take that back as well, and shut people out: at once, also for what runs and what waits.
+"""
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
+from typing import Literal
 
+from pydantic_core import PydanticCustomError
+
+from agent.tools.background import Background
 from bot import wording
+from bot.accounts import Accounts
+from bot.clock import Clock
+from bot.config.values import check_person
+from bot.inbound.access import OWNER
 from bot.inbound.people import People
 from bot.outbox import Outbox
+from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
-from bot.persistence.values import Person, Settled, Standing
+from bot.persistence.values import OwnerNotice, Person, Settled, Standing
 from channels.message import InboundMessage
+from channels.settings import AccountSection
+
+# What an owner orders about somebody, and what they are then; None: what a stranger is.
+Order = Literal["revoke", "block", "owner"]
+_STANDINGS: dict[Order, Literal["owner", "blocked"] | None] = {"revoke": None, "block": "blocked", "owner": "owner"}
+# Who orders at the command line.
+LOCALLY = f"console:{OWNER}"
 
 # Without what is mistaken for something else when it is read aloud or copied: O and 0, I, L and 1.
 _ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
@@ -28,33 +47,104 @@ def digest(code: str) -> str:
     return hashlib.sha256(code.strip().upper().encode("utf-8", "replace")).hexdigest()
 
 
+class NotChanged(Exception):
+    """Nothing was changed about somebody; the text says why."""
+
+
 @dataclass(eq=False)
 class Pairing:
-    """Codes of a service that runs. begin: is given each message that was accepted thereby."""
+    """People and codes of a service that runs. background: commands that were begun in sessions, which end with the
+    rights of an owner. interrupt: ends the runs of turns; what is left of one is claimed anew. begin: is given each
+    message that was accepted."""
 
     store: Store
+    clock: Clock
     people: People
     outbox: Outbox
+    accounts: Accounts
+    background: Background
+    interrupt: Callable[[Collection[str]], None]
     begin: Callable[[int, str, InboundMessage], None]
 
     async def pending(self) -> Sequence[Person]:
         """Who waits with a code that is still good. Raises StoreUnavailable."""
         return await self.store.people.pending()
 
-    async def carry_out(self, action: str, code: str) -> str:
-        """What an owner asks for in a chat (list, approve or deny), in words. Raises StoreUnavailable."""
+    async def everybody(self) -> list[Person]:
+        """Who is let in, shut out or waits, those that the configuration names first. Raises StoreUnavailable."""
+        owners = (owner.partition(":") for owner in self.people.configured)
+        found = [Person(channel, "", sender, "owner") for channel, _, sender in owners]
+        for one in self.accounts:
+            if isinstance(one.section, AccountSection):
+                account = one.label.partition(":")[2]
+                found += [Person(one.channel.name, account, sender, "allowed") for sender in one.section.dm.allow_from]
+        found = [replace(one, by=wording.CONFIGURATION) for one in found]
+        return [*found, *(await self.store.people.known())[0]]
+
+    async def carry_out(self, action: str, about: str, by: str) -> str:
+        """What an owner asks for in a chat, in words: list, approve or deny of codes; people, revoke, block or owner of
+        people. Raises StoreUnavailable."""
         if action == "list":
             return "\n".join(f"- {wording.stranger(one)}" for one in await self.pending()) or wording.NOBODY_WAITS
-        return wording.settled(await self.settle(code, "allowed" if action == "approve" else "blocked"))
+        if action == "people":
+            return "\n".join(f"- {wording.person(one, self.clock.stamp)}" for one in await self.everybody())
+        try:
+            for order in _STANDINGS:
+                if order == action:
+                    return await self.stand(about, order, by)
+        except NotChanged as error:
+            return str(error)
+        return wording.settled(await self.settle(about, "allowed" if action == "approve" else "blocked", by))
 
-    async def settle(self, code: str, standing: Standing) -> Settled | None:
+    async def tell(self) -> None:
+        """Tell an owner who has asked to write: the first at once, the next once an hour. Raises StoreUnavailable."""
+
+        def asks(found: Sequence[Person]) -> OwnerNotice:
+            text = wording.ask_to_write(found, someone=bool(self.people.owners))
+            return self.outbox.to_owner(f"asks:{self.clock.now()}", text, both=True)
+
+        if told := await self.store.people.tell(asks):
+            self.outbox.send(told)
+
+    async def settle(self, code: str, standing: Standing, by: str = LOCALLY) -> Settled | None:
         """Use a code, and answer what its person had written; None when it is wrong. Raises StoreUnavailable."""
         tell = partial(self.outbox.notice, f"paired:{digest(code)}", wording.welcome(standing == "owner"))
-        found = await self.store.people.settle(digest(code), standing, tell)
-        if found is None or found.used or standing == "blocked":
-            return found
+        found = await self.store.people.settle(digest(code), standing, tell, by)
+        if found is not None and not found.used and standing != "blocked":
+            self._let_in(found)
+        return found
+
+    async def stand(self, who: str, order: Order, by: str = LOCALLY) -> str:
+        """Change what "channel:id" may, for all accounts of the channel; says what was done.
+
+        Who is to lose something loses it in memory first: what is accepted from then on is decided so, and what was
+        accepted before is found by the transaction. Raises NotChanged, StoreUnavailable.
+        """
+        try:
+            check_person(who)
+        except PydanticCustomError as error:
+            raise NotChanged(f"`{who}` is nobody. Allowed: {error.message()}.") from None
+        if who in self.people.configured:
+            raise NotChanged(f"{who} is an owner because `owners` in the configuration says so; change it there.")
+        owned, (channel, _, sender) = self.people.owns(who), who.partition(":")
+        take_back = self.people.shut_out(who, blocked=order == "block") if order != "owner" else lambda: None
+        tell = partial(self.outbox.notice, f"stands:{who}:{self.clock.now()}", wording.welcome(owner=True))
+        try:
+            found = await self.store.people.stand(channel, sender, _STANDINGS[order], tell, by)
+        except StoreUnavailable:
+            take_back()
+            raise
+        if found is None:
+            raise NotChanged(f"Nothing is stored of {who}. `hark people` and `/people` list everybody.")
+        if order == "owner":
+            self._let_in(found)
+        self.interrupt(found.turns)
+        for session_key in found.sessions if owned else ():
+            self.background.stop(session_key)
+        return wording.stands(found)
+
+    def _let_in(self, found: Settled) -> None:
         self.people.let_in(found.person)
         self.outbox.send(found.said)
-        if found.waiting is not None:
-            self.begin(*found.waiting)
-        return found
+        for one in found.waiting:
+            self.begin(*one)

@@ -1,9 +1,10 @@
-"""Who is who, asked for each message without awaiting: owners, who was let in by a code, and where chats were before.
+"""Who is who, asked for each message without awaiting: owners, who was let in by a code, who is shut out, and where
+chats were before.
 
 The store has it; this is loaded before intake begins and follows every change.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from bot.inbound.access import LOCAL, is_trusted
 from bot.persistence.protocols import Store
@@ -12,19 +13,24 @@ from channels.message import ChatMoved, InboundMessage, Origin, Place
 
 
 class People:
-    """owners: of the configuration, "channel:id" of each."""
+    """owners: of the configuration, "channel:id" of each; configured holds them."""
 
     def __init__(self, store: Store, owners: Collection[str]) -> None:
         self._store = store
+        self.configured = tuple(dict.fromkeys(owners))
         self._owners = dict.fromkeys(owners)
         self._paired: set[tuple[str, str, str]] = set()
+        self._blocked: set[str] = set()
         self._former: dict[tuple[str, str, str], tuple[str, ...]] = {}
 
     async def load(self) -> None:
         """Read what the store knows. Raises StoreUnavailable."""
         people, chats = await self._store.people.known()
         for person in people:
-            self.let_in(person)
+            if person.standing in ("allowed", "owner"):
+                self.let_in(person)
+            elif person.standing == "blocked" and not person.account:
+                self.shut_out(f"{person.channel}:{person.sender}", blocked=True)
         for moved in chats:
             self.follow(moved)
 
@@ -33,6 +39,24 @@ class People:
         self._paired.add((person.channel, person.account, person.sender))
         if person.standing == "owner":
             self._owners[f"{person.channel}:{person.sender}"] = None
+            self._blocked.discard(f"{person.channel}:{person.sender}")
+
+    def shut_out(self, who: str, *, blocked: bool) -> Callable[[], None]:
+        """Nothing that was said of "channel:id" counts any more, but that of the configuration; blocked: whatever else
+        lets them in. Returns what takes that back."""
+        gone = {one for one in self._paired if f"{one[0]}:{one[2]}" == who}
+        owned, was_blocked = self.owns(who), who in self._blocked
+        self._paired -= gone
+        if who not in self.configured:
+            self._owners.pop(who, None)
+            self._blocked = self._blocked - {who} | ({who} if blocked else set())
+
+        def take_back() -> None:
+            self._paired |= gone
+            self._owners |= {who: None} if owned else {}
+            self._blocked = self._blocked - {who} | ({who} if was_blocked else set())
+
+        return take_back
 
     def follow(self, moved: ChatMoved) -> None:
         """A chat has another id from now on."""
@@ -63,6 +87,10 @@ class People:
         if origin.place.kind in LOCAL:
             return is_trusted(message)
         return f"{origin.place.channel}:{origin.sender}" in self._owners and not origin.by_bot
+
+    def is_blocked(self, origin: Origin) -> bool:
+        """Whether an owner has shut the sender out, in whatever way they would get in."""
+        return f"{origin.place.channel}:{origin.sender}" in self._blocked and origin.place.kind not in LOCAL
 
     def is_paired(self, origin: Origin) -> bool:
         """Whether the sender was let in by a code, to this account."""

@@ -5,7 +5,7 @@ is told that a message was received only after `accept` has returned.
 """
 
 import contextlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -46,7 +46,8 @@ NAMED = 4096
 
 @dataclass(eq=False)
 class Pipeline:
-    """The sink of all channels. waits: says to who has written what the turn before it waits for (approval, seq)."""
+    """The sink of all channels. waits: says to who has written what the turn before it waits for (approval, seq).
+    asks: tells an owner of strangers who have got a code."""
 
     store: Store
     routing: Routing
@@ -58,13 +59,22 @@ class Pipeline:
     clock: Clock
     settings: CatchUpSettings
     waits: Callable[[str, int, InboundMessage], None]
+    asks: Callable[[], Awaitable[None]]
 
     def __post_init__(self) -> None:
         self._closed = False
         self._commands_coming = 0
         self._named: set[tuple[str, ...]] = set()
-        decide, keep = self._decide, self._store_and_tell
-        self._catch_up = CatchUp(self.store, self.outbox, self.lanes, self.clock, self.settings, decide, keep)
+        self._catch_up = CatchUp(
+            self.store,
+            self.outbox,
+            self.lanes,
+            self.clock,
+            self.settings,
+            self.routing,
+            self._decide,
+            self._store_and_tell,
+        )
         # The rest of a sink is answered by others.
         self.mark, self.missed = self.store.inbox.mark, self._catch_up.missed
         self.commands, self.can_send = self.registry.infos, self.outbox.can_send
@@ -82,9 +92,11 @@ class Pipeline:
             await self._catch_up.accept(batch, items, mark)
         except StoreUnavailable as error:
             raise NotAccepted(str(error)) from None
-        if any(isinstance(item, ChatMoved) for item in items):
-            with contextlib.suppress(StoreUnavailable):  # it is stored; the sweep finds it
+        with contextlib.suppress(StoreUnavailable):  # it is stored; the sweep finds it
+            if any(isinstance(item, ChatMoved) for item in items):
                 await self.outbox.serve_open()
+            if any(isinstance(item, AcceptedMessage) and item.code for item in items):
+                await self.asks()
 
     async def accept_one(self, item: AcceptedMessage) -> Fresh | Duplicate:
         """Accept a message whose session is known (HTTP, console). Raises StoreUnavailable."""

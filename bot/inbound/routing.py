@@ -1,5 +1,6 @@
 """What becomes of one message from a platform, decided purely: access, gate, command, place of the answer, session."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,8 +11,8 @@ from bot.inbound.access import GROUP, LOCAL, PAIRING, refusal
 from bot.inbound.gate import gate
 from bot.inbound.pairing import digest
 from bot.inbound.people import People, chat_of
-from bot.persistence.values import AcceptedMessage
-from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from bot.persistence.values import OUTSIDE, AcceptedMessage, OwnerNotice
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
 from channels.outgoing import Action, Planned
 from channels.session_key import DmScope, session_key
 from channels.settings import AccountSection, Acknowledgement, Group
@@ -20,6 +21,8 @@ from channels.settings import AccountSection, Acknowledgement, Group
 PARTS_DELAY = 500
 # Bytes kept of the one message that is kept of an unknown sender.
 STRANGER_LIMIT = 4096
+# What the button sends with which people begin, and a question behind it; what a link brings along there is one word.
+_STARTED = re.compile(r"/start\s+(?![\w-]{1,64}\s*$)(.*\S)\s*", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,7 @@ class Routing:
     approvers: "channel:id" of each; they are let in to decide. debounce: milliseconds for which one waits for more of
     its sender.
     new_code: makes a code for a stranger. notice: makes deliveries of source, text and the name of the channel.
+    to_owner: the same for an owner, of source and text.
     """
 
     accounts: Accounts
@@ -41,35 +45,46 @@ class Routing:
     debounce: int
     new_code: Callable[[], str]
     notice: Callable[[str, str, str], tuple[Planned, ...]]
+    to_owner: Callable[[str, str], OwnerNotice]
 
     def decide(self, message: InboundMessage) -> AcceptedMessage:
         """What is stored of it, and in which state."""
         place = message.origin.place
-        account = self._section(place)
+        if message.kind is InboundKind.MESSAGE and (asked := _STARTED.fullmatch(message.text)):
+            message = replace(message, text=asked[1])
+        account = None if self.people.is_blocked(message.origin) else self._section(place)
         group = group_of(account, self.people, message)
         is_owner, is_paired = self.people.is_owner(message), self.people.is_paired(message.origin)
         command = self.registry.find(message.text, is_owner)
         decides = command is not None and command[0].name == "approve" and _name_of(message.origin) in self.approvers
         reason = refusal(message, account, group, is_owner=is_owner or decides, is_paired=is_paired)
         if reason is not None and reason != PAIRING:
-            return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="dropped", reason=reason)
+            kept = _bounded(message, reason)
+            dropped = AcceptedMessage(message=kept, session_key=None, state="dropped", reason=reason)
+            return self._told(dropped, message, account) if reason == GROUP and is_owner and account else dropped
         if reason == PAIRING and message.kind in (InboundKind.EDIT, InboundKind.DELETE):  # of what is held
             return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="held")
         passes = gate(message, account, group, command is not None) if account and group else True
         if passes is False:
             return AcceptedMessage(message=message, session_key=None, state="overheard")
-        if message.kind is InboundKind.MESSAGE and command is not None:
+        message = self._veiled(message)
+        if message.kind is InboundKind.MESSAGE and (command or self._is_near(message, is_owner)):
             message = replace(message, kind=InboundKind.COMMAND)
-        elif message.kind is InboundKind.MESSAGE and account and not place.thread and account.opens_thread(message):
+        elif account and passes != "shut" and _opens_thread(message, account):
             lifted = replace(place, thread=message.origin.message_id)
             message = replace(message, origin=replace(message.origin, place=lifted))
         follows = None if passes is True else passes
         delay = _patience(message, self.debounce)
         key, say = self._session_key(message.origin, account), self._said(message, account)
+        reason = reason or (OUTSIDE if message.origin.outside else None)
         accepted = AcceptedMessage(
-            message=message, session_key=key, follows=follows, delay=delay, gathers=delay > 0, say=say
+            message=message, session_key=key, reason=reason, follows=follows, delay=delay, gathers=delay > 0, say=say
         )
         return self._held(accepted) if reason == PAIRING else accepted
+
+    def _is_near(self, message: InboundMessage, is_owner: bool) -> bool:
+        """Whether it is probably a command that was mistyped: what follows is said, and no model asked."""
+        return message.text.startswith("/") and self.registry.nearest(message.text, is_owner) is not None
 
     def _said(self, message: InboundMessage, account: AccountSection | None) -> tuple[Planned, ...]:
         """What is planned with it: a sign that it was seen; to an edit, what becomes of it if it comes too late."""
@@ -78,6 +93,33 @@ class Routing:
             source = f"edit:{origin.place.channel}:{origin.place.account}:{origin.place.chat}:{origin.message_id}"
             return self.notice(source, wording.EDITED_MEANWHILE, origin.place.channel)
         return acknowledge(message, account.ack) if account else ()
+
+    def answers_in(self, place: Place, space: str) -> bool:
+        """Whether anybody can be answered there. space: what it lies in, as of `Origin`."""
+        account = self._section(place)
+        if account is None or place.kind is ChatKind.DIRECT:
+            return account is not None and account.dm.policy != "disabled"
+        return account.groups.of(*self.people.chats(*chat_of(place)), space) is not None
+
+    def may_show(self, origin: Origin) -> bool:
+        """Whether a model may be shown what its sender says there: somebody who is let in, or the bot itself.
+
+        Of other bots it may: they are not answered by that.
+        """
+        if origin.sender == origin.place.account:
+            return True
+        asks = _asking(replace(origin, by_bot=False))
+        account, is_owner = self._section(origin.place), self.people.is_owner(asks)
+        group = group_of(account, self.people, asks)
+        return refusal(asks, account, group, is_owner=is_owner, is_paired=self.people.is_paired(origin)) is None
+
+    def _veiled(self, message: InboundMessage) -> InboundMessage:
+        """A message without the words that it replies to, where they are of somebody who is not let in."""
+        origin, replied = message.origin, message.replied
+        by = message.replied_by or replace(origin, sender="", roles=())
+        if replied is None or replied.by_me or origin.place.kind is ChatKind.DIRECT or self.may_show(by):
+            return message
+        return replace(message, replied=Quoted(author="", text=wording.NOT_SHOWN), replied_by=None)
 
     def session_of(self, origin: Origin) -> str:
         """The session of what is said there; empty where each person has one of their own and nobody is named."""
@@ -94,17 +136,40 @@ class Routing:
         if origin.place.kind is not ChatKind.DIRECT:
             chat = self.people.chats(*chat_of(origin.place))[-1]
             origin = replace(origin, place=replace(origin.place, chat=chat))
+        elif account is not None and not account.direct_threads:
+            origin = replace(origin, place=replace(origin.place, thread=""))
         with_account = origin.place.channel in self.several
         shared = account.groups.session if account else "thread"
         return session_key(origin, self.scope, self.links, with_account=with_account, groups=shared)
 
     def _held(self, accepted: AcceptedMessage) -> AcceptedMessage:
         message, code = _bounded(accepted.message, PAIRING), self.new_code()
-        origin = message.origin
-        first, *rest = self.notice(f"code:{digest(code)}", wording.pairing_code(code), origin.place.channel)
-        say = (replace(first, respond=message.respond), *rest)
+        texts = {f"code:{digest(code)}": wording.pairing_code(code), "kept": wording.KEPT}
+        told = [self.notice(name, text, message.origin.place.channel) for name, text in texts.items()]
+        say, kept = ((replace(first, respond=message.respond), *rest) for first, *rest in told)
         held = replace(accepted, message=message, state="held", reason=PAIRING, delay=0, gathers=False)
-        return replace(held, code=digest(code), say=say)
+        return replace(held, code=digest(code), say=say, kept=kept)
+
+    def _told(self, dropped: AcceptedMessage, message: InboundMessage, account: AccountSection) -> AcceptedMessage:
+        """An owner who names the bot in a group that is not let in is told how to let it in, once for each group."""
+        origin, found = message.origin, self.accounts.of(message.origin.place)
+        named = message.mentioned or message.kind is InboundKind.COMMAND
+        if found is None or not named or account.groups.policy != "allowlist":
+            return dropped
+        key = f"{dropped.message.event_key}:{origin.sender}"
+        source = f"group:{origin.place.channel}:{origin.place.account}:{key}"
+        notice = self.to_owner(source, wording.group_not_let_in(origin, found.label))
+        notice = replace(notice, owners=((origin.place.channel, origin.sender),))
+        return replace(dropped, message=replace(dropped.message, event_key=key), notice=notice)
+
+
+def _opens_thread(message: InboundMessage, account: AccountSection) -> bool:
+    asks = message.kind is InboundKind.MESSAGE and not message.origin.place.thread
+    return asks and account.opens_thread(message)
+
+
+def _asking(origin: Origin) -> InboundMessage:
+    return InboundMessage(origin=origin, event_key="", kind=InboundKind.MESSAGE, text="", sent_at=0)
 
 
 def _name_of(origin: Origin) -> str:

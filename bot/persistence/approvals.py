@@ -108,6 +108,15 @@ class Approvals(Protocol):
     async def open(self) -> Sequence[Approval]:
         """Those that wait, oldest first."""
 
+    async def offered(self, place: Place) -> Sequence[Approval]:
+        """Requests that wait and are shown in a chat in full, oldest first; no questions."""
+
+    async def seen(self, place: Place) -> frozenset[str]:
+        """Who has written to the bot in a chat, by their ids."""
+
+    async def words(self, approval_id: str, seq: int, place: Place) -> str:
+        """What somebody wrote in a chat while a request waited, by its place in the inbox; empty when it is gone."""
+
     async def untold(self) -> Sequence[str]:
         """The ids of those that are settled, while their messages do not show it."""
 

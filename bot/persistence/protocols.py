@@ -13,6 +13,7 @@ from agent.message import Entry, EntryKind, Message
 from agent.tools.base import Verdict
 from bot.persistence.approvals import Approvals
 from bot.persistence.found import CutTurn, Leftover, Salvage
+from bot.persistence.people import People
 from bot.persistence.schedules import Schedules
 from bot.persistence.settings import Change, SessionSettings
 from bot.persistence.values import (
@@ -24,19 +25,17 @@ from bot.persistence.values import (
     Fate,
     Fresh,
     LostDelivery,
+    Missed,
     OwnerNotice,
-    Person,
     PlanIn,
     Reply,
-    Settled,
-    Standing,
     StoredEvent,
     Totals,
     Turn,
     TurnView,
 )
 from channels.base import Mark
-from channels.message import ChatMoved, InboundMessage, Origin, Place
+from channels.message import InboundMessage, Origin, Place
 from channels.outgoing import Delivery, Planned, SendResult
 
 
@@ -77,8 +76,8 @@ class Inbox(Protocol):
 class History(Protocol):
     """How far conversations were heard, where their platform can be asked for what is missing.
 
-    A message is accepted once, but one that waits behind a history and is then found there takes its place in the
-    order of acceptance then: `seq` follows the order of the platform.
+    A message is accepted once, but one that came live, waits behind a history (`behind`) and is then found there takes
+    its place in the order of acceptance then: `seq` follows the order of the platform.
     """
 
     async def known(self, channel: str, account: str, since: int) -> AccountHistory:
@@ -87,28 +86,12 @@ class History(Protocol):
         since: threads in which the bot has said nothing since that moment (milliseconds) are not listed.
         """
 
-    async def release(self, place: Place) -> Sequence[str]:
+    async def begins(self, place: Place) -> str:
+        """The id of the first message that waits in this thread, if no turn of its session took any there; or empty."""
+
+    async def release(self, place: Place, around: Sequence[InboundMessage] = ()) -> Sequence[str]:
         """What waits behind the history of this place comes next, in the order of the platform; returns its sessions.
-
-        Nothing is missing up to the last of it.
-        """
-
-
-class People(Protocol):
-    """Who may write, as far as the configuration does not say it."""
-
-    async def known(self) -> tuple[Sequence[Person], Sequence[ChatMoved]]:
-        """Everybody who was let in, and every chat that moved, in the order in which they did."""
-
-    async def pending(self) -> Sequence[Person]:
-        """Who has a code that is still good, oldest first."""
-
-    async def settle(self, code: str, standing: Standing, tell: Callable[[str], Sequence[Planned]]) -> Settled | None:
-        """Let in (allowed, owner) or shut out (blocked) who was given the code with this digest; None: there is none.
-
-        Once. What they had written is accepted, or dropped. tell: makes what somebody who is let in is told, by the
-        name of their channel.
-        """
+        Nothing is missing up to the last of it. around: what was said in a thread before, which counts as overheard."""
 
 
 class Turns(Protocol):
@@ -224,15 +207,17 @@ class Deliveries(Protocol):
     async def next(self, conv_id: int) -> Delivery | None:
         """The oldest open delivery of a conversation."""
 
-    async def begin(self, delivery_id: int, conv_id: int, max_age: int) -> Delivery | None:
+    async def begin(self, delivery_id: int, conv_id: int, max_age: int, missed: Missed = None) -> Delivery | None:
         """planned → sending, directly before the call; None when it is not planned any more.
 
         conv_id: the conversation that is served; None also when it has moved, for then another worker serves it.
-        max_age: milliseconds after planning when a delivery is not worth sending any more: it expires instead.
+        max_age: milliseconds after planning when a delivery expires instead. missed: makes what is told of that.
         """
 
-    async def settle(self, delivery: Delivery, result: SendResult, notice: OwnerNotice) -> None:
-        """T6: what became of a call. A chat that moved takes its conversation along; notice: of a refusal."""
+    async def settle(
+        self, delivery: Delivery, result: SendResult, notice: OwnerNotice | None, missed: Missed = None
+    ) -> None:
+        """T6: what became of a call. A chat that moved takes its conversation along; notice: of a refused message."""
 
     async def tell_owner(self, notice: OwnerNotice) -> None:
         """Plan a notice to an owner."""
@@ -273,15 +258,16 @@ class Commands(Protocol):
         by: str,
         reason: str,
         reply: Callable[[bool], Sequence[Planned]],
+        passed_on: int = 0,
     ) -> CommandKept:
-        """Settle an approval (see `Approvals.decide`). reply: made of whether it was this command that did."""
+        """Settle an approval (see `Approvals.decide`). reply: made of whether it was this command that did. passed_on:
+        a message whose words are the reason; while it still waits, no run takes it any more."""
 
     async def stop(
-        self, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = (), renew: str | None = None
+        self, seq: int, session_key: str, reply: Reply, chosen: Sequence[Planned] = (), renew: str = "", below: str = ""
     ) -> CommandKept:
-        """End the session's run and drop what waited before the command was written.
-
-        renew: the session goes on with a new, empty transcript of that id. The old one stays readable.
+        """End the session's run and drop what waited before the command was written; below: also in the sessions whose
+        keys begin so, and say it there. renew: the session goes on with a new, empty transcript of that id.
         """
 
     async def abort(self, turn_id: str) -> bool:

@@ -73,25 +73,26 @@ class BeatFacts:
     """What is asked of the store before a beat.
 
     place: where people used the session last, None when they never did. busy: something runs or waits there. pending:
-    events that its next turn is told of. tasks: when each was done last, by the due time of its beat. spent: by beats
-    since the moment asked for. last_person: when somebody wrote last, anywhere; 0: never. errors: beats that failed for
-    the model's key or account since then, and since one that did not fail.
+    events that its next turn is told of. tasks: when each was done last, by the due time of its beat. spent: by the
+    beats of each session since the moment asked for. last_person: when somebody wrote last, anywhere; 0: never. errors:
+    beats that failed for the model's key or account since then, and since one that did not fail.
     """
 
     place: Place | None
     busy: bool
     pending: int
     tasks: Mapping[str, int]
-    spent: Usage
+    spent: Mapping[str, Usage]
     last_person: int
     errors: int
 
 
 @dataclass(frozen=True, slots=True)
 class LostAlert:
-    """What a beat has said and nobody could read. at: when it was planned."""
+    """What a beat has said and nobody could read. session_key: where it ran; at: when it was planned."""
 
     turn_id: str
+    session_key: str
     text: str
     at: int
 
@@ -134,9 +135,9 @@ class Schedules(Protocol):
     async def firing_of(self, turn_id: str) -> tuple[Firing, Job | None] | None:
         """What a turn is the run of, and the job as it is; None for turns that people cause."""
 
-    async def owner_session(self, owners: Sequence[tuple[str, str]]) -> tuple[str, Place] | tuple[None, None]:
-        """The direct session (or that of the terminal) in which one of these wrote last, and where. owners: channel
-        and id."""
+    async def owner_places(self, owners: Sequence[tuple[str, str]]) -> Sequence[tuple[str, Place]]:
+        """Where one of these wrote, directly or in the terminal, and in which session; the last such place first.
+        owners: channel and id."""
 
     async def beat_facts(self, session_key: str, runs_in: str, since: int) -> BeatFacts:
         """What the gate asks. runs_in: the session in which the beat would run, that one or an isolated one of it.
@@ -150,13 +151,17 @@ class Schedules(Protocol):
     async def events(self, session_key: str) -> Changes:
         """What the next turn of a session is told of, oldest first."""
 
-    async def alerts(self, conv_id: int, since: int) -> Sequence[str]:
-        """What beats have said in a conversation since, as far as it arrived or may still, or was said again."""
+    async def last_alert(self, turn_id: str, conv_id: int, since: int) -> str:
+        """What a beat has said last in a conversation since, as far as it arrived or may still, or was said again.
+
+        turn_id: the beat that asks. One that did other tasks only does not count; one without tasks always does.
+        """
 
     async def lost_alerts(self, since: int) -> Sequence[LostAlert]:
         """What beats have said since that was refused or expired, and was not said again; oldest first."""
 
     async def say_again(
-        self, lost: Sequence[LostAlert], place: Place, blocks: Sequence[Planned]
+        self, lost: Sequence[LostAlert], place: Place, blocks: Sequence[Planned], session_key: str
     ) -> tuple[Delivery, ...]:
-        """Plan that once more, somewhere, and know it from then on as said again."""
+        """Plan that once more, somewhere, and know it from then on as said again. session_key: that of the conversation
+        there, which is told of it unless it holds it already."""

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 # A setting, and what it becomes.
-Change = tuple[Literal["verbose", "reasoning"], str]
+Change = tuple[Literal["verbose", "reasoning", "activation"], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettings:
-    """verbose: whether calls of tools are shown. reasoning: whether the model's reasoning is, whole or as it comes."""
+    """verbose: whether calls of tools are shown. reasoning: whether the model's reasoning is, whole or as it comes.
+    activation: what is answered among several people: what names the bot, everything, or commands alone; empty: what
+    the configuration says."""
 
     verbose: Literal["on", "off"] = "off"
     reasoning: Literal["on", "off", "stream"] = "off"
+    activation: Literal["", "mention", "always", "off"] = ""

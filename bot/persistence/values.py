@@ -24,8 +24,9 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
 
 
-# How the bot takes part in a thread: its first message is its own, or it spoke there.
-Follows = Literal["started", "joined"]
+# What decides whether a message that does not name the bot is for it, unless something is set for its session: that it
+# began the thread or spoke there, or that it always is or never. A message is, too, where another part of it is.
+Follows = Literal["started", "joined", "open", "shut"]
 # What becomes of a message as it is accepted. Held: until its sender is let in, or what was said before it is read.
 # Overheard: said where the bot is, and not to it.
 MessageState = Literal["waiting", "held", "overheard", "dropped"]
@@ -39,12 +40,12 @@ class AcceptedMessage:
     its id from the start (HTTP); the turn is made with it. digest: of the HTTP request's body. delay: milliseconds for
     which no run takes it. gathers: it waits for more of its sender in its conversation: each moves the moment for all
     that wait, at most to GATHER_MOST delays behind the first, and one run takes them together; anything else that they
-    write there ends the wait. say: planned with it in its own conversation, unless it was there already; with an edit,
-    only if its message is just being answered. behind: what was said before it is not read yet, and no run takes it
-    until it is released.
-
-    follows: it is for the bot only if that takes part in the thread so; else it is overheard. code: of a held one,
-    digest of the code that its sender is given by `say`, who is now pending, unless as many are as may be.
+    write there ends the wait. Without a delay it was missed: one run takes it with all of its conversation that were.
+    say: planned with it in its own conversation, unless it was there already; with an edit, only if its message is just
+    being answered. behind: what was said before it is not read yet, and no run takes it until it is released.
+    asks_around: the same, where no turn of its session has taken anything of its thread yet. follows: it does not name
+    the bot, see `Follows`; else it is overheard. code: of a held one, digest of the code that its sender is given by
+    `say`, unless as many are pending as may be. kept: said instead while their code is good. notice: to an owner.
     """
 
     message: InboundMessage
@@ -58,7 +59,10 @@ class AcceptedMessage:
     say: tuple[Planned, ...] = ()
     follows: Follows | None = None
     code: str = ""
+    kept: tuple[Planned, ...] = ()
+    notice: "OwnerNotice | None" = None
     behind: bool = False
+    asks_around: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,8 @@ class AccountHistory:
 Accepted = AcceptedMessage | UnreadEvent | ChatMoved | Heard
 
 GATHER_MOST = 5
+# Marks a command that was typed where the bot is not known to be; no conversation to be told anything in.
+OUTSIDE = "outside"
 # Lines kept of what was said in a conversation and not to the bot.
 OVERHEARD = 50
 
@@ -125,9 +131,11 @@ BOTS = "bots"
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who has asked to write to an account. name: as the platform shows it, never compared.
+    """Somebody who has asked to write to an account, or of whom an owner has said something, then for all accounts of
+    the channel: account is empty. name: as the platform shows it, never compared.
 
-    until: when the code of somebody pending expires, in milliseconds.
+    until: when the code of somebody pending expires. since: when they became what they are; both in milliseconds. by:
+    who made them that, as "channel:id"; empty where that is not recorded.
     """
 
     channel: str
@@ -136,17 +144,26 @@ class Person:
     standing: Standing
     name: str = ""
     until: int = 0
+    since: int = 0
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What a code did. used: nothing, because it had been used or was too old. waiting: what its sender had written,
-    now accepted: seq, session key, message. said: what is to be delivered."""
+    """What a code or an order of an owner did. used: nothing, because the code had been used or was too old. waiting:
+    what they had written, now accepted: seq, session key, message. said: what is to be delivered.
+
+    turns: theirs that had begun or were asked for; what is left of one goes on with the rights that they have now.
+    dropped: how many messages of theirs are not answered any more. sessions: in which they wrote directly.
+    """
 
     person: Person
     used: bool = False
-    waiting: tuple[int, str, InboundMessage] | None = None
+    waiting: tuple[tuple[int, str, InboundMessage], ...] = ()
     said: tuple[Delivery, ...] = ()
+    turns: tuple[str, ...] = ()
+    dropped: int = 0
+    sessions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,23 +244,29 @@ class Turn:
 
 # What the source of a notice about a refused send begins with: its own refusal is told to nobody.
 REFUSED = "refused:"
+# The same of what a conversation is told of messages that did not arrive there, or may not have.
+MISSED = "missed:"
+# Makes that, of the moment (milliseconds) from which on they are missed; None: nothing is told.
+Missed = Callable[[int], Sequence[Planned]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerNotice:
     """Something an owner is to be told: where they wrote last, else at `otherwise`.
 
-    owners: channel and id of each. blocks: makes the deliveries for a place; their source is the notice's own.
+    owners: channel and id of each. blocks: makes the deliveries for a place; their source is the notice's own. both: it
+    is said at `otherwise` in any case.
     """
 
     owners: Sequence[tuple[str, str]]
     otherwise: Place
     blocks: Callable[[Place], Sequence[Planned]]
+    both: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LostDelivery:
-    """What did not arrive, or may not have. state: failed or uncertain; at: milliseconds."""
+    """What did not arrive, or may not have. state: failed, uncertain or expired; at: milliseconds."""
 
     state: DeliveryState
     channel: str
@@ -266,11 +289,13 @@ class PlanIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """What a stop did. running: a run was cut; dropped: how many messages waited; turns: those that ended."""
+    """What a stop did. running: a run was cut; dropped: how many messages waited; turns: those that ended; sessions:
+    theirs."""
 
     running: bool = False
     dropped: int = 0
     turns: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +358,7 @@ class Totals:
     undelivered: int
     failed_deliveries: int
     uncertain_deliveries: int
+    expired_deliveries: int
 
 
 # Makes the answer to a command from what it did.

@@ -1,6 +1,6 @@
 """What a beat says: its words are held until its turn ends, and then judged as one text (`heartbeat/quiet`)."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 from agent.journal import Step
@@ -14,11 +14,11 @@ from heartbeat.quiet import HEARTBEAT_OK, alert
 @dataclass(eq=False)
 class BeatWords:
     """Of one beat. most: characters beside HEARTBEAT_OK that count as quiet. shows: what of beats is shown where it
-    answers. earlier: what beats have said of late, which is not said again."""
+    answers. earlier: what a beat has said last of what this one looks at; that is not said again."""
 
     most: int
     shows: Beats
-    earlier: Callable[[], Awaitable[Sequence[str]]]
+    earlier: Callable[[], Awaitable[str]]
     _held: str = field(default="", init=False)
 
     def resume(self, turn_id: str, entries: Iterable[Entry]) -> None:
@@ -44,7 +44,7 @@ class BeatWords:
             words = alert(words, self.most)
         if silent or not words:
             return HEARTBEAT_OK if self.shows.show_ok else ""
-        again = not sends.files and any(is_repeat(words, said) for said in await self.earlier())
+        again = not sends.files and is_repeat(words, await self.earlier())
         return "" if again or not self.shows.show_alerts else words
 
     def _hold(self, words: str, *, goes_on: bool) -> None:

@@ -226,6 +226,14 @@ class RunJournal:
             self._outbox.serve(self.turn.conv_id, self.turn.place)
         return kept
 
+    async def keep(self) -> bool:
+        if not self.answering or self._beat is not None:
+            return False
+        await self._showing.finish()
+        if blocks := self._replies.cut():
+            await self._words(blocks)
+        return self._replies.has_planned
+
     @_followed_through
     async def cut(self, notice: Callable[[Cut], Notice]) -> Cut:
         self.stop_showing()
@@ -300,7 +308,7 @@ class RunJournal:
         self._showing.stop()
 
     def _notice(self, name: str, text: str) -> Sequence[Planned]:
-        return self._sentence(f"turn:{self.turn.turn_id}:{name}", text)
+        return self._outbox.notice(f"turn:{self.turn.turn_id}:{name}", text, self.turn.place.channel)
 
     def _sentence(self, source: str, text: str) -> Sequence[Planned]:
-        return self._outbox.notice(source, text, self.turn.place.channel)
+        return self._outbox.notice(source, text, self.turn.place.channel, ours=False)

@@ -56,7 +56,7 @@ class Lanes:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._in_background = 0
         self._handles: dict[str, RunHandle] = {}
-        self._open = False
+        self._open = self._draining = False
         self._refilling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -80,9 +80,10 @@ class Lanes:
         return True
 
     def wake_later(self, session_key: str, background: bool, ready_at: int, wait: int) -> None:
-        """As `wake`, in `wait` milliseconds, when a message is ready. More than memory holds are found by a sweep."""
+        """As `wake`, in `wait` milliseconds, when a message is ready: also before the lanes are open, for then nothing
+        else looks for it in time. More than memory holds are found by a sweep."""
         key = (session_key, background, ready_at)
-        if self._open and key not in self._timers and len(self._timers) < READY:
+        if not self._draining and key not in self._timers and len(self._timers) < READY:
             self._timers[key] = asyncio.create_task(self._wake_after(*key, wait), name=f"lane-later-{session_key}")
             self._timers[key].add_done_callback(lambda _: self._timers.pop(key))
 
@@ -108,7 +109,7 @@ class Lanes:
 
     async def drain(self, seconds: float) -> None:
         """Start nothing more, let runs finish, then cut the rest: they stay queued, no crash counted."""
-        self._open = False
+        self._open, self._draining = False, True
         if self._refilling is not None:
             self._refilling.cancel()
         for timer in self._timers.values():

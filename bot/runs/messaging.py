@@ -135,7 +135,17 @@ class Messaging:
             return account.section.groups.of(*chats, origin.space) is not None
         asks = InboundMessage(origin=origin, event_key="", kind=InboundKind.MESSAGE, text="", sent_at=0)
         is_owner, is_paired = self.people.is_owner(asks), self.people.is_paired(origin)
+        if self.people.is_blocked(origin):
+            return False
         return refusal(asks, account.section, None, is_owner=is_owner, is_paired=is_paired) is None
+
+    def reaches(self, origin: Origin) -> bool:
+        """Whether what is said there can arrive. While an account is not connected nobody knows which places are its
+        own: that waits. An account that is gone reaches nobody."""
+        place = origin.place
+        if place.kind in LOCAL or self.accounts.of(place) is not None:
+            return self.may_speak(origin)
+        return any(one.channel.name == place.channel and not one.channel.account for one in self.accounts)
 
 
 class MessageTool(Tool[Parameters]):
@@ -248,7 +258,7 @@ class MessageTool(Tool[Parameters]):
         text = "\n\n".join(filter(None, (wish, spoken(asked.text))))
         if action.makes is Action.FILE and len(text) > _CAPTION:
             raise ToolError(f"A caption has at most {_CAPTION} characters; send the rest with send.")
-        shown = self._given.outbox.notice(name, text, channel.name, _buttons(asked)) if text else ()
+        shown = self._given.outbox.notice(name, text, channel, _buttons(asked), ours=False) if text else ()
         if text and not shown:
             raise ToolError("That text shows nothing.")
         first, *more = shown or (bare,)

@@ -45,7 +45,7 @@ class TurnRunner:
     def journal(self, turn: Turn) -> RunJournal:
         """The journal of a turn that is about to run."""
         outbox = self._dependencies.outbox
-        rendering = outbox.channel(turn.place.channel)
+        rendering = outbox.serving(turn.place) or outbox.channel(turn.place.channel)
         replies = Replies(turn, rendering, *self._specs.shown(turn), self._clock.nonce)
         serving = None if turn.kind in BY_THEMSELVES else outbox.serving(turn.place)
         typing = Typing(serving, turn.place, lambda error: log.info("typing failed", reason=str(error)))

@@ -30,7 +30,7 @@ from bot.runs.rooms import Furniture, Room, Rooms
 from channels.session_key import begins_anew, parse
 from channels.settings import AccountSection, ReplyTo, Streaming
 
-# Milliseconds within which the same alert is not said again.
+# Milliseconds within which an alert is not said twice in a row.
 _DAY = 24 * 3_600_000
 # A program wants the answer in one piece, and nothing is said before it is whole.
 _WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
@@ -85,7 +85,7 @@ class Specs:
         return BeatWords(
             self.heartbeat.ack_max_chars,
             shows,
-            lambda: self.store.schedules.alerts(turn.conv_id, self.clock.now() - _DAY),
+            lambda: self.store.schedules.last_alert(turn.turn_id, turn.conv_id, self.clock.now() - _DAY),
         )
 
     @asynccontextmanager

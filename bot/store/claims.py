@@ -36,8 +36,9 @@ _Row = tuple[int, InboundMessage, int]
 GATHERED = 50
 # Why a message waits that asks once more for a call, with the approval behind it that had its time.
 AGAIN = "again:"
-# The same for messages that waited for each other.
-_GATHERING = "iif(gathers, sender || ' ' || ready_at, NULL)"
+# The same for messages that waited for each other, and for those that were missed in one conversation (whose
+# moment is before all others), by whomever.
+_GATHERING = "iif(gathers, iif(ready_at < 0, 'missed', sender || ' ' || ready_at), NULL)"
 
 
 class Claims(Subject):

@@ -17,7 +17,7 @@ from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.writer import Subject, transaction
 from channels.message import InboundMessage
-from channels.outgoing import Planned
+from channels.outgoing import Delivery, Planned
 
 # Milliseconds between a command and its acceptance that no clock and no queue explains.
 _LATE = 5 * 60_000
@@ -82,12 +82,14 @@ class Commands(Subject):
         by: str,
         reason: str,
         reply: Callable[[bool], Sequence[Planned]],
+        passed_on: int = 0,
     ) -> CommandKept:
         resumed: list[tuple[str, bool]] = []
 
         def effect(now: int) -> Stopped:
             if found := approvals.decide(db, approval_id, state, by, reason, now):
                 resumed.append(found)
+                _pass_on(db, passed_on, now)
             return Stopped()
 
         kept = self._carry_out(db, seq, effect, lambda _: reply(bool(resumed)), ())
@@ -101,22 +103,37 @@ class Commands(Subject):
         session_key: str,
         reply: Reply,
         chosen: Sequence[Planned] = (),
-        renew: str | None = None,
+        renew: str = "",
+        below: str = "",
     ) -> CommandKept:
 
         def effect(now: int) -> Stopped:
-            stopped = _stop(db, session_key, seq, now, "reset" if renew else "stop")
+            each = [_stop(db, session_key, seq, now, "reset" if renew else "stop")]
+            for other in _busy(db, below) if below else ():
+                stopped = _stop(db, other, seq, now, "stop")
+                (conv_id,) = db.execute("SELECT last_conv FROM session WHERE session_key=?", (other,)).fetchone()
+                if conv_id and (stopped.running or stopped.dropped):  # those who wait there are told, too
+                    say = [replace(one, source=f"{one.source}:{other}", respond="") for one in reply(stopped)]
+                    told.extend(rows.plan(db, PlanIn(conv_id), say, None, now))
+                each.append(stopped)
             if renew:
                 rows.new_transcript(db, session_key, renew, now)
-            return stopped
+            return Stopped(
+                running=any(one.running for one in each),
+                dropped=sum(one.dropped for one in each),
+                turns=tuple(turn for one in each for turn in one.turns),
+                sessions=tuple(session for one in each for session in one.sessions),
+            )
 
-        return self._carry_out(db, seq, effect, reply, chosen)
+        told: list[Delivery] = []
+        kept = self._carry_out(db, seq, effect, reply, chosen)
+        return replace(kept, deliveries=(*kept.deliveries, *told))
 
     @transaction
     def abort(self, db: sqlite3.Connection, turn_id: str) -> bool:
         found = db.execute(f"SELECT 1 FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)).fetchone()
         if found:
-            _stop_turn(db, turn_id, self._now(), "abort")
+            stop_turn(db, turn_id, self._now(), "abort")
         return found is not None
 
     def _carry_out(
@@ -136,6 +153,7 @@ class Commands(Subject):
         if chosen and not edited:
             return CommandKept(Stopped(), ())
         stopped = effect(now)
+        endings.take_acknowledgements_away(db, "seq=? AND inbox.state='done'", seq, now)  # it was a message at first
         deliveries = (*edited, *rows.plan(db, PlanIn(conv_id), reply(stopped), turn_id, now))
         if turn_id is not None:
             endings.end_turn(db, turn_id, Outcome.COMPLETED, now)
@@ -155,10 +173,12 @@ def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reaso
         for state in (WAITING, IS_BEHIND)
         for found in db.execute(
             f"UPDATE inbox SET state='dropped', reason=? WHERE session_key=? AND {state}"
-            f" AND {FOR_A_RUN} AND NOT {IN_BACKGROUND} AND seq < ? AND {_SAID_AT} <= ? RETURNING turn_id",
+            f" AND {FOR_A_RUN} AND NOT {IN_BACKGROUND} AND seq < ? AND {_SAID_AT} <= ? RETURNING turn_id, seq",
             (reason, session_key, before, until),
         ).fetchall()
     ]
+    for _, seq in waiting:
+        endings.take_acknowledgements_away(db, "seq=?", seq, now)
     begun = db.execute(
         "SELECT turn_id, (SELECT count(*) FROM inbox WHERE inbox.turn_id = turn.turn_id AND inbox.state='steering')"
         f" FROM turn WHERE (session_key=?1 OR {_OF_ITS_OWN}) AND {OPEN_TURN} AND epoch > 0"
@@ -166,15 +186,37 @@ def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reaso
         f" AND seq < ?2 AND {_SAID_AT} <= ?3)",
         (session_key, before, until),
     ).fetchall()
-    made = [turn_id for (turn_id,) in waiting if turn_id is not None]  # at acceptance, for HTTP
+    made = [turn_id for turn_id, _ in waiting if turn_id is not None]  # at acceptance, for HTTP
     turns = (*(turn_id for turn_id, _ in begun), *made)
     for turn_id in turns:
-        _stop_turn(db, turn_id, now, reason)
+        stop_turn(db, turn_id, now, reason)
     dropped = len(waiting) + sum(steering for _, steering in begun)
-    return Stopped(running=bool(begun), dropped=dropped, turns=turns)
+    return Stopped(running=bool(begun), dropped=dropped, turns=turns, sessions=(session_key,) if turns else ())
 
 
-def _stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> None:
+def _busy(db: sqlite3.Connection, below: str) -> list[str]:
+    """Sessions whose keys begin so, and in which something runs or waits."""
+    begins = "session_key >= ?1 AND session_key < ?2"
+    found = db.execute(
+        f"SELECT session_key FROM turn WHERE {OPEN_TURN} AND {begins}"
+        f" UNION SELECT session_key FROM inbox WHERE {WAITING} AND {begins}",
+        (below, f"{below}\U0010ffff"),
+    )
+    return [session_key for (session_key,) in found]
+
+
+def _pass_on(db: sqlite3.Connection, seq: int, now: int) -> None:
+    """The words of a message that waits have become the reason of a decision: it is not said twice."""
+    taken = db.execute(
+        f"UPDATE inbox SET state='dropped', reason='passed on' WHERE seq=? AND {WAITING} AND {FOR_A_RUN}"
+        f" AND NOT {IN_BACKGROUND} RETURNING turn_id",
+        (seq,),
+    ).fetchone()
+    if taken and taken[0] is not None:  # made at acceptance, for the terminal
+        endings.end_turn(db, taken[0], Outcome.COMPLETED, now)
+
+
+def stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> None:
     """End a turn as stopped: what is planned and not begun is not said any more, what was said is kept."""
     transcript_id, step, epoch = db.execute(
         "SELECT transcript_id, step, epoch FROM turn WHERE turn_id=?", (turn_id,)

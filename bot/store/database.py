@@ -220,9 +220,32 @@ def _back_up(path: Path, connection: sqlite3.Connection) -> None:
     if 0 < version < len(migrations()):
         copy = path.with_name(f"{path.name}.v{version}")
         copy.unlink(missing_ok=True)
-        os.close(os.open(copy, os.O_CREAT | os.O_WRONLY, 0o600))
-        with contextlib.closing(sqlite3.connect(copy)) as target:
-            connection.backup(target)
+        _copy(connection, copy)
+
+
+def copy_of(path: Path, file: Path) -> None:
+    """Copy a store to a new file (0600), with what is in its write-ahead log; a service may be at work on it. Blocking.
+
+    The file has its name only once it is whole and on disk. Raises FileExistsError, OSError or sqlite3.Error.
+    """
+    part = file.with_name(f".{file.name}.part")
+    part.unlink(missing_ok=True)
+    if file.exists():
+        raise FileExistsError(file)
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)) as connection:
+            _copy(connection, part)
+        part.rename(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _copy(connection: sqlite3.Connection, copy: Path) -> None:
+    """Copy an open store to a file that is not there, by SQLite's online copy."""
+    os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with contextlib.closing(sqlite3.connect(copy)) as target:
+        target.execute("PRAGMA synchronous=FULL")
+        connection.backup(target)
 
 
 def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:

@@ -19,6 +19,7 @@ CHANGES = (InboundKind.EDIT, InboundKind.DELETE)
 # True of what has happened, beside what was changed or written.
 IS_EVENT = f"event_key GLOB '{TOLD}*'"
 _NOWHERE = Place(channel="http", account="", chat="", kind=ChatKind.API)
+UNKNOWN = "too late"
 _UNSEEN = ("waiting", "steering", "held")
 
 
@@ -45,7 +46,7 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
         (place.channel, place.account, message_key(place.chat, message.origin.message_id)),
     ).fetchone()
     if original is None:
-        return _dropped(item, "too late")
+        return _dropped(item, UNKNOWN)
     seq, conv_id, session_key, _ = original
     about = (conv_id, message.origin.message_id)
     last, state, payload = db.execute(
@@ -54,7 +55,7 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
         about,
     ).fetchone()
     if item.state == "held" and state != "held":
-        return _dropped(item, "too late")
+        return _dropped(item, UNKNOWN)
     words = codec.read_inbound(payload, last)
     if edited and words is not None and words.text == message.text:
         return _dropped(item, "nothing changed")

@@ -36,7 +36,7 @@ def end_turn(
         (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, now, turn_id),
     )
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
-    _take_acknowledgements_away(db, turn_id, now)
+    take_acknowledgements_away(db, "inbox.turn_id=?", turn_id, now)
     drop_previews(db, turn_id, now)
     firings.ended(db, turn_id, outcome, now, error_kind, error_message)
     return persist_end(db, turn_id, outcome, now, error_kind, error_message)
@@ -57,11 +57,13 @@ def take_away(db: sqlite3.Connection, which: str, of: str | int, now: int) -> in
     ).rowcount
 
 
-def _take_acknowledgements_away(db: sqlite3.Connection, turn_id: str, now: int) -> None:
+def take_acknowledgements_away(db: sqlite3.Connection, which: str, of: str | int, now: int) -> None:
+    """Nobody works on these messages any more: the reactions that say so go."""
     found = db.execute(
         "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see bot/inbound/routing.py
-        " ON source = 'ack:' || inbox.channel || ':' || inbox.account || ':' || event_key WHERE inbox.turn_id=?",
-        (turn_id,),
+        " ON source = 'ack:' || inbox.channel || ':' || inbox.account || ':' || event_key"
+        f" WHERE {which}",
+        (of,),
     ).fetchall()
     for source, conv_id, target in found:
         away = Planned(source=f"un{source}", body="", nonce=0, action=Action.REACT, target=target)

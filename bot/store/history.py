@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import OVERHEARD, AccountHistory, ConversationHistory, Heard
+from bot.persistence.values import OUTSIDE, OVERHEARD, AccountHistory, ConversationHistory, Heard
 from bot.store import codec, rows
 from bot.store.indexes import SAID
 from bot.store.writer import Subject, transaction
@@ -16,10 +16,15 @@ from channels.message import ChatKind, InboundKind, InboundMessage, Place, id_or
 BEHIND = "catch-up"
 # Characters kept of what was overheard.
 LINE_LIMIT = 500
+# The same of the message that a thread hangs on, which is what it is about.
+ROOT_LIMIT = 4000
 IS_BEHIND = f"state='held' AND reason='{BEHIND}'"
+# What the parts of one message have in common.
+PART_OF = "iif(json_valid(payload), json_extract(payload, '$.part_of'), '')"
 # Of a message the thread in whose history it stands: one whose answer opens a thread on it stands in none.
 _HEARD_IN = "CASE WHEN thread=message_id THEN '' ELSE thread END"
-_SHARED = (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)
+# Kinds of places where several people read what is said.
+SHARED = (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)
 
 
 class History(Subject):
@@ -32,7 +37,8 @@ class History(Subject):
         fresh = db.execute(begin, (*mark, str(self._now()))).rowcount
         (first,) = db.execute("SELECT value FROM kv WHERE scope=? AND key=?", mark).fetchone()
         listed = (
-            "kind='direct' OR thread='' AND cursor IS NOT NULL OR thread<>'' AND EXISTS"
+            "kind='direct' AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.conv_id=conversation.conv_id"
+            f" AND message_id='' AND reason='{OUTSIDE}') OR thread='' AND cursor IS NOT NULL OR thread<>'' AND EXISTS"
             f" (SELECT 1 FROM delivery WHERE delivery.conv_id=conversation.conv_id AND {SAID} AND settled_at >= ?3)"
         )
         found = db.execute(
@@ -50,20 +56,36 @@ class History(Subject):
             conversations.append(ConversationHistory(place, cursor, bool(held), bool(is_listed)))
         return AccountHistory(int(first), bool(fresh), conversations)
 
-    @transaction
-    def release(self, db: sqlite3.Connection, place: Place) -> Sequence[str]:
+    @transaction  # no query: it is to find what is on its way into the store
+    def begins(self, db: sqlite3.Connection, place: Place) -> str:
         found = db.execute(
-            "SELECT seq, session_key, message_id FROM inbox JOIN conversation USING (conv_id)"
+            "SELECT conv_id, session_key, message_id FROM inbox JOIN conversation USING (conv_id)"
+            f" WHERE {IS_BEHIND} AND inbox.channel=? AND inbox.account=? AND chat=? AND thread=? AND thread<>message_id"
+            " ORDER BY length(message_id), message_id LIMIT 1",
+            (place.channel, place.account, place.chat, place.thread),
+        ).fetchone()
+        return found[2] if found and is_new_in(db, *found[:2]) else ""
+
+    @transaction
+    def release(self, db: sqlite3.Connection, place: Place, around: Sequence[InboundMessage] = ()) -> Sequence[str]:
+        for line in around:
+            overhear(db, rows.conversation(db, place), line)
+        found = db.execute(
+            "SELECT seq, session_key, message_id, gathers FROM inbox JOIN conversation USING (conv_id)"
             f" WHERE {IS_BEHIND} AND inbox.channel=? AND inbox.account=? AND chat=? AND {_HEARD_IN}=?"
             " ORDER BY length(message_id), message_id",
             (place.channel, place.account, place.chat, place.thread),
         ).fetchall()
-        for seq, _, _ in found:
-            (anew,) = db.execute("UPDATE sqlite_sequence SET seq=seq+1 WHERE name='inbox' RETURNING seq").fetchone()
-            db.execute("UPDATE inbox SET seq=?, state='waiting', reason=NULL, ready_at=0 WHERE seq=?", (anew, seq))
+        for seq, _, _, read in found:
+            anew = seq  # of what was read: commands that were found there stand between
+            if not read:
+                (anew,) = db.execute("UPDATE sqlite_sequence SET seq=seq+1 WHERE name='inbox' RETURNING seq").fetchone()
+            db.execute(
+                "UPDATE inbox SET seq=?, state='waiting', reason=NULL, ready_at=-gathers WHERE seq=?", (anew, seq)
+            )
         if found:
             move_cursor(db, Heard(place, found[-1][2]))
-        return tuple(dict.fromkeys(session_key for _, session_key, _ in found))
+        return tuple(dict.fromkeys(session_key for _, session_key, _, _ in found))
 
 
 def move_cursor(db: sqlite3.Connection, heard: Heard) -> None:
@@ -75,23 +97,43 @@ def move_cursor(db: sqlite3.Connection, heard: Heard) -> None:
     )
 
 
+def is_new_in(db: sqlite3.Connection, conv_id: int, session_key: str | None) -> bool:
+    """Whether no turn of a session has taken anything of a conversation."""
+    taken = "SELECT 1 FROM inbox WHERE conv_id=? AND session_key=? AND turn_id IS NOT NULL LIMIT 1"
+    return db.execute(taken, (conv_id, session_key)).fetchone() is None
+
+
 def take_anew(db: sqlite3.Connection, seq: int) -> bool:
     """Forget a message that waits behind a history, because it is found there; False when it does not."""
     return db.execute(f"DELETE FROM inbox WHERE seq=? AND {IS_BEHIND}", (seq,)).rowcount == 1
 
 
 def overhear(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -> None:
-    """Keep what was said and not to the bot, once, shortened; the oldest line goes for it where there are many."""
+    """Keep what was said and not to the bot, once, shortened; the oldest line goes for it where there are many, but not
+    the message that a thread hangs on. A part of a message is kept whole: the next one may be said to the bot."""
     if message.kind is not InboundKind.MESSAGE:
         return
-    line = replace(message, text=message.text[:LINE_LIMIT], attachments=(), replied=None, forwarded=None)
+    (thread,) = db.execute("SELECT thread FROM conversation WHERE conv_id=?", (conv_id,)).fetchone()
+    text = _shortened(message, thread)
+    line = replace(message, text=text, attachments=(), replied=None, replied_by=None, forwarded=None)
+    line = message if message.part_of else line
     keep = "INSERT INTO overheard (conv_id, message_id, payload) VALUES (?,?,?) ON CONFLICT DO NOTHING"
     db.execute(keep, (conv_id, message.origin.message_id, codec.INBOUND.dump(line)))
     db.execute(
-        "DELETE FROM overheard WHERE conv_id=?1 AND seq NOT IN (SELECT seq FROM overheard WHERE conv_id=?1"
+        "DELETE FROM overheard WHERE conv_id=?1 AND message_id<>?3"
+        " AND seq NOT IN (SELECT seq FROM overheard WHERE conv_id=?1"
         " ORDER BY length(message_id) DESC, message_id DESC LIMIT ?2)",
-        (conv_id, OVERHEARD),
+        (conv_id, OVERHEARD, thread),
     )
+
+
+def other_parts(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -> list[InboundMessage]:
+    """The parts of a message that were overheard before one that is for the bot; they are taken out with that."""
+    found = db.execute(
+        f"DELETE FROM overheard WHERE conv_id=? AND {PART_OF}=? RETURNING seq, payload", (conv_id, message.part_of)
+    ).fetchall()
+    read = (codec.read_inbound(payload, seq) for seq, payload in sorted(found))
+    return [part for part in read if part and part.origin.sender == message.origin.sender]
 
 
 def change_overheard(db: sqlite3.Connection, message: InboundMessage) -> None:
@@ -112,7 +154,7 @@ def overheard_before(db: sqlite3.Connection, message: InboundMessage, transcript
     One that begins a session of its own, in a thread that its answer opens, leaves the lines for the next such.
     """
     place = message.origin.place
-    if message.kind is not InboundKind.MESSAGE or place.kind not in _SHARED:
+    if message.kind is not InboundKind.MESSAGE or not (place.thread or place.kind in SHARED):
         return []
     own = place.thread == message.origin.message_id
     conv_id = rows.conversation(db, replace(place, thread="") if own else place)
@@ -124,4 +166,10 @@ def overheard_before(db: sqlite3.Connection, message: InboundMessage, transcript
     if begun or not own:
         db.executemany("DELETE FROM overheard WHERE seq=?", [(seq,) for seq, _ in found])
     read = (codec.read_inbound(payload, seq) for seq, payload in found)
-    return sorted((line for line in read if line), key=lambda line: id_order(line.origin.message_id))
+    lines = (replace(line, text=_shortened(line, place.thread)) for line in read if line)
+    return sorted(lines, key=lambda line: id_order(line.origin.message_id))
+
+
+def _shortened(message: InboundMessage, thread: str) -> str:
+    """What is told of a message that was overheard in a thread, or in none."""
+    return message.text[: ROOT_LIMIT if message.origin.message_id == thread else LINE_LIMIT]

@@ -4,9 +4,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, PlanIn
+from bot.persistence.values import GATHER_MOST, MISSED, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, PlanIn
 from bot.store import codec, edits, history, rows
-from bot.store.approvals import WAITS, replied_to, waited_for
+from bot.store.approvals import WAITS, meant_by, waited_for
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.people import admitted
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
@@ -115,7 +115,7 @@ class Inbox(Subject):
             "SELECT seq, turn_id, digest FROM inbox WHERE channel=? AND account=? AND event_key=?",
             (place.channel, place.account, message.event_key),
         ).fetchone()
-        if found and (item.behind or not history.take_anew(db, found[0])):
+        if found and ((item.behind and not item.gathers) or not history.take_anew(db, found[0])):
             return Duplicate(*found)
         history.change_overheard(db, message)
         if message.kind in edits.CHANGES and item.state != "dropped":
@@ -126,6 +126,9 @@ class Inbox(Subject):
         if item.state == "overheard":
             history.overhear(db, conv_id, message)
             return Fresh(0, state=item.state)
+        if message.part_of and message.kind is InboundKind.MESSAGE and item.state == "waiting":
+            for part in history.other_parts(db, conv_id, message):
+                self._accept_message(db, replace(item, message=part, follows=None, say=()), now)
         if item.session_key is not None and item.state == "waiting":
             used_in = conv_id if message.by_person else None
             transcript, _ = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
@@ -136,20 +139,28 @@ class Inbox(Subject):
                     (item.turn_id, item.session_key, transcript, rows.TURN_OF.get(message.kind, "api"), conv_id, now),
                 )
         item, waits_for = _asked_about(db, item, conv_id, now)
+        if item.asks_around and item.state == "waiting" and history.is_new_in(db, conv_id, item.session_key):
+            item = replace(item, behind=True, gathers=True)
         if item.behind and item.state == "waiting" and item.message.kind is InboundKind.MESSAGE:
             item = replace(item, state="held", reason=history.BEHIND)
         item, ready_at, wake = _gathered(db, item, conv_id, now)
         seq = self._insert(db, item, item.state, conv_id, now, ready_at=ready_at)
         said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
+        said += rows.tell_owner(db, item.notice, now) if item.notice else ()
         wait = max(0, min(ready_at - now, item.delay))
         became = item.message if item.message.kind is not message.kind else None
         return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake, became, waits_for)
 
     def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
-        """An edit or a deletion, kept as what it has become; those of strangers leave nothing else behind."""
+        """An edit or a deletion, kept as what it has become; those of strangers leave nothing else behind.
+
+        Deletions of what is not known leave nothing at all: they come from every channel that the bot sees.
+        """
         made = edits.change(db, item)
         if item.state == "held":
             return Duplicate(0, None, None)
+        if made.item.reason == edits.UNKNOWN and item.message.kind is InboundKind.DELETE:
+            return Fresh(0, reason=made.item.reason)
         conv_id = made.conv_id or rows.conversation(db, item.message.origin.place)
         kind = InboundKind.MESSAGE if made.told else item.message.kind
         seq = self._insert(db, made.item, made.state, conv_id, now, kind=kind)
@@ -188,7 +199,7 @@ def _asked_about(
     db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int
 ) -> tuple[AcceptedMessage, str | None]:
     """What becomes of a message where something is asked: a command, if it is what was asked for; else what its session
-    waits for."""
+    waits for, or was shown last where it was written."""
     message = item.message
     if (
         item.state != "waiting"
@@ -196,12 +207,10 @@ def _asked_about(
         or message.kind not in (InboundKind.MESSAGE, InboundKind.API)
     ):
         return item, None
-    if found := replied_to(db, message, conv_id, now) if message.by_person else None:
-        approval_id, question = found
-        text = f"/answer {approval_id} {message.text}" if question else f"/approve {approval_id} deny {message.text}"
-        message = replace(message, kind=InboundKind.COMMAND, text=text)
-        return replace(item, message=message, delay=0, gathers=False), None
-    return item, waited_for(db, item.session_key, now)
+    command, shown = meant_by(db, message, conv_id, now) if message.by_person else (None, None)
+    if command is not None:
+        return replace(item, message=command, delay=0, gathers=False), None
+    return item, waited_for(db, item.session_key, now) or shown
 
 
 def _gathered(
@@ -211,9 +220,9 @@ def _gathered(
 
     Those that are taken together have the same moment.
     """
-    message, ready_at = item.message, now + item.delay if item.delay else 0
+    message, ready_at = item.message, now + item.delay if item.delay else -int(item.gathers)
     if item.session_key is None or item.state != "waiting":
-        return replace(item, gathers=False), 0, None
+        return replace(item, gathers=item.gathers and item.behind), 0, None
     if message.kind not in _IN_ORDER:
         return item, ready_at, None
     gathering = f"session_key=? AND {WAITING} AND gathers AND ready_at > ? AND conv_id=? AND sender=?"
@@ -246,5 +255,6 @@ def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
             f"UPDATE turn SET reply_conv=? WHERE reply_conv=? AND {OPEN_TURN}",
             f"UPDATE inbox SET conv_id=? WHERE conv_id=? AND {UNSEEN}",
             "UPDATE session SET last_conv=? WHERE last_conv=?",
+            f"UPDATE OR REPLACE kv SET key=? WHERE scope='{MISSED}' AND key=?",
         ):
             db.execute(moving, (new, old))

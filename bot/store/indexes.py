@@ -6,7 +6,7 @@ all of it says both: `f"{OPEN_DELIVERY} AND state='planned'"`.
 
 OPEN_DELIVERY = "state IN ('planned','sending','unknown')"
 SAID = "state='sent' AND action IN ('send','preview','file')"
-LOST_DELIVERY = "state IN ('failed','uncertain')"
+LOST_DELIVERY = "(state IN ('failed','uncertain') OR state='expired' AND error='age')"
 SETTLED_DELIVERY = "state IN ('sent','uncertain','failed','expired')"
 OPEN_TURN = "state IN ('queued','running','parked')"
 # Of these a session has at most one.

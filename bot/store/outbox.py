@@ -7,7 +7,7 @@ outcome the platform never told is settled by the channel's rule; what is idempo
 import sqlite3
 from collections.abc import Sequence
 
-from bot.persistence.values import REFUSED, OwnerNotice
+from bot.persistence.values import MISSED, REFUSED, Missed, OwnerNotice, PlanIn
 from bot.store import endings, rows, tool_messages
 from bot.store.inbox import move_chat
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN
@@ -18,8 +18,10 @@ from channels.outgoing import (
     Action,
     Delivery,
     DeliveryState,
+    Elsewhere,
     Moved,
     NotSent,
+    Planned,
     Refused,
     SendResult,
     Sent,
@@ -29,6 +31,8 @@ from channels.outgoing import (
 _IDEMPOTENT = (
     f"(action IN {tuple(sorted(action.value for action in IDEMPOTENT))} OR (action='preview' AND target IS NOT NULL))"
 )
+# True of what tells a conversation that messages are missed there.
+_TELLS = f"source GLOB '{MISSED}*'"
 # Seconds until an idempotent call is repeated, which nobody has answered again and again.
 _LONGEST_PAUSE = 60
 
@@ -46,10 +50,15 @@ class Deliveries(Subject):
         return rows.delivery(found, rows.place_of(db, conv_id)) if found else None
 
     @transaction
-    def begin(self, db: sqlite3.Connection, delivery_id: int, conv_id: int, max_age: int) -> Delivery | None:
+    def begin(
+        self, db: sqlite3.Connection, delivery_id: int, conv_id: int, max_age: int, missed: Missed = None
+    ) -> Delivery | None:
         now = self._now()
-        old = "delivery_id=? AND state='planned' AND planned_at < ?"
-        if rows.expire(db, old, (delivery_id, now - max_age), "age", now):
+        old = f"conv_id=? AND {OPEN_DELIVERY} AND state='planned' AND planned_at < ? AND NOT {_TELLS}"
+        given_up = rows.expire(db, old, (conv_id, now - max_age), "age", now)  # all, to be told once
+        if missed and (since := [when for one in given_up if (when := _remember(db, one))]):
+            _tell(db, conv_id, missed(min(since)), now)  # nothing else may ever be sent there
+        if delivery_id in given_up:
             return None
         found = db.execute("SELECT unless, action FROM delivery WHERE delivery_id=?", (delivery_id,)).fetchone()
         unless = found[0] if found[1] != Action.DELETE else None
@@ -74,17 +83,36 @@ class Deliveries(Subject):
         return rows.delivery(begun, rows.place_of(db, conv_id)) if begun else None
 
     @transaction
-    def settle(self, db: sqlite3.Connection, delivery: Delivery, result: SendResult, notice: OwnerNotice) -> None:
+    def settle(
+        self,
+        db: sqlite3.Connection,
+        delivery: Delivery,
+        result: SendResult,
+        notice: OwnerNotice | None,
+        missed: Missed = None,
+    ) -> None:
         now = self._now()
+        if isinstance(result, Elsewhere):
+            there = rows.conversation(db, result.place)
+            again = "conv_id=?, respond=NULL, state='planned', attempts=attempts-1"
+            mine = "delivery_id=? AND state='sending'"  # it may have been given up meanwhile
+            db.execute(f"UPDATE delivery SET {again} WHERE {mine}", (there, delivery.delivery_id))
+            return
         if isinstance(result, Moved):
             place = delivery.place
             moved = ChatMoved(
                 channel=place.channel, account=place.account, old_chat=place.chat, new_chat=result.new_chat
             )
             move_chat(db, moved)
-        refused = _settle(db, delivery, result, now) is DeliveryState.FAILED
-        if refused and not delivery.source.startswith(REFUSED):
+        state, conv_id, when = _settle(db, delivery, result, now)
+        if state is DeliveryState.FAILED and notice is not None and not delivery.source.startswith(REFUSED):
             rows.tell_owner(db, notice, now, besides=delivery.conv_id)
+        if state is DeliveryState.UNCERTAIN:
+            _remember(db, delivery.delivery_id)
+        if state is DeliveryState.SENT and when and delivery.source.startswith(MISSED):
+            db.execute(f"DELETE FROM kv WHERE scope='{MISSED}' AND key=?", (str(conv_id),))
+        elif state is DeliveryState.SENT and when and missed and delivery.action in (Action.SEND, Action.FILE):
+            _tell(db, conv_id, missed(int(when)), now)
 
     @transaction
     def tell_owner(self, db: sqlite3.Connection, notice: OwnerNotice) -> None:
@@ -103,8 +131,31 @@ class Deliveries(Subject):
         return [(conv_id, rows.place_of(db, conv_id)) for (conv_id,) in found]
 
 
-def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now: int) -> DeliveryState | None:
-    """Write what became of a send, or of the look for it, and return it; None for a preview that is not final.
+def _remember(db: sqlite3.Connection, delivery_id: int) -> int | None:
+    """Keep that a message did not arrive, or may not have, until its conversation is told; returns since when, or None
+    when it shows nothing, or is said again as that of a beat is."""
+    found = db.execute(
+        "INSERT INTO kv (scope, key, value) SELECT ?, conv_id, planned_at FROM delivery WHERE delivery_id=?"
+        " AND (action IN ('send','file') OR action='preview' AND step IS NOT NULL)"
+        " AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.turn_id=delivery.turn_id AND kind='beat')"
+        " ON CONFLICT (scope, key) DO UPDATE SET value=value RETURNING value",
+        (MISSED, delivery_id),
+    ).fetchone()
+    return int(found[0]) if found else None
+
+
+def _tell(db: sqlite3.Connection, conv_id: int, blocks: Sequence[Planned], now: int) -> None:
+    """Plan what a conversation is told of that, unless it is about to be."""
+    told = f"SELECT 1 FROM delivery WHERE conv_id=? AND {OPEN_DELIVERY} AND {_TELLS} LIMIT 1"
+    if not db.execute(told, (conv_id,)).fetchone():
+        rows.plan(db, PlanIn(conv_id), blocks, None, now)
+
+
+def _settle(
+    db: sqlite3.Connection, delivery: Delivery, result: SendResult, now: int
+) -> tuple[DeliveryState | None, int, str | None]:
+    """Write what became of a send, or of the look for it, and return it; None for a preview that is not final. Behind
+    it: where it is now, and since when messages are missed there.
 
     One that was given up meanwhile stays so.
     """
@@ -135,23 +186,25 @@ def _settle(db: sqlite3.Connection, delivery: Delivery, result: SendResult, now:
     settled = None if state in (DeliveryState.PLANNED, DeliveryState.UNKNOWN) else now
     # a send that certainly did not happen is no attempt: only doubtful ones are limited
     undo = int(isinstance(result, NotSent | Moved) and delivery.state is not DeliveryState.UNKNOWN)
-    db.execute(
+    found = db.execute(
         "UPDATE delivery SET state=?, error=?, not_before=?, settled_at=?, platform_id=?, attempts=attempts-?,"
         " nonce=nonce + ?,"
         " body=iif(body=?, coalesce(?, body), body), action=coalesce(?, action), target=iif(? IS NULL, target, ?),"
         # it may have moved during the call, told by the answer or by an event
         " conv_id=(SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=delivery.conv_id)"
-        f" WHERE delivery_id=? AND {OPEN_DELIVERY} AND state=?",
+        f" WHERE delivery_id=? AND {OPEN_DELIVERY} AND state=?"
+        f" RETURNING conv_id, (SELECT value FROM kv WHERE scope='{MISSED}' AND key=CAST(delivery.conv_id AS TEXT))",
         (
             *(state, error or None, not_before, settled, platform_id, undo, int(action == "send" and lost)),
             *(delivery.body, body, action, action, target, delivery.delivery_id, delivery.state),
         ),
-    )
+    ).fetchone()
+    conv_id, missed = found or (delivery.conv_id, None)
     if previewed == (0,) and delivery.turn_id is not None:
         if db.execute(f"SELECT 1 FROM turn WHERE turn_id=? AND NOT {OPEN_TURN}", (delivery.turn_id,)).fetchone():
             endings.drop_previews(db, delivery.turn_id, now)
-        return None
-    return state
+        return None, conv_id, missed
+    return state, conv_id, missed
 
 
 def _goes_on(delivery: Delivery, state: DeliveryState, lost: bool) -> str | None:

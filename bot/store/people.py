@@ -1,4 +1,5 @@
-"""Who may write: one-time codes for strangers, and what becomes of a message whose sender or place decides about it.
+"""Who may write: one-time codes for strangers, what owners say of people, and what becomes of a message whose sender or
+place decides about it.
 
 Decided in the transaction that accepts the message, by what is stored then: so a code is given once, and who takes part
 in a thread is known after a restart, too.
@@ -7,24 +8,30 @@ in a thread is known after a restart, too.
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Literal
 
-from bot.persistence.values import BOTS, AcceptedMessage, Person, PlanIn, Settled, Standing
+from bot.persistence.settings import SessionSettings
+from bot.persistence.values import BOTS, OUTSIDE, AcceptedMessage, OwnerNotice, Person, PlanIn, Settled, Standing
 from bot.store import codec, rows
-from bot.store.history import IS_BEHIND
+from bot.store.commands import stop_turn
+from bot.store.history import IS_BEHIND, PART_OF, SHARED
 from bot.store.indexes import HELD, OPEN_TURN, SAID, WAITING
+from bot.store.rows import UNSEEN
 from bot.store.writer import Subject, query, transaction
-from channels.message import ChatMoved
-from channels.outgoing import Planned
+from channels.message import ChatMoved, InboundKind, InboundMessage
+from channels.outgoing import Delivery, Planned
 
-# Milliseconds for which a code is good.
-CODE_LIFE = 3600 * 1000
+# Milliseconds for which a code is good, and between two notices of who asks for one.
+CODE_LIFE = HOUR = 3600 * 1000
 # Codes that are good at the same time, of one account.
 MOST_PENDING = 3
+# Messages that are held of each who has one.
+MOST_HELD = 20
 # Messages of other bots that are answered in one chat before a person has to write there.
 MOST_BOTS = 10
 
 # The fields of a Person.
-_COLUMNS = "channel, account, sender, standing, name, coalesce(expires_at, 0)"
+_COLUMNS = "channel, account, sender, standing, name, coalesce(expires_at, 0), since, set_by"
 _WHOSE = "channel=? AND account=? AND sender=?"
 _HELD = f"{HELD} AND reason='pairing'"
 
@@ -34,7 +41,8 @@ class People(Subject):
 
     @query
     def known(self, db: sqlite3.Connection) -> tuple[Sequence[Person], Sequence[ChatMoved]]:
-        people = db.execute(f"SELECT {_COLUMNS} FROM person WHERE standing IN ('allowed','owner')")
+        known = f"SELECT {_COLUMNS} FROM person WHERE standing<>'pending' OR expires_at > ? ORDER BY since, sender"
+        people = db.execute(known, (self._now(),))
         moved = db.execute(
             "SELECT old.channel, old.account, old.chat, new.chat FROM conversation AS old"
             " JOIN conversation AS new ON new.conv_id = old.moved_to ORDER BY old.conv_id"
@@ -48,8 +56,23 @@ class People(Subject):
         return [Person(*row) for row in db.execute(asked, (self._now(),))]
 
     @transaction
+    def tell(self, db: sqlite3.Connection, notice: Callable[[Sequence[Person]], OwnerNotice]) -> tuple[Delivery, ...]:
+        now = self._now()
+        (last,) = db.execute("SELECT coalesce(max(told_at), 0) FROM person").fetchone()
+        if 0 <= now - last < HOUR:
+            return ()
+        told = f"UPDATE person SET told_at=? WHERE standing='pending' AND told_at IS NULL RETURNING {_COLUMNS}"
+        found = [Person(*row) for row in db.execute(told, (now,)).fetchall()]
+        return rows.tell_owner(db, notice(found), now) if found else ()
+
+    @transaction
     def settle(
-        self, db: sqlite3.Connection, code: str, standing: Standing, tell: Callable[[str], Sequence[Planned]]
+        self,
+        db: sqlite3.Connection,
+        code: str,
+        standing: Standing,
+        tell: Callable[[str], Sequence[Planned]],
+        by: str = "",
     ) -> Settled | None:
         now = self._now()
         found = db.execute(f"SELECT {_COLUMNS} FROM person WHERE code_hash=?", (code,)).fetchone()
@@ -59,29 +82,110 @@ class People(Subject):
         if person.standing != "pending" or person.until <= now:
             return Settled(person=person, used=True)
         whose = (person.channel, person.account, person.sender)
-        db.execute(f"UPDATE person SET standing=?, since=?, expires_at=NULL WHERE {_WHOSE}", (standing, now, *whose))
-        person = replace(person, standing=standing, until=0)
+        become = f"UPDATE person SET standing=?, since=?, set_by=?, expires_at=NULL WHERE {_WHOSE}"
+        db.execute(become, (standing, now, by, *whose))
+        person = replace(person, standing=standing, until=0, since=now, by=by)
         if standing == "blocked":
             _drop_held(db, whose, "denied")
             return Settled(person=person)
-        held_by = f"SELECT seq, conv_id, session_key, payload FROM inbox WHERE {_WHOSE} AND {_HELD}"
-        held = db.execute(held_by, whose).fetchone()
-        if held is None:  # lost with a damaged store
+        return self._released(db, person, whose, tell, now)
+
+    @transaction
+    def stand(
+        self,
+        db: sqlite3.Connection,
+        channel: str,
+        sender: str,
+        standing: Literal["owner", "blocked"] | None,
+        tell: Callable[[str], Sequence[Planned]],
+        by: str,
+    ) -> Settled | None:
+        now, who = self._now(), (channel, sender)
+        known = db.execute(f"DELETE FROM person WHERE channel=? AND sender=? RETURNING {_COLUMNS}", who).fetchall()
+        if standing is None and not known:
+            return None
+        name = next((Person(*one).name for one in known if Person(*one).name), "")
+        person = Person(channel, "", sender, standing or "pending", name, since=now, by=by)
+        if standing is not None:
+            db.execute(
+                "INSERT INTO person (channel, account, sender, standing, name, since, set_by) VALUES (?,'',?,?,?,?,?)",
+                (*who, standing, name, now, by),
+            )
+        if standing == "owner":
+            made = [self._released(db, person, (one[0], one[1], one[2]), tell, now) for one in known]
+            waiting = tuple(one for found in made for one in found.waiting)
+            return Settled(person=person, waiting=waiting, said=tuple(one for found in made for one in found.said))
+        return _ended(db, person, standing == "blocked", now)
+
+    def _released(
+        self,
+        db: sqlite3.Connection,
+        person: Person,
+        whose: tuple[str, str, str],
+        tell: Callable[[str], Sequence[Planned]],
+        now: int,
+    ) -> Settled:
+        """Accept what was held of somebody, as if all of it had been written at once."""
+        held = db.execute(
+            f"UPDATE inbox SET state='waiting', reason=NULL, ready_at=1, gathers=(kind='message') WHERE {_WHOSE}"
+            f" AND {_HELD} RETURNING seq, session_key, payload, conv_id",
+            whose,
+        ).fetchall()
+        if not held:  # lost with a damaged store
             return Settled(person=person)
-        seq, conv_id, session_key, payload = held
-        rows.transcript_of(db, session_key, conv_id, now, self._new_id())
-        db.execute("UPDATE inbox SET state='waiting', reason=NULL WHERE seq=?", (seq,))
-        said = rows.plan(db, PlanIn(conv_id), tell(person.channel), None, now)
-        message = codec.read_inbound(payload, seq)
-        return Settled(person=person, waiting=(seq, session_key, message) if message else None, said=said)
+        blocks, waiting = tell(person.channel), list[tuple[int, str, InboundMessage]]()
+        for seq, session_key, payload, conv_id in sorted(held):
+            message = codec.read_inbound(payload, seq)
+            outside = message is not None and message.origin.outside
+            if message and outside:
+                blocks = [replace(block, respond=message.respond) for block in blocks]
+                db.execute("UPDATE inbox SET reason=? WHERE seq=?", (OUTSIDE, seq))
+            rows.transcript_of(db, session_key, None if outside else conv_id, now, self._new_id())
+            waiting += [(seq, session_key, message)] if message else []
+        said = rows.plan(db, PlanIn(held[0][3]), blocks, None, now)
+        return Settled(person=person, waiting=tuple(waiting), said=said)
+
+
+def _ended(db: sqlite3.Connection, person: Person, everywhere: bool, now: int) -> Settled:
+    """End what somebody asked for who may not any more. A turn that others wrote as well is theirs, and goes on."""
+    mine, who = "inbox.channel=? AND inbox.sender=?", (person.channel, person.sender)
+    here = "" if everywhere else " AND conv_id IN (SELECT conv_id FROM conversation WHERE kind='direct')"
+    dropped = db.execute(
+        f"UPDATE inbox SET state='dropped', reason='access' WHERE {mine} AND {UNSEEN}{here}", who
+    ).rowcount
+    turns = db.execute(
+        f"SELECT DISTINCT turn_id, ({everywhere} OR conversation.kind='direct') AND NOT EXISTS (SELECT 1 FROM inbox AS"
+        " other WHERE other.turn_id=turn.turn_id AND (other.channel, other.sender) <> (inbox.channel, inbox.sender))"
+        " FROM inbox JOIN turn USING (turn_id) JOIN conversation ON conversation.conv_id=reply_conv"
+        f" WHERE {mine} AND turn.{OPEN_TURN}",
+        who,
+    ).fetchall()
+    for turn_id, alone in turns:
+        if alone:
+            stop_turn(db, turn_id, now, "access")
+    sessions = db.execute(
+        "SELECT DISTINCT session_key FROM inbox JOIN conversation USING (conv_id)"
+        f" WHERE {mine} AND conversation.kind='direct' AND session_key IS NOT NULL",
+        who,
+    )
+    return Settled(
+        person=person,
+        turns=tuple(turn_id for turn_id, _ in turns),
+        dropped=dropped,
+        sessions=tuple(key for (key,) in sessions),
+    )
 
 
 def admitted(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int) -> AcceptedMessage:
     """What becomes of a message that is about to be stored, where that depends on what is stored."""
     if item.code:
         return _held(db, item, now)
-    if item.follows and not _takes_part(db, item, conv_id):
-        return replace(item, state="overheard", session_key=None, say=())
+    shared = item.message.origin.place.kind in SHARED
+    if item.state == "waiting" and shared and not _is_for_it(db, item, conv_id):
+        heard = item.message
+        if heard.kind is InboundKind.COMMAND:  # somebody else's
+            heard = replace(heard, kind=InboundKind.MESSAGE)
+        return replace(item, message=heard, state="overheard", session_key=None, say=())
     if item.state in ("waiting", "overheard") and _too_many_bots(db, item):
         return replace(item, state="dropped", reason=BOTS, session_key=None, say=())
     return item
@@ -92,10 +196,14 @@ def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMe
     origin = item.message.origin
     account = (origin.place.channel, origin.place.account)
     whose = (*account, origin.sender)
-    found = db.execute(f"SELECT standing, coalesce(expires_at, 0) FROM person WHERE {_WHOSE}", whose).fetchone()
-    standing, until = found or ("pending", 0)
+    asked = f"SELECT standing, coalesce(expires_at, 0), code_hash FROM person WHERE {_WHOSE}"
+    standing, until, code = db.execute(asked, whose).fetchone() or ("pending", 0, "")
     if standing in ("allowed", "owner"):  # let in since it was looked at
         return replace(item, state="waiting", reason=None, say=())
+    (held,) = db.execute(f"SELECT count(*) FROM inbox WHERE {_WHOSE} AND {_HELD}", whose).fetchone()
+    if standing == "pending" and until > now and held < MOST_HELD:
+        alone = f":{item.message.event_key}" if item.message.respond else ""  # what only they see is answered each time
+        return replace(item, say=tuple(replace(one, source=f"kept:{code}{alone}") for one in item.kept[:1]))
     count = "SELECT count(*) FROM person WHERE channel=? AND account=? AND standing='pending' AND expires_at > ?"
     (pending,) = db.execute(count, (*account, now)).fetchone()
     if standing == "blocked" or until > now or pending >= MOST_PENDING:
@@ -121,6 +229,19 @@ def drop_expired(db: sqlite3.Connection, now: int) -> None:
         _drop_held(db, whose, "expired")
 
 
+def _is_for_it(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> bool:
+    """Whether what was said among several people is for the bot: what is set for the session comes first."""
+    found = db.execute("SELECT settings FROM session WHERE session_key=?", (item.session_key,)).fetchone()
+    activation = codec.SETTINGS.load(found[0], SessionSettings()).activation if found else ""
+    if activation == "off":
+        return item.follows is None and item.message.kind is not InboundKind.MESSAGE
+    if item.follows is None or activation == "always" or _has_other_part(db, item, conv_id):
+        return True
+    if activation or item.follows == "shut":
+        return False
+    return item.follows == "open" or _takes_part(db, item, conv_id)
+
+
 def _takes_part(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> bool:
     """Whether the bot wrote the message that a thread hangs on; if that is enough, also whether it spoke there, or is
     about to: what asked it waits or is worked on."""
@@ -140,6 +261,19 @@ def _takes_part(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> 
         (conv_id, item.session_key),
     ).fetchone()
     return bool(joined)
+
+
+def _has_other_part(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> bool:
+    """Whether another part of the same message waits, or is worked on."""
+    if not item.message.part_of:
+        return False
+    (has,) = db.execute(
+        f"SELECT EXISTS (SELECT 1 FROM inbox WHERE (session_key=?1 AND {WAITING} OR turn_id IN"
+        f" (SELECT turn_id FROM turn WHERE session_key=?1 AND {OPEN_TURN})) AND +conv_id=?2 AND sender=?3"
+        f" AND inbox.kind='message' AND {PART_OF}=?4)",
+        (item.session_key, conv_id, item.message.origin.sender, item.message.part_of),
+    ).fetchone()
+    return bool(has)
 
 
 def _too_many_bots(db: sqlite3.Connection, item: AcceptedMessage) -> bool:

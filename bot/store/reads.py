@@ -114,6 +114,7 @@ class Reads(Subject):
     def last_exchange(self, db: sqlite3.Connection, session_key: str, upto: int) -> Exchange | None:
         found = db.execute(
             "SELECT turn_id FROM entry WHERE kind='user' AND hidden=0"
+            " AND NOT EXISTS (SELECT 1 FROM firing WHERE firing.turn_id = entry.turn_id)"  # what a job is asked
             " AND transcript_id=(SELECT transcript_id FROM session WHERE session_key=?)"
             " AND NOT EXISTS (SELECT 1 FROM event WHERE event_id = entry.turn_id || '/start' AND event.seq > ?)"
             " ORDER BY seq DESC LIMIT 1",
@@ -129,7 +130,8 @@ class Reads(Subject):
     def lost_deliveries(self, db: sqlite3.Connection, limit: int) -> tuple[LostDelivery, ...]:
         found = db.execute(
             "SELECT state, channel, chat, coalesce(error, ''), settled_at FROM delivery"
-            f" JOIN conversation USING (conv_id) WHERE {LOST_DELIVERY} ORDER BY delivery_id DESC LIMIT ?",
+            f" JOIN conversation USING (conv_id) WHERE {LOST_DELIVERY} AND {rows.MESSAGE}"
+            " ORDER BY delivery_id DESC LIMIT ?",
             (limit,),
         ).fetchall()
         return tuple(LostDelivery(DeliveryState(state), *row) for state, *row in found)
@@ -216,8 +218,9 @@ def _count(db: sqlite3.Connection) -> Totals:
             f" (SELECT count(*) FROM turn WHERE {OPEN_TURN} AND epoch > 0),"
             f" (SELECT count(*) FROM inbox WHERE {WAITING} AND {FOR_A_RUN}),"
             f" (SELECT count(*) FROM delivery WHERE {OPEN_DELIVERY}),"
-            f" (SELECT count(*) FROM delivery WHERE {LOST_DELIVERY} AND state='failed'),"
-            f" (SELECT count(*) FROM delivery WHERE {LOST_DELIVERY} AND state='uncertain')"
+            f" (SELECT count(*) FROM delivery WHERE {LOST_DELIVERY} AND {rows.MESSAGE} AND state='failed'),"
+            f" (SELECT count(*) FROM delivery WHERE {LOST_DELIVERY} AND state='uncertain'),"
+            f" (SELECT count(*) FROM delivery WHERE {LOST_DELIVERY} AND state='expired')"
         ).fetchone()
     )
 

@@ -2,13 +2,14 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agent.events import SAID, MessageStart, Notice, PersistedEvent, RunRef, dump
 from agent.message import Entry, EntryKind, Message, ToolCall
 from agent.tokens import estimate
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import TOOL, OwnerNotice, PersistedAt, PlanIn, Said
+from bot.persistence.values import OUTSIDE, TOOL, OwnerNotice, PersistedAt, PlanIn, Said
 from bot.store import codec, tool_messages
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
@@ -42,6 +43,8 @@ FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
 CARRIED_OUT = "kind IN ('command','button')"
 # True of what is said, or may be or may have been.
 STANDS = "state NOT IN ('failed','expired')"
+# True of what people read, other than changes of that.
+MESSAGE = "action IN ('send','preview','file')"
 # True of messages whose words are not final.
 PREVIEW = "action='preview' AND step IS NULL"
 # True of what a call of a tool has sent.
@@ -184,7 +187,7 @@ def plan(
         ).fetchone()
         if inserted:
             made.append(delivery(inserted, place))
-            if place.kind is ChatKind.CONSOLE and block.step is None:
+            if place.kind is ChatKind.CONSOLE:
                 _tell(db, turn_id, block, now)
         if begin == "sending":
             begin = "planned"
@@ -198,9 +201,13 @@ def _present(db: sqlite3.Connection, conv_id: int) -> tuple[int, int | None]:
 
 
 def _tell(db: sqlite3.Connection, turn_id: str | None, block: Planned, now: int) -> None:
-    """Keep what the service itself says in the terminal: an event of its turn, or of nothing but the sentence."""
+    """Keep what is said in the terminal by the service itself, or by a run in another session, as an event of its turn
+    or of nothing but the sentence: terminals read the events of one session."""
     found = db.execute("SELECT session_key, epoch FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
-    run = run_ref(turn_id or block.source, *(found or (console_key(), 1)))
+    session_key, epoch = found or (console_key(), 1)
+    if block.step is not None and session_key == console_key():
+        return  # the answer is an event itself
+    run = run_ref(turn_id or block.source, console_key(), epoch)
     persist_events(db, [Notice(run=run, at=now, id=said_id(run.turn_id, block.source), kind=SAID, detail=block.body)])
 
 
@@ -254,16 +261,19 @@ def said_by(db: sqlite3.Connection, turn_id: str) -> tuple[Said, ...]:
     )
 
 
-def expire(db: sqlite3.Connection, which: str, values: Sequence[object], reason: str, now: int) -> int:
-    """Give up deliveries that are not under way; returns how many. One that may have arrived becomes uncertain."""
-    return db.execute(
+def expire(db: sqlite3.Connection, which: str, values: Sequence[object], reason: str, now: int) -> list[int]:
+    """Give up deliveries that are not under way; returns which. One that may have arrived becomes uncertain."""
+    found = db.execute(
         "UPDATE delivery SET state=CASE attempts WHEN 0 THEN 'expired' ELSE 'uncertain' END, error=?, settled_at=?"
-        f" WHERE {which}",
+        f" WHERE {which} RETURNING delivery_id",
         (reason, now, *values),
-    ).rowcount
+    ).fetchall()
+    return [delivery_id for (delivery_id,) in found]
 
 
-def tell_owner(db: sqlite3.Connection, notice: OwnerNotice, now: int, besides: int | None = None) -> None:
+def tell_owner(
+    db: sqlite3.Connection, notice: OwnerNotice, now: int, besides: int | None = None
+) -> tuple[Delivery, ...]:
     """Plan a notice to the owner who wrote last, in that direct conversation. besides: one that will not do."""
     wrote = [
         found
@@ -272,13 +282,17 @@ def tell_owner(db: sqlite3.Connection, notice: OwnerNotice, now: int, besides: i
             found := db.execute(
                 "SELECT seq, coalesce(moved_to, conv_id) FROM inbox JOIN conversation USING (conv_id)"
                 " WHERE conversation.kind='direct' AND inbox.channel=? AND inbox.sender=?"
-                " AND coalesce(moved_to, conv_id) IS NOT ? ORDER BY seq DESC LIMIT 1",
-                (*owner, besides),
+                " AND coalesce(moved_to, conv_id) IS NOT ? AND reason IS NOT ? ORDER BY seq DESC LIMIT 1",
+                (*owner, besides, OUTSIDE),
             ).fetchone()
         )
     ]
-    conv_id = int(max(wrote)[1]) if wrote else conversation(db, notice.otherwise)
-    plan(db, PlanIn(conv_id), notice.blocks(place_of(db, conv_id)), None, now)
+    otherwise = conversation(db, notice.otherwise)
+    conv_id = int(max(wrote)[1]) if wrote else otherwise
+    if notice.both and conv_id != otherwise:
+        copies = [replace(one, source=f"{one.source}:copy") for one in notice.blocks(notice.otherwise)]
+        plan(db, PlanIn(otherwise), copies, None, now)
+    return plan(db, PlanIn(conv_id), notice.blocks(place_of(db, conv_id)), None, now)
 
 
 def set_value(db: sqlite3.Connection, scope: str, key: str, value: str) -> None:

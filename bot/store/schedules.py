@@ -7,22 +7,28 @@ from typing import Any
 
 from agent.message import Usage
 from bot.persistence.schedules import HEARTBEAT, TOLD, BeatFacts, Fired, Firing, Job, LostAlert
-from bot.persistence.values import AcceptedMessage, Changes, PlanIn
+from bot.persistence.values import OUTSIDE, AcceptedMessage, Changes, PlanIn
 from bot.store import codec, edits, rows
 from bot.store.inbox import Inbox
 from bot.store.indexes import OPEN_TURN, UNNOTED, WAITING
 from bot.store.writer import query, transaction
 from channels.message import Place
 from channels.outgoing import Delivery, Planned
+from channels.session_key import beats_of
 
 _JOB = "job_id, name, schedule, prompt, origin, session_key, own, next_at, paused, failures, retry_at"
 _FIRING = ("job_id", "due_at", "until", "cause", "reason", "turn_id", "session_key", "tasks", "outcome")
 _FIRINGS = f"SELECT {', '.join(f'firing.{name}' for name in _FIRING)}, usage FROM firing LEFT JOIN turn USING (turn_id)"
-_OF_BEAT = f"JOIN firing USING (turn_id) WHERE job_id='{HEARTBEAT}' AND due_at >= ? AND step IS NOT NULL AND said<>''"
+_OF_BEAT = f"JOIN firing USING (turn_id) WHERE job_id='{HEARTBEAT}' AND due_at >= ?1 AND step IS NOT NULL AND said<>''"
 # How many beats behind a moment have failed for the key or the account, since one that did not fail.
 _ERRORS = (
     "SELECT count(*) FROM firing WHERE job_id=?1 AND outcome='failed' AND reason IN ('auth','billing') AND due_at >"
     " max(?2, coalesce((SELECT max(due_at) FROM firing WHERE job_id=?1 AND outcome NOT IN ('','failed')), 0))"
+)
+# True of a beat that has a task in common with that of turn ?3, or where one of them has none.
+_SHARES = (
+    "EXISTS (SELECT 1 FROM firing mine WHERE mine.turn_id=?3 AND ('[]' IN (mine.tasks, firing.tasks)"
+    " OR EXISTS (SELECT 1 FROM json_each(mine.tasks) JOIN json_each(firing.tasks) USING (value))))"
 )
 # True of what nobody could read, and of that which was said again.
 _LOST, _AGAIN = "state IN ('failed','expired')", "error GLOB '*said again'"
@@ -133,21 +139,18 @@ class Schedules(Inbox):
         return _firing(found), jobs[0] if jobs else None
 
     @query
-    def owner_session(
-        self, db: sqlite3.Connection, owners: Sequence[tuple[str, str]]
-    ) -> tuple[str, Place] | tuple[None, None]:
-        newest: tuple[int, str, int] = (0, "", 0)
+    def owner_places(self, db: sqlite3.Connection, owners: Sequence[tuple[str, str]]) -> Sequence[tuple[str, Place]]:
+        found: list[tuple[int, str, int]] = []
         for channel, sender in (*owners, ("console", "owner")):
-            found = db.execute(
-                "SELECT seq, session_key, coalesce(moved_to, conv_id)"
+            found += db.execute(
+                "SELECT max(seq), session_key, coalesce(moved_to, conv_id)"
                 " FROM conversation CROSS JOIN inbox USING (conv_id)"  # in this order: groups are much larger
                 " WHERE conversation.channel=? AND conversation.kind IN ('direct','console') AND sender=?"
                 " AND session_key IS NOT NULL AND inbox.kind IN ('message','command','button','api')"
-                " ORDER BY seq DESC LIMIT 1",
-                (channel, sender),
-            ).fetchone()
-            newest = max(newest, found or newest)
-        return (newest[1], rows.place_of(db, newest[2])) if newest[2] else (None, None)
+                " AND reason IS NOT ? GROUP BY conv_id",
+                (channel, sender, OUTSIDE),
+            )
+        return [(session_key, rows.place_of(db, conv_id)) for _, session_key, conv_id in sorted(found, reverse=True)]
 
     @query
     def beat_facts(self, db: sqlite3.Connection, session_key: str, runs_in: str, since: int) -> BeatFacts:
@@ -162,11 +165,13 @@ class Schedules(Inbox):
             f"SELECT count(*) FROM inbox WHERE session_key=? AND {UNNOTED} AND {edits.IS_EVENT}", (session_key,)
         ).fetchone()
         tasks = db.execute("SELECT substr(key, 6), value FROM kv WHERE scope=?", (HEARTBEAT,)).fetchall()
-        spent = Usage()
-        for (usage,) in db.execute(
-            "SELECT usage FROM firing JOIN turn USING (turn_id) WHERE job_id=? AND at >= ?", (HEARTBEAT, since)
+        spent: dict[str, Usage] = {}
+        for key, usage in db.execute(
+            "SELECT turn.session_key, usage FROM firing JOIN turn USING (turn_id) WHERE job_id=? AND at >= ?",
+            (HEARTBEAT, since),
         ):
-            spent += codec.USAGE.load(usage, Usage())
+            key = beats_of(key) or key
+            spent[key] = spent.get(key, Usage()) + codec.USAGE.load(usage, Usage())
         (wrote_at,) = db.execute(
             "SELECT accepted_at FROM inbox WHERE kind IN ('message','command','button','api') AND channel<>'http'"
             " AND session_key IS NOT NULL ORDER BY seq DESC LIMIT 1"
@@ -196,34 +201,43 @@ class Schedules(Inbox):
         return [(event, "", event.sent_at) for event in read if event is not None]
 
     @query
-    def alerts(self, db: sqlite3.Connection, conv_id: int, since: int) -> Sequence[str]:
+    def last_alert(self, db: sqlite3.Connection, turn_id: str, conv_id: int, since: int) -> str:
         found = db.execute(
-            f"SELECT group_concat(said, '') FROM (SELECT said, turn_id FROM delivery {_OF_BEAT}"
-            f" AND conv_id=? AND ({rows.STANDS} OR {_AGAIN}) ORDER BY delivery_id) GROUP BY turn_id",
-            (since, conv_id),
-        )
-        return [words for (words,) in found]
+            f"SELECT group_concat(said, '') FROM (SELECT said, turn_id, delivery_id FROM delivery {_OF_BEAT}"
+            f" AND conv_id=?2 AND ({rows.STANDS} OR {_AGAIN}) AND {_SHARES} ORDER BY delivery_id)"
+            " GROUP BY turn_id ORDER BY max(delivery_id) DESC LIMIT 1",
+            (since, conv_id, turn_id),
+        ).fetchone()
+        return str(found[0]) if found else ""
 
     @query
     def lost_alerts(self, db: sqlite3.Connection, since: int) -> Sequence[LostAlert]:
         found = db.execute(
-            "SELECT turn_id, group_concat(said, ''), min(planned_at) AS at FROM (SELECT * FROM delivery"
-            f" {_OF_BEAT} AND {_LOST} AND coalesce(error, '') NOT GLOB '*said a*' ORDER BY delivery_id)"
-            " GROUP BY turn_id ORDER BY at",
+            "SELECT turn_id, (SELECT session_key FROM turn WHERE turn.turn_id=lost.turn_id), group_concat(said, ''),"
+            f" min(planned_at) AS at FROM (SELECT delivery.* FROM delivery {_OF_BEAT} AND {_LOST}"
+            " AND coalesce(error, '') NOT GLOB '*said a*' ORDER BY delivery_id) AS lost GROUP BY turn_id ORDER BY at",
             (since,),
         )
         return [LostAlert(*row) for row in found]
 
     @transaction
     def say_again(
-        self, db: sqlite3.Connection, lost: Sequence[LostAlert], place: Place, blocks: Sequence[Planned]
+        self,
+        db: sqlite3.Connection,
+        lost: Sequence[LostAlert],
+        place: Place,
+        blocks: Sequence[Planned],
+        session_key: str,
     ) -> tuple[Delivery, ...]:
         said_again = (
             "UPDATE delivery SET error=coalesce(error || '; ', '') || 'said again'"
             f" WHERE turn_id=? AND {_LOST} AND step IS NOT NULL"
         )
         db.executemany(said_again, [(one.turn_id,) for one in lost])
-        return rows.plan(db, PlanIn(rows.conversation(db, place)), blocks, None, self._now())
+        now, conv_id = self._now(), rows.conversation(db, place)
+        if session_key and (words := "\n\n".join(one.text for one in lost if one.session_key != session_key)):
+            edits.note_written(db, place, conv_id, session_key, blocks[0].source, words, now)
+        return rows.plan(db, PlanIn(conv_id), blocks, None, now)
 
 
 def _lengthened(db: sqlite3.Connection, one: Firing, now: int) -> bool:

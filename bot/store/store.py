@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bot.clock import Clock
 from bot.persistence import approvals as asking
+from bot.persistence import people as people_kept
 from bot.persistence import protocols
 from bot.persistence import schedules as persistence
 from bot.persistence.errors import StoreUnavailable
@@ -56,7 +57,7 @@ class Store:
         self.salvage: Salvage | None = None
         self.inbox: protocols.Inbox = Inbox(self.database, self.writer, clock)
         self.history: protocols.History = History(self.database, self.writer, clock)
-        self.people: protocols.People = People(self.database, self.writer, clock)
+        self.people: people_kept.People = People(self.database, self.writer, clock)
         self.turns: protocols.Turns = Turns(self.database, self.writer, clock, compose, stale)
         self.approvals: asking.Approvals = Approvals(self.database, self.writer, clock)
         self.deliveries: protocols.Deliveries = Deliveries(self.database, self.writer, clock)

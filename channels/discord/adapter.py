@@ -17,12 +17,12 @@ from channels.discord.api import ONE, THREAD_EXISTS, Api
 from channels.discord.calls import ACTIONS, MESSAGES, answer, change, open_thread, post, unthreaded, webhook_of
 from channels.discord.events import snowflake_at
 from channels.discord.gateway import DiscordReceiver
-from channels.discord.history import found, page_of
+from channels.discord.history import around, found, page_of
 from channels.discord.render import MAX_CHARS, bodies
 from channels.discord.settings import DiscordAccount
 from channels.discord.world import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, channel_of
 from channels.failures import ApiError, Trouble
-from channels.message import Attachment, Origin, Place
+from channels.message import Attachment, Incoming, Origin, Place
 from channels.outgoing import IDEMPOTENT, Delivery, NotSent, Refused, SendResult, Sent, Unknown
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,13 @@ class DiscordChannel(Adapter):
     name = "discord"
     # Markdown grows little when it is rendered, and what does not fit becomes two messages.
     capabilities = Capabilities(
-        block_chars=MAX_CHARS - 96, typing_seconds=8.0, rules=_RULES, actions=ACTIONS, file_bytes=10 * 1024 * 1024
+        block_chars=MAX_CHARS - 96,
+        typing_seconds=8.0,
+        rules=_RULES,
+        actions=ACTIONS,
+        file_bytes=10 * 1024 * 1024,
+        message_id=r"[1-8]?\d{1,18}",
+        commands=("/", "!"),
     )
 
     def __init__(self, section: DiscordAccount, times: Times) -> None:
@@ -107,9 +113,17 @@ class DiscordChannel(Adapter):
         return self._api.file(attachment.ref)
 
     async def history(self, place: Place, after: str, before: str, most: int) -> Page:
-        """See `channels.base.History`. Roles are asked for where they decide who is answered."""
-        roles = any(group.roles for group in self._section.groups.allow.values())
-        return await page_of(self._api, self._world, place, after, before, most, roles)
+        """See `channels.base.History`."""
+        return await page_of(self._api, self._world, place, after, before, most, self._roles)
+
+    async def around(self, place: Place, before: str, most: int) -> Sequence[Incoming]:
+        """See `channels.base.Threaded`."""
+        return await around(self._api, self._world, place, before, most, self._roles)
+
+    @property
+    def _roles(self) -> bool:
+        """Whether roles decide who is answered, and so are asked for."""
+        return any(group.roles for group in self._section.groups.allow.values())
 
     def position(self, at: int) -> str:
         """The least id of that moment."""

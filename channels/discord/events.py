@@ -72,6 +72,7 @@ def read_message(message: dict[str, Any], world: World, guild: str = "", mine: b
         attachments=tuple(attachments),
         reply_to="" if forward else str(reference.get("message_id", "")),
         replied=_quoted(replied, world) if isinstance(replied, dict) else None,
+        replied_by=_writer(replied, origin, world) if isinstance(replied, dict) else None,
         forwarded=Quoted(author="", text=forwarded) if forwarded else None,
         mentioned=world.me in users or not world.mine.isdisjoint(roles),
         names_others=any(one != world.me for one in users) or any(one not in world.mine for one in roles),
@@ -182,6 +183,12 @@ def _attachments(message: dict[str, Any]) -> Iterator[Attachment]:
 def _quoted(message: dict[str, Any], world: World) -> Quoted | None:
     author = an_object(message.get("author"), "referenced author")
     return Quoted(author=name_of(author, None), text=text_of(message, world), by_me=author.get("id") == world.me)
+
+
+def _writer(message: dict[str, Any], below: Origin, world: World) -> Origin:
+    """Whose a message is that is replied to; with the roles where it was heard. below: where the reply stands."""
+    number, author = identity(message, "id"), an_object(message.get("author"), "referenced author")
+    return world.recent.get(number) or Origin(place=below.place, sender=identity(author, "id"), space=below.space)
 
 
 def name_of(user: dict[str, Any], member: object) -> str:

@@ -1,12 +1,13 @@
 """What was said while nobody listened, and whether a send of unknown outcome is there."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from channels.base import NotReadable, Page
 from channels.discord.api import Api
 from channels.discord.calls import message_of, unthreaded
 from channels.discord.events import read_message, snowflake_at, unread
-from channels.discord.world import UNKNOWN_CHANNEL, Spot, World, channel_of
+from channels.discord.world import UNKNOWN_CHANNEL, Spot, World, channel_of, where_it_stands
 from channels.failures import ApiError, Trouble
 from channels.message import ChatKind, Incoming, Place
 from channels.outgoing import Delivery, NotSent, Sent, Unknown
@@ -26,25 +27,53 @@ async def page_of(api: Api, world: World, place: Place, after: str, before: str,
         messages = await api.messages(channel_of(place), limit, after=after or "0")
         full = len(messages) == limit
         heard = [one for one in messages if not before or int(one["id"]) < int(before)]
-        batch: list[Incoming] = []
-        spot = world.spots.get(channel_of(place)) or world.spots.get(place.chat)
-        if spot is None and place.kind is not ChatKind.DIRECT:
-            raise NotReadable("the bot does not see this channel any more")
-        guild = spot.guild if spot else ""
-        if place.thread:  # of one that is archived the gateway does not tell
-            world.spots.setdefault(place.thread, Spot(guild, "", place.chat))
-        members: dict[str, Any] = {}
-        for one in heard:
-            try:
-                if roles and guild and "webhook_id" not in one:
-                    one["member"] = await _member(api, guild, str(one["author"]["id"]), members)
-                batch += read_message(one, world, guild)
-            except (ValueError, KeyError, TypeError) as error:
-                batch.append(unread("MESSAGE_CREATE", one, world, error))
+        batch = await _read(api, world, place, heard, roles)
     except ApiError as error:
-        never = error.trouble is Trouble.REFUSED
-        raise NotReadable(error.reason, None if never else max(error.retry_after, 5.0)) from None
+        raise _not_readable(error) from None
     return Page(batch, str(heard[-1]["id"]) if heard else "", full and len(heard) == len(messages))
+
+
+async def around(api: Api, world: World, place: Place, before: str, most: int, roles: bool) -> Sequence[Incoming]:
+    """See `channels.base.Threaded`. What a thread hangs on stands in the channel, of a forum post in the post."""
+    first: list[Any] = []
+    try:
+        messages = await api.messages(channel_of(place), most, before=before)
+        try:
+            first = [await where_it_stands(place, place.thread, lambda channel: api.get_message(channel, place.thread))]
+        except ApiError as error:
+            if error.trouble is not Trouble.REFUSED:  # else there is none
+                raise
+        found = {str(one["id"]): one for one in (*first, *messages)}
+        return await _read(api, world, place, list(found.values()), roles, mine=True)
+    except ApiError as error:
+        raise _not_readable(error) from None
+
+
+async def _read(
+    api: Api, world: World, place: Place, messages: Sequence[dict[str, Any]], roles: bool, *, mine: bool = False
+) -> list[Incoming]:
+    """Messages of a place as events. roles: ask for those of their authors. mine: the bot's own ones, too."""
+    batch: list[Incoming] = []
+    spot = world.spots.get(channel_of(place)) or world.spots.get(place.chat)
+    if spot is None and place.kind is not ChatKind.DIRECT:
+        raise NotReadable("the bot does not see this channel any more")
+    guild = spot.guild if spot else ""
+    if place.thread:  # of one that is archived the gateway does not tell
+        world.spots.setdefault(place.thread, Spot(guild, "", place.chat))
+    members: dict[str, Any] = {}
+    for one in messages:
+        try:
+            if roles and guild and "webhook_id" not in one:
+                one["member"] = await _member(api, guild, str(one["author"]["id"]), members)
+            batch += read_message(one, world, guild, mine)
+        except (ValueError, KeyError, TypeError) as error:
+            batch.append(unread("MESSAGE_CREATE", one, world, error))
+    return batch
+
+
+def _not_readable(error: ApiError) -> NotReadable:
+    never = error.trouble is Trouble.REFUSED
+    return NotReadable(error.reason, None if never else max(error.retry_after, 5.0))
 
 
 async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sent | NotSent | Unknown:

@@ -12,7 +12,7 @@ from channels.base import Channel, Times
 from channels.discord.actions import ACTIONS
 from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, conflict, looks_like
-from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Threads
+from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Proof, Threads
 
 URL = "https://discord.com/api/v10"
 GATEWAY_URL = "wss://gateway.discord.gg"
@@ -63,6 +63,10 @@ class DiscordAccount(AccountSection):
     def opens_thread(self, message: InboundMessage) -> bool:
         opens = self.threads.open == "always" or (self.threads.open == "on_mention" and message.mentioned)
         return opens and message.origin.place.kind is not ChatKind.DIRECT
+
+    def proofs(self) -> tuple[Proof, ...]:
+        headers = {"Authorization": f"Bot {self.secret('token')}", "User-Agent": "DiscordBot (https://localhost, 1)"}
+        return (Proof("token", f"{self.base_url}/users/@me", headers, "GET"),)
 
     def build(self, times: Times) -> Channel:
         from channels.discord.adapter import DiscordChannel

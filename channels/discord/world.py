@@ -91,10 +91,11 @@ class World:
 
     def reached(self, guild: dict[str, Any]) -> Iterator[Reached]:
         """The conversations of a GUILD_CREATE in which something was ever said."""
+        space = identity(guild, "id")
         for channel in (*objects(guild, "channels"), *objects(guild, "threads")):
             newest = channel.get("last_message_id")
             if channel.get("type") in _READABLE and isinstance(newest, str) and channel.get("id") in self.spots:
-                yield Reached(self.place(identity(channel, "id"), identity(guild, "id")), newest)
+                yield Reached(self.place(identity(channel, "id"), space), newest, space)
 
     def _learn_spot(self, channel: dict[str, Any], guild: str) -> None:
         parent = identity(channel, "parent_id") if channel.get("type") in THREADS else ""

@@ -15,7 +15,7 @@ from channels.adapter import Adapter
 from channels.base import Capabilities, NotDownloaded, NotReadable, Page, Sink, Times, rules_of
 from channels.failures import ApiError, Trouble
 from channels.message import Attachment, Incoming, Origin, Place
-from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Action, Delivery, Elsewhere, NotSent, Refused, SendResult, Sent, Unknown
 from channels.slack import history
 from channels.slack.api import NEVER, Api, flood, is_slack
 from channels.slack.calls import ACTIONS, DONE_BEFORE, WRONG_FORM, call_of, edit_of, in_thread, shown
@@ -23,6 +23,7 @@ from channels.slack.events import read_message, unread
 from channels.slack.known import Known
 from channels.slack.receive import SlackReceiver
 from channels.slack.render import MAX_UNITS, bodies, plain_body
+from channels.slack.respond import Addresses
 from channels.slack.settings import SlackAccount
 from channels.slack.workspace import Workspace
 
@@ -44,7 +45,13 @@ class SlackChannel(Adapter):
     name = "slack"
     # Slack takes the sign away after two minutes, and with each message.
     capabilities = Capabilities(
-        block_chars=MAX_UNITS - 400, typing_seconds=20.0, rules=_RULES, actions=ACTIONS, file_bytes=100 * 1024 * 1024
+        block_chars=MAX_UNITS - 400,
+        typing_seconds=20.0,
+        rules=_RULES,
+        actions=ACTIONS,
+        file_bytes=100 * 1024 * 1024,
+        commands_apart=True,
+        commands=("/hark ", "/hark "),
     )
 
     def __init__(self, section: SlackAccount, times: Times) -> None:
@@ -52,11 +59,13 @@ class SlackChannel(Adapter):
         # When chat.update was called, by frames and by what people are to see.
         self._updates: deque[float] = deque(maxlen=_MOST_UPDATES)
         self._no_status: set[str] = set()
+        self._addresses = Addresses()
         self._known = Known()
         self._api = Api(section)
         self._workspace = Workspace(self._api, self._known, times)
         receiver = SlackReceiver(self.name, self._api, self._known, section, times)
         super().__init__(receiver, self._api.close, section, times)
+        self._bot = receiver
 
     async def start(self, sink: Sink) -> None:
         """See `channels.base.Channel`."""
@@ -137,51 +146,73 @@ class SlackChannel(Adapter):
         try:
             found, more = await history.said(self._api, place, after, before, most)
         except ApiError as error:
-            again = error.retry_after or self._section.retry_most
-            raise NotReadable(error.reason, None if error.trouble in NEVER else again) from None
+            raise self._not_readable(error) from None
         batch = [item for message in found for item in self._read(history.read_as_event(message, place))]
+        self._bot.stands_there(batch)
         return Page(batch, str(found[-1]["ts"]) if found else "", more)
+
+    async def around(self, place: Place, before: str, most: int) -> Sequence[Incoming]:
+        """See `channels.base.Threaded`."""
+        try:
+            found = await history.around(self._api, place, before, most)
+        except ApiError as error:
+            raise self._not_readable(error) from None
+        return [item for message in found for item in self._read(history.read_as_event(message, place), mine=True)]
+
+    def _not_readable(self, error: ApiError) -> NotReadable:
+        again = error.retry_after or self._section.retry_most
+        return NotReadable(error.reason, None if error.trouble in NEVER else again)
 
     def position(self, at: int) -> str:
         """See `channels.base.History`."""
         return history.position(at)
 
-    def _read(self, event: dict[str, Any]) -> list[Incoming]:
+    def _read(self, event: dict[str, Any], *, mine: bool = False) -> list[Incoming]:
         try:
-            return read_message(event, self._known)
+            return read_message(event, self._known, mine)
         except Exception as error:
             return [unread(event, self._known, error)]
 
-    async def _carry_out(self, delivery: Delivery) -> str:
-        """The id of what is there now. Raises ApiError, and others for what cannot be sent."""
+    async def _carry_out(self, delivery: Delivery) -> str | Elsewhere:
+        """The id of what is there now, or where it belongs. Raises ApiError, and others for what cannot be sent."""
         if delivery.action is Action.FILE:
             await self._upload(delivery)
             return ""
         if delivery.action is Action.REACT and not delivery.body:
             await self._take_reactions_back(delivery)
             return delivery.target
-        if delivery.respond and delivery.action is Action.SEND and await self._respond(delivery):
-            return ""
+        if delivery.respond and delivery.action is Action.SEND:
+            return await self._respond(delivery)
         if delivery.action is Action.EDIT:
             self._updates.append(self._times.monotonic())
         method, arguments = call_of(delivery)
         answer = await self._api.call(method, arguments)
         return str(answer.get("ts") or delivery.target)
 
-    async def _respond(self, delivery: Delivery) -> bool:
-        """Answer to the one person who typed a command or pressed a button; False when the address is used up.
+    async def _respond(self, delivery: Delivery) -> str | Elsewhere:
+        """Answer to the one person who typed a command or pressed a button; in their direct messages when the address
+        takes no more.
 
         Nobody else saw what they did, and a command may be typed where the bot is not: in a conversation of others.
         """
-        if not is_slack(delivery.respond, self._section.base_url):
-            return False
-        answer = {**shown(delivery), **in_thread(delivery.place), "response_type": "ephemeral"}
-        async with self._api.request("POST", delivery.respond, json={**answer, "replace_original": False}) as response:
-            if response.status == 429:
-                raise flood(response.headers)
-            if response.status >= 500:
-                raise ApiError(Trouble.FAILED, f"status {response.status}")
-            return response.status == 200
+        address, person = self._addresses.good(delivery.respond, self._times.now())
+        if is_slack(address, self._section.base_url):
+            answer = {**shown(delivery), **in_thread(delivery.place), "response_type": "ephemeral"}
+            async with self._api.request("POST", address, json={**answer, "replace_original": False}) as response:
+                if response.status == 429:
+                    raise flood(response.headers)
+                if response.status >= 500:
+                    raise ApiError(Trouble.FAILED, f"status {response.status}")
+                if response.status == 200:
+                    self._addresses.used(address)
+                    return ""
+        try:
+            opened = await self._api.call("conversations.open", {"users": person})
+        except ApiError as error:
+            if error.trouble in (Trouble.FAILED, Trouble.UNKNOWN):  # nobody sees anything of that
+                raise ApiError(Trouble.NETWORK, error.reason) from None
+            raise
+        return Elsewhere(self._known.place(str(opened["channel"]["id"]), "im"))
 
     async def _take_reactions_back(self, delivery: Delivery) -> None:
         place = {"channel": delivery.place.chat, "timestamp": delivery.target}

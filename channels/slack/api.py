@@ -146,7 +146,9 @@ def _refused(response: Any) -> ApiError:
     if status == 429 or code in ("ratelimited", "rate_limited"):
         return flood(response.headers)
     if not code:
-        return ApiError(Trouble.FAILED if status >= 500 else Trouble.NETWORK, f"status {status}")
+        if status >= 500:
+            return ApiError(Trouble.FAILED, f"status {status}")
+        return ApiError(Trouble.NETWORK, f"something in between answered in its place, with status {status}")
     if code in _FAILED or status >= 500:
         return ApiError(Trouble.FAILED, code, code=code)
     if code == "missing_scope":

@@ -9,8 +9,9 @@ import re
 from typing import Any
 
 from channels.fields import Unreadable, an_object, deletion, edit_key, file_of, interaction, string, unread_of
-from channels.message import Attachment, InboundKind, InboundMessage, Incoming, Origin, Quoted, message_key
+from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Origin, Quoted, message_key
 from channels.slack.known import Known
+from channels.slack.respond import handle_of
 from channels.slack.text import markup_of, mentions, readable, without_first
 from channels.utf16 import whole
 
@@ -130,13 +131,17 @@ def _deleted(event: dict[str, Any], message: dict[str, Any], ts: str, known: Kno
 
 
 def _command(body: dict[str, Any], known: Known, now: int) -> InboundMessage:
-    """What stands behind the slash command is a command of its own; alone it asks for help."""
+    """What stands behind the slash command is a command of its own; alone it asks for help.
+
+    It can be typed also between two people who talk directly, where the bot is not.
+    """
     chat, sender = string(body, "channel_id"), string(body, "user_id")
     place = known.place(chat, "mpim" if str(body.get("channel_name", "")).startswith("mpdm-") else "")
     name = known.name(sender) or str(body.get("user_name", ""))
-    origin = Origin(place=place, sender=sender, sender_name=whole(name), chat_name=known.name(chat))
+    outside = place.kind is ChatKind.DIRECT and not known.is_in(chat)
+    origin = Origin(place=place, sender=sender, sender_name=whole(name), chat_name=known.name(chat), outside=outside)
     text = f"/{readable(body.get('text') or '', known.name).strip().lstrip('/') or 'help'}"
-    respond = str(body.get("response_url", ""))
+    respond = handle_of(body, sender, now)
     return interaction(InboundKind.COMMAND, string(body, "trigger_id"), origin, text, now, respond)
 
 
@@ -150,13 +155,14 @@ def _clicks(body: dict[str, Any], known: Known) -> list[Incoming]:
     name = str((body.get("channel") or {}).get("name", ""))
     message["channel_type"] = "mpim" if name.startswith("mpdm-") else ""
     message["username"] = user.get("username") or user.get("name")
-    respond = str(body.get("response_url", ""))
     found: list[Incoming] = []
     for action in body.get("actions") or ():
         if action.get("type") == "button" and action.get("value"):
             origin = _origin({**message, "bot_profile": None}, known, chat, message_id)
             at, sends = _ts(action, "action_ts"), string(action, "value")
-            found.append(interaction(InboundKind.BUTTON, at, origin, sends, _milliseconds(at), respond, message_id))
+            sent_at = _milliseconds(at)
+            respond = handle_of(body, origin.sender, sent_at)
+            found.append(interaction(InboundKind.BUTTON, at, origin, sends, sent_at, respond, message_id))
     return found
 
 

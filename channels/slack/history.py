@@ -12,6 +12,8 @@ from channels.slack.known import Known
 
 Json = dict[str, Any]
 _PAGE = 200
+# Of a thread, in which what was said last is looked for.
+_PAGES = 5
 _TYPES = {ChatKind.DIRECT: "im", ChatKind.GROUP: "mpim", ChatKind.CHANNEL: "channel"}
 _ALL = "public_channel,private_channel,mpim,im"
 # Milliseconds by which Slack's clock may be behind ours.
@@ -50,6 +52,16 @@ async def said(api: Api, place: Place, after: str, before: str, most: int) -> tu
         if more and place.thread:
             break
     return found, more
+
+
+async def around(api: Api, place: Place, before: str, most: int) -> list[Json]:
+    """The message that a thread hangs on, and the last `most` of it before one. Raises ApiError."""
+    asked = {"channel": place.chat, "ts": place.thread, "latest": before, "limit": _PAGE}
+    found: dict[str, Json] = {}
+    async for one in listed(api, "conversations.replies", asked, "messages", _PAGES):
+        found[str(one["ts"])] = one
+    first, *said = [found[ts] for ts in sorted(found) if ts < before] or [{}]
+    return [one for one in (first, *said[-most:]) if one]
 
 
 async def newest(api: Api, place: Place, before: str, most: int) -> list[Json]:

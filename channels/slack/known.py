@@ -47,6 +47,10 @@ class Known:
             self.keep_room(chat, told)
         return told
 
+    def is_in(self, chat: str) -> bool:
+        """Whether the bot is known to be in a conversation."""
+        return chat in self._rooms
+
     def keep_room(self, chat: str, kind: ChatKind, name: str = "") -> None:
         """Remember a conversation."""
         _keep(self._rooms, chat, (kind, name))

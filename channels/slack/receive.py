@@ -21,7 +21,7 @@ from slack_bolt.response import BoltResponse
 from channels.base import NotAccepted, Reached, Sink, Times
 from channels.failures import ApiError, Trouble, reason_of
 from channels.listener import Listener
-from channels.message import Incoming
+from channels.message import ChatKind, InboundKind, InboundMessage, Incoming
 from channels.receiver import Receiver
 from channels.slack.api import NEVER, SCOPES, Api, lacking
 from channels.slack.events import read, unread
@@ -38,6 +38,10 @@ _OPEN = "apps.connections.open"
 _APP_TOKEN = (
     "Slack does not accept the app-level token for Socket Mode; Basic Information on the app's page makes one, "
     "with the scope connections:write"
+)
+_SILENT = (
+    "Slack's requests do not arrive: somebody has written, and only the history has it. The Request URLs on the app's "
+    "page must lead to channels.slack.listen; until then histories are read from time to time"
 )
 _NO_SOCKET = "Slack lets this app open no connection; switch on Socket Mode on the app's page, or use mode http"
 
@@ -61,6 +65,8 @@ class SlackReceiver(Receiver):
         self._reached: list[Reached] = []
         self._lacks = ""
         self._refusing = False
+        # Over HTTP: when a request came last, in milliseconds, how many did, and why none is believed to come.
+        self._heard, self._requests, self._silent = times.now(), 0, ""
         self._watching: asyncio.TimerHandle | None = None
 
     async def run(self, sink: Sink) -> None:
@@ -81,6 +87,7 @@ class SlackReceiver(Receiver):
 
     async def accept(self, body: dict[str, Any]) -> bool:
         """Store what came; False when it could not be stored, and is not to be acknowledged."""
+        self._heard, self._requests, self._silent = self._times.now(), self._requests + 1, ""
         self._tell_gap()
         try:
             items: Sequence[Incoming] = read(body, self._known, self._times.now())
@@ -100,6 +107,32 @@ class SlackReceiver(Receiver):
             return False
         self._refusing = False
         return True
+
+    def stands_there(self, items: Sequence[Incoming]) -> None:
+        """Messages were found in a history. Over HTTP one that was said to the bot since the last request, and not
+        just now, proves that requests do not come."""
+        due = self._times.now() - 1000 * self._section.on_its_way
+        for item in items if self._listener is not None else ():
+            if not isinstance(item, InboundMessage) or item.kind is not InboundKind.MESSAGE or not item.by_person:
+                continue
+            to_us = item.mentioned or item.origin.place.kind is ChatKind.DIRECT
+            if to_us and self._heard < item.sent_at < due and not self._silent:
+                self._silent = _SILENT
+                log.warning("slack: %s", _SILENT)
+
+    def _wrong(self) -> str:
+        return self._silent
+
+    async def _look(self) -> None:
+        """Have histories read, because nothing comes: either nothing was said, or requests do not arrive."""
+        try:
+            self._reached = await self._conversations()
+        except ApiError as error:
+            self._silent = f"{self._sentence(error)} ({error.reason})"
+            return
+        self._silent = self._silent if self._silent == _SILENT else ""
+        self._gap = True
+        self._tell_gap()
 
     def _tell_gap(self) -> None:
         """Say that something may have been missed, before the first event behind it is accepted."""
@@ -172,7 +205,11 @@ class SlackReceiver(Receiver):
         self._listener = listener
         self._tell_gap()
         self._stands(f"http://{listen.host}:{listener.port}{listen.path}")
-        await asyncio.Event().wait()
+        while True:
+            known = self._requests
+            await asyncio.sleep(self._section.silence)
+            if self._requests == known:
+                await self._look()
 
     async def _request(self, request: web.Request) -> web.Response:
         headers = request.headers

@@ -12,7 +12,16 @@ from channels.base import Channel, Times
 from channels.limits import Rates
 from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, looks_like
-from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, HttpPath, Listen, PlatformSection
+from channels.settings import (
+    AccountSection,
+    ChannelSection,
+    DirectMessages,
+    Groups,
+    HttpPath,
+    Listen,
+    PlatformSection,
+    Proof,
+)
 from channels.slack.actions import ACTIONS
 
 URL = "https://slack.com/api"
@@ -37,7 +46,8 @@ class SlackAccount(AccountSection):
 
     ping_interval: how often a WebSocket that says nothing is pinged; half as much later it counts as gone.
     settle_pause: between two looks for a message whose outcome is unknown. lag_warning: what the event loop may be late
-    before the log says so.
+    before the log says so. silence: after how long without a request mode http has histories read. on_its_way: how old
+    a message is that ought to have come by then.
     """
 
     identity: ClassVar[str] = "bot_token"
@@ -52,9 +62,12 @@ class SlackAccount(AccountSection):
     offered: ClassVar[tuple[ToolAction, ...]] = ACTIONS
     quiet: ClassVar[tuple[str, ...]] = ("slack_bolt", "slack_sdk", "aiohttp")
     rates: ClassVar[Rates] = Rates(group_per_minute=60, per_second=20)
+    direct_threads: ClassVar[bool] = False
     ping_interval: ClassVar[float] = 10.0
     settle_pause: ClassVar[float] = 5.0
     lag_warning: ClassVar[float] = 0.5
+    silence: ClassVar[float] = 300.0
+    on_its_way: ClassVar[float] = 60.0
 
     bot_token: Secret = Field(default=None, description="The bot token, xoxb-….")
     app_token: Secret = Field(default=None, description="The app-level token, xapp-…, which Socket Mode needs.")
@@ -73,6 +86,13 @@ class SlackAccount(AccountSection):
     def opens_thread(self, message: InboundMessage) -> bool:
         in_channel = message.origin.place.kind is ChatKind.CHANNEL
         return in_channel and message.mentioned and self.reply_in == "thread"
+
+    def proofs(self) -> tuple[Proof, ...]:
+        asked = {"bot_token": "auth.test"} | ({"app_token": "apps.connections.open"} if self.mode == "socket" else {})
+        return tuple(
+            Proof(key, f"{self.base_url}/{method}", {"Authorization": f"Bearer {self.secret(key)}"})
+            for key, method in asked.items()
+        )
 
     def build(self, times: Times) -> Channel:
         from channels.slack.adapter import SlackChannel

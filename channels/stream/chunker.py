@@ -258,8 +258,9 @@ class Chunker:
         """End the block and begin the next one; no block when nothing of it would be seen."""
         text, begin = self._head + self._body, len(self._head)
         opening, closing = cut.head, cut.closing
-        if max(units(opening), units(closing)) > self._max // 3 or (
-            cut.resume <= begin and self._spoken is None
+        most = self._whole * 2 // 3 if cut.header else self._max // 3
+        if (
+            units(opening) > most or units(closing) > self._max // 3 or (cut.resume <= begin and self._spoken is None)
         ):  # absurd
             cut, opening, closing = replace(cut, resume=max(cut.resume, cut.index)), "", ""
         seen = text[begin : cut.index].strip()

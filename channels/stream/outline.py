@@ -7,7 +7,7 @@ show: all lines keep their columns, and items their numbers.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
 
@@ -19,6 +19,7 @@ from channels.stream.spans import Span, spans
 _NOTHING = "<!---->"
 _MARKER = re.compile(r"([ >]*)([-+*]|\d{1,9}[.)])( *)")
 _NOT_QUOTE = re.compile(r"[^ >]")
+_ROW = re.compile(r"\|(?!\|)")
 _BLANK = " \t\r>"
 _BLANK_LINES = re.compile(r"\s*\n")
 _SECTIONS = {"<details": "</details", "$$": "$$", "\\[": "\\]", "<!--": "-->"}
@@ -77,12 +78,16 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The block ends at `index` with `closing`, the next one begins with `head` and goes on at `resume`."""
+    """The block ends at `index` with `closing`, the next one begins with `head` and goes on at `resume`.
+
+    header: of a table, without which its rows are none, is in the head.
+    """
 
     index: int
     resume: int
     closing: str
     head: str
+    header: bool = False
 
 
 class Outline:
@@ -147,11 +152,12 @@ class Outline:
             if number == leaf.last - 1 and self._is_closed(leaf):
                 return Cut(index, self.end(leaf), "" if within else f"\n{closing}", head)
             return Cut(index, place if within else start, f"\n{closing}", f"{head}{opening}\n{prefix}")
-        if leaf.kind == "table_open" and number > leaf.first + 1 and not within:
+        header = leaf.kind == "table_open" and number > leaf.first + 1 and not within
+        if header:
             head += "".join(f"{leaf.prefix}{self._words(leaf, leaf.first + row)}\n" for row in (0, 1))
         if leaf.kind == "code_block" and within:
             prefix += "    "
-        return Cut(index, place if within else start, "", head + prefix)
+        return Cut(index, place if within else start, "", head + prefix, header)
 
     def rest(self) -> Cut:
         """A cut behind all that is seen, with nothing left."""
@@ -215,6 +221,14 @@ class Outline:
             if _SECTIONS[sign] not in rest and not self._ended:
                 last = len(self.lines)
                 leaf = Leaf("section" if sign[0] == "<" else "fence", first, last, leaf.stack, token, False)
+        rows = last  # what may be the header of a table, which the line behind it says, stays whole until then
+        while token.type == "paragraph_open" and not leaf.closed and rows > max(first, last - 2):
+            if not _ROW.match(self._words(leaf, rows - 1)):
+                break
+            rows -= 1
+        if rows < last:
+            self.leaves[rows:last] = [Leaf("table_open", rows, last, leaf.stack, token, False)] * (last - rows)
+            leaf, last = replace(leaf, last=rows, closed=True), rows
         self.leaves[first:last] = [leaf] * (last - first)
 
     def _is_closed(self, fence: Leaf) -> bool:

@@ -25,8 +25,9 @@ from channels.telegram.settings import TelegramAccount
 _NO_REACTION = "{} is no reaction that may be used there; most chats take 👍 👎 ❤ 🔥 👏 😁 🤔 🎉 🙏 👌 💯 👀"
 _ADDRESS = re.compile(r"-?\d+|@\w+", re.ASCII)
 _LARGEST = 20 * 1024 * 1024
-# Of one message, when Telegram never tells what became of them: at the worst two copies too many.
-_MOST_SENDS = 3
+# Before each further send of one message, when Telegram does not tell what became of those before it, as multiples of
+# the first pause after a failure: a few seconds of trouble lose nothing. At the worst three copies are too many.
+_SPACED = (1, 5, 30)
 
 
 class TelegramChannel(Adapter):
@@ -41,6 +42,7 @@ class TelegramChannel(Adapter):
         actions=ACTIONS,
         file_bytes=FILE_BYTES,
         drafts=True,
+        message_id=r"\d{1,9}",
     )
 
     def __init__(self, section: TelegramAccount, times: Times) -> None:
@@ -58,15 +60,17 @@ class TelegramChannel(Adapter):
         return bodies(text, self._section.rich == "auto")
 
     async def settle(self, delivery: Delivery) -> SendResult:
-        """Telegram cannot be asked what it has: send again, but only once it is alive, and not for ever."""
-        if delivery.attempts >= _MOST_SENDS:
+        """Telegram cannot be asked what it has: send again, but later, only once it is alive, and not for ever."""
+        if delivery.attempts > len(_SPACED):
             return Unknown(f"sent {delivery.attempts} times, and Telegram never told what became of it")
         known, pauses = self._api.answers, self._section.pauses()
+        spaced = self._section.retry_first * _SPACED[delivery.attempts - 1]
+        await self._times.sleep(min(spaced, self._section.retry_most))
         while self._api.answers == known:
-            await self._times.sleep(pauses.next())
+            with suppress(ApiError):  # a refusal is an answer, too
+                await self._api.call("getMe", {})
             if self._api.answers == known:
-                with suppress(ApiError):  # a refusal is an answer, too
-                    await self._api.call("getMe", {})
+                await self._times.sleep(pauses.next())
         return NotSent(0.0, "it is not known whether it was sent; sent again")
 
     async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:

@@ -108,18 +108,19 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
         return []
     text, mentioned, names_others = _text(message, me)
     attachments = _attachments(message)
-    if edited and not text:
+    if edited and not (text or mentioned):
         # A live location that moves, a poll that is voted on: nobody said anything.
         return []
     text = text or whole(_described(message))
-    if not text and not attachments:
+    # The bare name of the bot asks it to look at what it stands below, or at what was said before.
+    if not (text or attachments or mentioned):
         return []
     key = message_key(place.chat, message_id)
     sent_at = _seconds(message, "date")
     if edited:
         stamp = _seconds(message, "edit_date") if "edit_date" in message else sent_at
         key, sent_at = edit_key(place.chat, message_id, stamp, text), stamp
-    reply_to, replied = _replied(message, place, me)
+    reply_to, replied, replied_by = _replied(message, place, me)
     # Those words are of somebody else, and no command.
     forwarded = Quoted(author=_author(message["forward_origin"]), text=text) if "forward_origin" in message else None
     album = message.get("media_group_id")
@@ -132,6 +133,7 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
         attachments=attachments,
         reply_to=reply_to,
         replied=replied,
+        replied_by=replied_by,
         forwarded=forwarded,
         mentioned=mentioned,
         names_others=names_others,
@@ -253,25 +255,25 @@ def _described(message: dict[str, Any]) -> str:
     return next((f"[{name}]" for name in _NAMED if name in message), "")
 
 
-def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted | None]:
-    """Id and words of the message that this one replies to; the words alone where that is in another chat."""
+def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted | None, Origin | None]:
+    """Id, words and origin of the message that this one replies to; the words alone where that is in another chat."""
     quote = message.get("quote")
     words = whole(str(quote.get("text", ""))) if isinstance(quote, dict) else ""
     if "reply_to_message" not in message:
         external = message.get("external_reply")
         author = _author(external.get("origin")) if isinstance(external, dict) else ""
-        return "", Quoted(author=author, text=words) if words else None
+        return "", Quoted(author=author, text=words) if words else None, None
     replied = an_object(message["reply_to_message"], "reply_to_message")
     message_id = _identity(replied, "message_id")
     if message_id == place.thread:  # in a topic every message replies to the one that opened it
-        return "", None
+        return "", None, None
     try:
         origin = _origin(replied, place, message_id)
     except Unreadable:  # who wrote it is not told of every message
         origin = Origin(place=place)
     text = words or _text(replied, me)[0] or whole(_described(replied))
     text = text or " ".join(f"[{file.kind}]" for file in _attachments(replied))
-    return message_id, Quoted(author=origin.sender_name, text=text, by_me=origin.sender == me.id)
+    return message_id, Quoted(author=origin.sender_name, text=text, by_me=origin.sender == me.id), origin
 
 
 def _author(origin: object) -> str:

@@ -3,14 +3,16 @@
 The adapter, and with it the platform's library, is imported only when an account is built.
 """
 
+from ipaddress import ip_address
 from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from channels.actions import ToolAction
 from channels.base import Channel, Times
-from channels.section import Id, Secret, Url, looks_like
-from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, Listen, PlatformSection
+from channels.section import Id, Secret, Url, conflict, looks_like
+from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, Listen, PlatformSection, Proof
 from channels.telegram.actions import ACTIONS
 
 URL = "https://api.telegram.org/bot"
@@ -18,6 +20,17 @@ URL = "https://api.telegram.org/bot"
 
 # Somebody by id; never a chat that writes in its own name (a channel, an anonymous administrator).
 UserId = Annotated[Id, looks_like(r"[0-9]+", "a Telegram user id, which is a whole number (names can change hands)")]
+
+
+def _is_public(url: str) -> bool:
+    """Whether Telegram may reach it: by HTTPS, and not only from this machine or its network."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        reached = ip_address(host).is_global
+    except ValueError:
+        reached = "." in host and not host.endswith((".local", ".localhost", ".internal"))
+    return parts.scheme == "https" and reached
 
 
 class TelegramAccount(AccountSection):
@@ -36,7 +49,8 @@ class TelegramAccount(AccountSection):
     )
     listen: Listen = Field(default=Listen(), description="Where the updates of a webhook are taken.")
     webhook_url: Url | None = Field(
-        default=None, description="The public HTTPS address that leads to listen; without it that of listen itself."
+        default=None,
+        description="The public HTTPS address that leads to listen; needed unless the server is one of your own.",
     )
     rich: Literal["off", "auto"] = Field(
         default="off",
@@ -44,6 +58,9 @@ class TelegramAccount(AccountSection):
     )
     dm: DirectMessages[UserId] = Field(default=DirectMessages[UserId](), description="Direct messages.")
     groups: Groups[UserId] = Field(default=Groups[UserId](), description="Groups and channels.")
+
+    def proofs(self) -> tuple[Proof, ...]:
+        return (Proof("token", f"{self.base_url}{self.secret('token')}/getMe"),)
 
     def build(self, times: Times) -> Channel:
         from channels.telegram.adapter import TelegramChannel
@@ -58,6 +75,16 @@ class Telegram(TelegramAccount, PlatformSection):
     accounts: dict[str, TelegramAccount] = Field(
         default={}, description="Further bots; what one does not say is as in the block above it."
     )
+
+    @model_validator(mode="after")
+    def _can_be_brought(self) -> "Telegram":
+        """Refuse a webhook that Telegram cannot reach; a Bot API server of one's own may reach any address."""
+        for account, bot in self.bots().items() if self.enabled else ():
+            assert isinstance(bot, TelegramAccount)
+            if bot.enabled and bot.mode == "webhook" and bot.base_url == URL and not _is_public(bot.webhook_url or ""):
+                text = "mode webhook needs the public address that leads to `listen`, such as https://bot.example/hook"
+                raise conflict(text, ("accounts", account, "webhook_url") if account else ("webhook_url",))
+        return self
 
 
 SECTION: type[ChannelSection] = Telegram

@@ -26,7 +26,14 @@ REASONING = [
     ("<think>I write no <think> here</think>Hello `<think>` there", "Hello `<think>` there", "I write no  here"),
     ("<think>I end with `</think>` then</think>Hello", "Hello", "I end with `</think>` then"),
     ("<think>never closed", "", "never closed"),
-    ("Hello <thinking>never closed\n\nHello", "Hello ", "never closed\n\nHello"),
+    ("Hello\n  <thinking>never closed\n\nHello", "Hello\n  ", "never closed\n\nHello"),
+    ("Hello\n[THINK]never closed", "Hello\n", "never closed"),
+    ("<think>a</think><think>never closed", "", "anever closed"),
+    ("Use <think> so.\n<think>never closed", "Use <think> so.\n", "never closed"),
+    ("Hello<|channel|>analysis<|message|>never closed", "Hello", "never closed"),
+    ("<|channel|>commentary<|message|>I look.<|end|><|channel|>analysis<|message|>never", "I look.", "never"),
+    ("A Map<Function> { and <think>hm</think> it", "A Map<Function> { and  it", "hm"),
+    ("Say <think> and <function=a>{} ever <think>", "Say <think> and <function=a>{} ever <think>", ""),
     ("it was said</think>Hello", "it was saidHello", ""),
     ("Hello</think></thought>", "Hello", ""),
     ("<final>Hello</final>", "Hello", ""),
@@ -67,7 +74,9 @@ MARKUP = [
     ('<|tool_call>call:a{x:<|"|>1<|"|>}<tool_call|>Hello', "Hello"),
     ('Hello<|python_tag|>{"name": "a"}<|eom_id|>', "Hello"),
     ('<|channel|>commentary to=functions.a <|constrain|>json<|message|>{"x": 1}<|call|>Hello', "Hello"),
-    ('Hello <tool_call>{"never": "closed"', "Hello "),
+    ('Hello\n<tool_call>{"never": "closed"', "Hello\n"),
+    ('Hello <think> so <tool_call>{"name": "a"}</tool_call>', "Hello <think> so "),
+    ("Hello<｜tool▁calls▁begin｜>never closed", "Hello"),
     ("Hello<|im_end|>", "Hello"),
     ("<|im_start|>assistant\nHello<|endoftext|>", "Hello"),
     ("<|start_header_id|>assistant<|end_header_id|>\n\nHello<|eot_id|>", "Hello"),
@@ -79,6 +88,14 @@ TEXT = [
     "~~~\n<think>\n```\n</think>\n~~~~\nHello",
     "1. Do:\n\n   ```sh\n   echo '<think>'\n   ```\n> - ```\n> <think>\n> ```\n",
     "```\n<think> in a fence that is never closed",
+    "The tag <think> opens the reasoning of such models.\n\nThey close it, or not.",
+    "Set [THINK] where it begins, and <thinking mode='deep'> there.",
+    "With <function name=read> a call begins; that is all.",
+    "It is a Map<Function> { of names }.\n\nIt has three entries.",
+    "Mistral writes [TOOL_CALLS][{ and a list behind it.",
+    "- <think> is one of them",
+    "> <think>this</think> is what they write, and <tool_call>{} as well\n\nSo it is.",
+    '"<think>" opens it, “<think>hm</think>” is all of it, and \'<function name="a">{}\' a call.',
     "The <tool_call> tag, [TOOL_CALLS] and <invoke> are how models call tools.",
     "a <| b |> c, x <- [1], <br>, <thinker>, [link](u), a < b > c, ~5, 1 <2, <|>, <thin",
     "it's ` a lone tick",
@@ -114,7 +131,21 @@ def test_what_people_read_of_an_answer(text: str, expected: tuple[str, str]) -> 
 FRAGMENTS = sorted(
     {*"`~<>[]|/ \n", "a", "word ", "```", "```py\n", "~~~\n", "- ", "> ", "\U0001f600", "assistant", "name"}
 )
-TAGS = ["<think>", "</think>", "<thinking a='b'>", "</thought>", "<think/>", "<final>", "</final>", "`</think>`", "mm:"]
+TAGS = [
+    '"',
+    "'<think>",
+    "\n<think>",
+    "> ",
+    "<think>",
+    "</think>",
+    "<thinking a='b'>",
+    "</thought>",
+    "<think/>",
+    "<final>",
+    "</final>",
+    "`</think>`",
+    "mm:",
+]
 CALLS = [
     "<tool_call>",
     "</tool_call>",
@@ -169,17 +200,28 @@ def test_words_come_at_once_and_only_what_may_become_a_tag_is_held() -> None:
         [("text", " ")],
         [("text", "<this> ")],
         [],
-        [("thinking", "hm")],
         [],
-        [("text", "so ")],
+        [],
+        [("thinking", "hm"), ("text", "so ")],
         [("text", "`code` x")],
     ]
     assert bridge.end() == []
 
 
+def test_reasoning_that_begins_a_line_is_told_at_once() -> None:
+    bridge = Bridge()
+    assert [bridge.feed(delta) for delta in ("<think>", "hm", " so")] == [
+        [],
+        [("thinking", "hm")],
+        [("thinking", " so")],
+    ]
+
+
 def test_a_cut_answer_goes_on_in_the_fence_that_was_open() -> None:
     assert read("<think>\n```\n<think>b</think>", after="See:\n```xml\n") == ("<think>\n```\n", "b")
     assert read("<think>hm</think>\nb", after="See:\n") == ("b", "hm")
+    assert read(" is a tag", after="So <think>") == (" is a tag", "")
+    assert read("d <think>never closed", after="So <think> en") == ("d <think>never closed", "")
 
 
 def test_what_is_stored_is_what_was_streamed() -> None:
@@ -193,6 +235,14 @@ def test_what_is_stored_is_what_was_streamed() -> None:
         call,
         Text("`"),
     ]
+
+
+@pytest.mark.parametrize(
+    "piece", ["a <think> ", "a <function=b> ", "a <think> <function=b>\n", "> <think>", "<think>x\n"]
+)
+def test_tags_without_an_end_take_no_time(piece: str) -> None:
+    said, thought = read(piece * 20_000)
+    assert len(said) + len(thought) >= 40_000
 
 
 @pytest.mark.parametrize("piece", ["<", "[", "`a``b```c ", "```\n", "<think ", "[TOOL_CALLS], ", "<|", "~"])

@@ -133,21 +133,66 @@ async def test_an_answer_that_breaks_after_text_is_continued(tmp_path: Path) -> 
     assert len([event for event in reply.events if isinstance(event, AgentStart | AgentEnd)]) == 2
 
 
-async def test_an_answer_that_breaks_twice_after_text_ends_in_one_sentence(tmp_path: Path) -> None:
-    async with running(tmp_path, config=SMALL_BLOCKS) as hark:
-        whole = "\n\n".join(f"This is paragraph {n} of a long answer." for n in range(6))
-        hark.model.default = Continuer(whole, "tell me", cuts=[20, 20])
+SENTENCES = " ".join(f"This is sentence {n} of a long answer." for n in range(60))
+
+
+def bare(text: str) -> str:
+    """Without white space, which belongs to no message at its edges."""
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("mode", ["block", "preview", "off"])
+@pytest.mark.parametrize("cuts", [[100, 100], [100, 7, 30, 1, 90]])
+async def test_an_answer_that_breaks_again_and_again_goes_on_while_it_gets_further(
+    tmp_path: Path, mode: str, cuts: list[int]
+) -> None:
+    async with running(tmp_path, config={"channels": {"telegram": {"streaming": {"mode": mode}}}}) as hark:
+        hark.model.default = Continuer(SENTENCES, "tell me", cuts, chunks=400)
         reply = await hark.say("tell me")
-        assert reply.texts[-1] == wording.failure("network", reply.end.error_message)
-        words = reply.texts[:-1]
-        assert whole.startswith("\n\n".join(words))
-        assert len(words) >= 3
-        assert len(hark.model.requests) == 2
+        assert reply.outcome is Outcome.COMPLETED
+        assert "".join(said for (said,) in hark.stored.deliveries("said")) == SENTENCES
+        if mode != "preview":  # that is one message which is edited
+            assert bare("".join(reply.texts)) == bare(SENTENCES)
+        assert len(hark.model.requests) == len(cuts) + 1
+
+
+@pytest.mark.parametrize(("cuts", "least"), [([100, 0], 0), ([100, 100, 0], 560), ([100, 100, 100, 0], 980)])
+async def test_what_was_streamed_of_an_answer_that_gets_no_further_is_shown_and_kept(
+    tmp_path: Path, cuts: list[int], least: int
+) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.default = Continuer(SENTENCES, "tell me", cuts, chunks=400)
+        reply = await hark.say("tell me")
+        *words, told = reply.texts
+        assert told == wording.failure("network", reply.end.error_message)
+        assert bare(SENTENCES).startswith(bare("".join(words)))
+        assert len("".join(words)) >= least
+        assert len(hark.model.requests) == len(cuts)
         assert reply.outcome is Outcome.FAILED
 
         after = await hark.say("go on")
         assert after.outcome is Outcome.COMPLETED
-        assert "".join(texts(hark.model.requests[2], "assistant")).replace("\n", "") == "".join(words).replace("\n", "")
+        kept = "".join(texts(hark.model.requests[len(cuts)], "assistant"))
+        assert bare(kept) == bare("".join(words))
+
+
+async def test_an_answer_that_always_breaks_has_an_end(tmp_path: Path) -> None:
+    async with running(tmp_path, config={"agent": {"max_steps": 5}}) as hark:
+        hark.model.default = Continuer(SENTENCES, "tell me", [2] * 300, chunks=400)
+        reply = await hark.say("tell me")
+        assert reply.outcome is Outcome.FAILED
+        assert len(hark.model.requests) <= 7
+
+
+@pytest.mark.parametrize("failure", [Fail(529, retry_after=60), Fail(402)])
+async def test_what_was_streamed_stays_whatever_ended_the_answer(tmp_path: Path, failure: Fail) -> None:
+    async with running(tmp_path) as hark:
+        hark.model.add(Say("The beginning of it, and"), failure)
+        reply = await hark.say("tell me")
+        assert reply.texts[0] == "The beginning of it, and"
+        assert reply.outcome is Outcome.FAILED
+        await hark.say("go on")
+        assert texts(hark.model.requests[-1], "assistant") == ["The beginning of it, and"]
 
 
 async def test_text_that_was_streamed_and_not_planned_never_existed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from bot.inbound.access import OWNER
 from tests.agent.test_loop import answer_label, results, tool
 from tests.asking import ASKED, AskingTool, approval, said
 from tests.scripted_model import texts
-from tests.service import running, session_of
+from tests.service import Json, running, session_of
 from tests.standins.script import Call
 
 SAID = {"channels": {"telegram": {"streaming": {"min_chars": 10, "max_chars": 64}}}}
@@ -89,6 +89,24 @@ async def test_a_change_that_failed_for_good_is_told(tmp_path: Path, answers: li
     assert reply.texts[0] == "All is well."
     assert [text.startswith(LINE) for text in reply.texts[1:]] == [True] * told
     assert later.texts == ["Good day."]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ({"command": "printf 'a\\n' | grep b"}, []),
+        ({"command": "exit 4", "background": True}, []),
+        ({"command": "true", "cwd": "../elsewhere"}, ["(`exec` failed: "]),
+        ({"command": "sleep 60", "timeout_seconds": 0.1}, ["(`exec` failed: stopped after its time limit"]),
+    ],
+)
+async def test_an_exit_code_is_a_result_and_no_failure(tmp_path: Path, command: Json, told: list[str]) -> None:
+    async with running(tmp_path, config={"tools": {"exec": {"security": "full"}}}) as hark:
+        hark.model.add(Call("exec", command))
+        hark.model.add("There is none.")
+        reply = await hark.say("is there a b?")
+    assert reply.texts[0] == "There is none."
+    assert [text.startswith(line) for text, line in zip(reply.texts[1:], told, strict=True)] == [True] * len(told)
 
 
 async def test_what_people_denied_is_no_failure(tmp_path: Path) -> None:

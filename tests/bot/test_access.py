@@ -107,7 +107,7 @@ def test_what_a_channel_does_not_say_is_as_in_its_server_and_else_as_in_all_grou
     assert closed.of("") is None
 
 
-OPEN, THREAD, SHUT = True, "joined", False
+OPEN, THREAD, SHUT, NOT_FOR_IT = True, "joined", "shut", False
 MINE, THEIRS = Quoted(author="Hark", text="x", by_me=True), Quoted(author="Bob", text="x")
 PATTERN: dict[str, Any] = {"groups": {"mention_patterns": [r"\bhark\b"]}}
 ALWAYS: dict[str, Any] = {"groups": {"require_mention": False}}
@@ -125,21 +125,21 @@ ALONE: dict[str, Any] = {"threads": {"follow": "never"}}
         (said(replied=THEIRS, reply_to="7"), {}, SHUT),
         (said("Hey HARK, look"), PATTERN, OPEN),
         (said("a shark"), PATTERN, SHUT),
-        (said("Hey hark, look", names_others=True), PATTERN, SHUT),
+        (said("Hey hark, look", names_others=True), PATTERN, NOT_FOR_IT),
         (said(thread="7"), {}, THREAD),
-        (said(thread="7", names_others=True), {}, SHUT),
+        (said(thread="7", names_others=True), {}, NOT_FOR_IT),
         (said(thread="7"), ALONE, SHUT),
         (said(thread="7", mentioned=True), ALONE, OPEN),
-        (said(), ALWAYS, OPEN),
-        (said(names_others=True), ALWAYS, SHUT),
+        (said(), ALWAYS, "open"),
+        (said(names_others=True), ALWAYS, NOT_FOR_IT),
         (said("/stop"), {}, SHUT),
         (said("/stop", mentioned=True), {}, OPEN),
         (said("!stop"), {}, OPEN),
         (said("!dance"), {}, SHUT),
-        (said("/stop@other_bot"), ALWAYS, SHUT),
-        (said("/stop@other_bot", thread="7"), {}, SHUT),
+        (said("/stop@other_bot"), ALWAYS, NOT_FOR_IT),
+        (said("/stop@other_bot", thread="7"), {}, NOT_FOR_IT),
         (said("stop", kind=ChatKind.CHANNEL), {}, SHUT),
-        (said("/stop", kind=ChatKind.CHANNEL), ALWAYS, OPEN),
+        (said("/stop", kind=ChatKind.CHANNEL), ALWAYS, "open"),
     ],
 )
 def test_the_gate(message: InboundMessage, settings: dict[str, Any], expected: bool | str) -> None:

@@ -16,7 +16,6 @@ from tests.asking import AskingTool, approval
 from tests.bot.test_parking import over, results
 from tests.service import Hark, Labelled, RecordingChannel, running, session_of
 from tests.standins.script import Call
-from tests.watch import lanes_idle
 
 KEY = session_of("1")
 COMMAND = "rm -rf build"
@@ -107,7 +106,7 @@ async def test_what_is_asked_and_how_it_reads_once_it_is_decided(tmp_path: Path)
             "⚠️ Note:\n- It deletes \\[all\\](x).\n\n"
             "*Always allow* would also allow from now on: `rm -rf build`\n\n"
             f"An owner decides until Tue 2026-07-14 04:03 UTC: `/approve {short} once`, `always` or `deny`."
-            " A reply in words denies it, and tells me why."
+            " `yes` or `no` decides as well."
         )
         assert [(one.label, one.sends) for one in shown.buttons] == [
             ("Allow once", f"/approve {ident} once"),
@@ -140,7 +139,8 @@ MISTAKES = [
     ("/approve", "Write `/approve`, the id"),
     ("/approve {0} perhaps", "Write `/approve`, the id"),
     ("/approve {0}", "Write `/approve`, the id"),
-    ("/approve once", "Write the id of what you mean"),
+    ("/approve deny-with 1", "There is no request 1."),
+    ("/approve {0} deny-with 999", "Those words are gone."),
     ("/approve once 0000000", "There is no request 0000000."),
     ("/approve 'x' once", "There is no request 'x'."),
     ("/answer {0} blue", "That is no question"),
@@ -228,7 +228,7 @@ async def test_an_owner_who_does_not_read_along_is_told_directly(tmp_path: Path)
         await begin(hark, "2")
         (here,), (owner,) = shows(hark, "2"), shows(hark, "1")
         assert (here.body.count(COMMAND), labels(here)) == (2, [])
-        assert "whoever may give it has been told" in here.body
+        assert "waits for the decision of somebody who does not read this conversation" in here.body
         assert "`/approve" not in here.body
         assert labels(owner) == ["Allow once", "Always allow", "Deny"]
         assert "Asked on Telegram.\n\n`approvals.forward_to` in the configuration" in owner.body
@@ -326,25 +326,21 @@ async def test_a_turn_that_is_stopped_asks_no_more(tmp_path: Path) -> None:
         assert "cannot be asked again" in await order(hark, f"/approve {ident} again")
 
 
-async def test_whoever_writes_meanwhile_is_told_once_a_minute(tmp_path: Path) -> None:
+async def test_whoever_writes_meanwhile_is_always_told(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [Commanding("make all\nmake install")]) as hark:
         ident = await begin(hark)
-        said = f"⏳ I am still waiting for a decision about `make all …` (`/approve {ident[:8]} once`), "
-
-        def told() -> int:
-            return sum(text.startswith(said) for text in hark.channel.texts())
-
-        for seconds, count in ((0, 1), (59, 1), (1, 2)):
-            hark.time.advance(seconds)
-            await hark.write("and this?")
-            await lanes_idle()
-            await hark.until(lambda wanted=count: told() == wanted)  # type: ignore[misc]
+        said = f"⏳ I am still waiting for a decision about `make all …` (`/approve {ident[:8]} once`)"
+        said += ", and read “and \\*this\\*?” then."
+        for count in (1, 2, 3):
+            await hark.write("and *this*?")
+            await hark.until(lambda wanted=count: hark.channel.texts().count(said) == wanted)  # type: ignore[misc]
             await hark.delivered()
         hark.model.add("read")
         await order(hark, f"/approve {ident} once")
-        await hark.until(lambda: hark.channel.texts()[-1] == "read", "the next answer")
-        await hark.delivered()
-        assert told() == 2
+        await hark.until(lambda: "read" in hark.channel.texts(), "the next answer")
+        told = [one for one in hark.channel.sent if one.body == said]
+        assert [labels(one) for one in told] == [["Allow once", "Deny and pass on these words"]] * 3
+        await hark.until(lambda: sum("Allowed once" in one.body for one in shows(hark)) == 4, "each shows the decision")
 
 
 async def test_a_question_with_options(tmp_path: Path) -> None:
@@ -354,7 +350,8 @@ async def test_a_question_with_options(tmp_path: Path) -> None:
         ident = await begin(hark, "2")
         (shown,) = shows(hark, "2")
         until = "Tue 2026-07-14 04:03 UTC"
-        how = f"Press a button, or simply write the answer. (whoever asked, until {until})"
+        how = "Press a button, write what stands there, or reply to this with other words."
+        how = f"{how} (whoever asked, until {until})"
         assert shown.body == f"❓ How many?\n\n{how}"
         assert [(one.label, one.sends) for one in shown.buttons] == [
             ("💬 3", f"/answer {ident} #1"),

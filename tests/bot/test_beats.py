@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from channels.message import InboundKind
-from tests.service import Hark, running
+from tests.service import Hark, running, session_of
 from tests.standins.script import Fail, Hang, Say
 
 BEATS: dict[str, Any] = {"heartbeat": {"every": "30m"}}
@@ -171,6 +171,17 @@ async def test_seven_days_without_a_word_end_the_beats_until_the_next(tmp_path: 
         assert len(lines) == 1
 
 
+async def test_where_nobody_has_ever_written_beats_end_seven_days_behind_their_beginning(tmp_path: Path) -> None:
+    config = with_beats(every="1d", session="agent:main:main", target="none")
+    async with running(tmp_path, config=config) as hark:
+        checklist(hark)
+        await hark.until(lambda: hark.stored.jobs("job_id"), "the job of the heartbeat")
+        hark.model.default = lambda request: "HEARTBEAT_OK"
+        for _ in range(10):
+            await tick(hark, 24 * 3600)
+        assert [reason for _, reason, _ in receipts(hark)] == [""] * 6 + ["idle"]
+
+
 async def test_three_errors_of_the_key_end_the_beats_until_the_next_message(tmp_path: Path) -> None:
     async with running(tmp_path, config=BEATS) as hark:
         checklist(hark)
@@ -202,6 +213,56 @@ async def test_the_budget_of_a_day_ends_with_the_day(tmp_path: Path) -> None:
         for _ in range(6):
             await tick(hark, 6 * 3600)
         assert [reason for _, reason, _ in receipts(hark)] == ["", "budget", "", "budget"]
+
+
+async def test_that_the_budget_is_spent_is_told_once_a_day_with_the_moment_when_beats_go_on(tmp_path: Path) -> None:
+    config = with_beats(every="3h", daily_budget=1, active_hours={"timezone": "Asia/Tokyo"})
+    async with running(tmp_path, config=config) as hark:
+        checklist(hark)
+        await say_hello(hark)
+        for number in range(2):
+            hark.model.add(f"alert {number}")
+        for _ in range(6):
+            await tick(hark, 3 * 3600)
+            await hark.delivered()
+        told = [text for text in hark.channel.texts() if "budget" in text]
+        rest = "The budget of today is spent: 15 tokens of 1 tokens. Beats rest until {} 00:00 JST."
+        assert [text.partition(" `")[0] for text in told] == [
+            rest.format("Wed 2026-07-15"),
+            rest.format("Thu 2026-07-16"),
+        ]
+
+
+async def test_an_event_that_finds_the_budget_spent_says_so_too(tmp_path: Path) -> None:
+    async with running(tmp_path, config=with_beats(every="6h", daily_budget=1)) as hark:
+        checklist(hark)
+        await say_hello(hark)
+        hark.model.add("alert")
+        await tick(hark, 6 * 3600)
+        for _ in range(2):
+            await hark.service.parts.dispatcher.beats.wake("the backup has failed", now=True)
+        await hark.delivered()
+        assert [text.partition(":")[0] for text in hark.channel.texts()[2:]] == ["The budget of today is spent"]
+
+
+async def test_the_budget_of_an_owner_is_spent_by_their_own_beats(tmp_path: Path) -> None:
+    """What the commands of others report is paid by a budget of their conversation, of which no owner is told."""
+    async with running(tmp_path, config=with_beats(daily_budget=40) | {"owners": ["telegram:1", "telegram:3"]}) as hark:
+        checklist(hark)
+        for sender in ("2", "3", "1"):
+            hark.model.add("hello")
+            await hark.say("hi", sender=sender)
+        beats, begun = hark.service.parts.dispatcher.beats, []
+        for number, sender in enumerate("22223131"):
+            beat = await beats.look("wake", session_of(sender))
+            begun.append(beat.skip is None)
+            if begun[-1]:
+                hark.model.add(f"alert {'x' * number}")
+            await beats.wake(f"event {number}", session_of(sender), now=True)
+            await tick(hark, 60)
+            await hark.delivered()
+            assert any("budget" in sent.body for sent in hark.channel.sent) == (number == 7)
+        assert begun == [True, True, True, False, True, True, True, False]
 
 
 async def test_an_event_reaches_the_next_turn_once(tmp_path: Path) -> None:
@@ -248,6 +309,33 @@ async def test_events_that_one_beat_has_seen_cause_no_other(tmp_path: Path) -> N
             await tick(hark, 15)
         texts = [request.messages[-1].text for request in hark.model.requests[1:]]
         assert ["one" in texts[0] and "two" in texts[0], "three" in texts[1], len(texts)] == [True, True, 2]
+
+
+async def test_by_default_a_beat_costs_the_same_however_much_was_said_before(tmp_path: Path) -> None:
+    """It has neither the history nor the files; but what it shows stands in the history."""
+    async with running(tmp_path, config=BEATS) as hark:
+        checklist(hark)
+        (tmp_path / "workspace" / "SOUL.md").write_text("You love gardens above everything.")
+        await say_hello(hark)
+        cost = []
+        for alert in ("One tomato is dry.", "Two cucumbers have withered."):
+            hark.model.add(alert)
+            await tick(hark)
+            request = hark.model.requests[-1]
+            assert "You love gardens" not in request.system
+            cost.append((len(request.messages), len(request.system), len(request.messages[0].text)))
+            for _ in range(10):
+                hark.model.add("word " * 200)
+                await hark.say("tell me more")
+        assert cost[0] == cost[1]
+        hark.model.add("An owl has died.")
+        await tick(hark)
+        await hark.until(lambda: "An owl has died." in hark.channel.texts(), "the alert")
+        hark.model.add("The one in the barn.")
+        await hark.say("which one?")
+        asked = hark.model.requests[-1].messages
+        assert asked[-1].text.index("An owl has died.") < asked[-1].text.index("which one?")
+        assert "One tomato is dry." in str(asked)
 
 
 async def test_isolated_beats_know_nothing_of_the_session_and_tell_it_what_they_said(tmp_path: Path) -> None:
@@ -438,7 +526,7 @@ async def test_events_and_the_owners_place_outlive_what_is_forgotten(tmp_path: P
         while not pruning.done():
             await asyncio.sleep(0)
             hark.time.advance(0.05)
-        assert (await beats.look("now")).session_key == "agent:main:telegram:direct:1"
+        assert (await beats.look("now")).facts.session == "agent:main:telegram:direct:1"
         hark.model.add("I see")
         await hark.write("what is new?")
         assert "the backup has failed" in (await hark.model.until_requests(2)).messages[-1].text

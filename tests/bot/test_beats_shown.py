@@ -15,7 +15,7 @@ from bot.persistence.schedules import Job
 from channels.outgoing import Action
 from heartbeat.schedule import Every
 from tests.asking import ASKED, AskingTool, approval, said
-from tests.bot.test_beats import BEATS, HALF_AN_HOUR, checklist, receipts, say_hello, tick, with_beats
+from tests.bot.test_beats import BEATS, HALF_AN_HOUR, TASKS, checklist, receipts, say_hello, tick, with_beats
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Call, Fail, Hang, Say, Stop
@@ -23,6 +23,8 @@ from tests.stored import Like
 from tests.watch import LoopTime
 
 LONG = "The disk is **full**.\n\n    df -h\n\n- one\n- two " + "x" * 300
+# Beats that are turns of the conversation itself.
+IN_SESSION = with_beats(isolated=False, light_context=False)
 MODES = ("block", "preview", "off")
 
 # What a model answers, and what people are shown of it.
@@ -150,19 +152,37 @@ async def test_the_same_alert_is_not_said_again_within_a_day(tmp_path: Path) -> 
     async with running(tmp_path, config=with_beats(every="8h")) as hark:
         checklist(hark)
         await say_hello(hark)
-        answers = [
-            "The disk of the server in the cellar is full to 91 percent, and nobody has looked at it.",
-            "The disk of the server in the cellar is full to 91 percent, and **nobody** has looked at it!",
-            "The disk of the server in the cellar is full to 92 percent, and nobody has looked at it.",
-            "The disk of the server in the cellar is full to 91 percent, and nobody has looked at it.",
-        ]
+        alert, other = (f"The disk of the server in the cellar is full to {percent} percent." for percent in (91, 92))
+        answers = [alert, f"**{alert}**", alert, alert, other, alert, alert]
         shown = []
         for answer in answers:
             hark.model.add(answer)
             await tick(hark, 8 * 3600 + 1)
         await hark.delivered()
         shown = said(hark)[1:]
-        assert shown == [answers[0], answers[2], answers[3]], "the fourth comes a day and a little after the first"
+        assert shown == [alert, alert, other, alert], "the second comes a day and a little after the first"
+
+
+async def test_an_alert_is_compared_with_the_last_one_on_its_task(tmp_path: Path) -> None:
+    """Also where other tasks are looked at besides, or in between; a beat without tasks looks at all."""
+    tasks = TASKS.replace("mail", "shop")
+    down, up, news = "The shop is down.", "The shop is up.", "There is news."
+    async with running(tmp_path, config=BEATS) as hark:
+        checklist(hark, tasks)
+        await say_hello(hark)
+        assert await beat(hark, down) == [down], "shop and news"
+        assert await beat(hark, up) == [up], "shop"
+        assert await beat(hark, down) == [down], "shop and news"
+        assert await beat(hark, down) == [], "shop"
+        checklist(hark, tasks.partition("  - name: news")[0].replace("shop", "garden"))
+        assert await beat(hark, news) == [news], "garden"
+        checklist(hark, tasks)
+        assert await beat(hark, down) == [], "shop and news"
+        checklist(hark)
+        assert await beat(hark, up) == [up], "no task"
+        checklist(hark, tasks)
+        assert await beat(hark, down) == [down], "shop and news"
+        assert hark.stored.firings("tasks")[-2:] == [("[]",), ('["shop", "news"]',)]
 
 
 async def test_what_was_lost_is_said_again_and_then_not_once_more(tmp_path: Path) -> None:
@@ -177,10 +197,10 @@ async def test_what_was_lost_is_said_again_and_then_not_once_more(tmp_path: Path
         hark.channel.wait = 0
         hark.time.advance(2 * 3600)
         await hark.until(lambda: hark.stored.deliveries("source", state="expired"), "the end of its time")
-        (again,) = await beat(hark, "The tomatoes are dry!")
+        (again,) = await beat(hark, "The tomatoes are dry.")
         assert again.startswith("(From ")
         assert again.endswith("The tomatoes are dry.")
-        assert await beat(hark, "The tomatoes are dry!") == []
+        assert await beat(hark, "The tomatoes are dry.") == []
         assert receipts(hark)[-1] == ("due", "", "quiet")
 
 
@@ -219,7 +239,7 @@ async def test_a_beat_that_fails_says_nothing_in_the_conversation(tmp_path: Path
 
 async def test_quiet_beats_cost_later_requests_nothing(tmp_path: Path) -> None:
     """The next request is as it would be without them."""
-    async with running(tmp_path, config=BEATS) as hark:
+    async with running(tmp_path, config=IN_SESSION) as hark:
         checklist(hark)
         await say_hello(hark)
         for number in range(12):
@@ -241,7 +261,7 @@ async def test_quiet_beats_cost_later_requests_nothing(tmp_path: Path) -> None:
 
 
 async def test_an_alert_stays_in_the_session(tmp_path: Path) -> None:
-    async with running(tmp_path, config=BEATS) as hark:
+    async with running(tmp_path, config=IN_SESSION) as hark:
         checklist(hark)
         await say_hello(hark)
         assert await beat(hark, "HEARTBEAT_OK") == []

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from bot.inbound.catch_up import OWN
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import Accepted, AcceptedMessage
+from bot.wording import UNREAD
 from channels.base import Mark, NotAccepted, NotReadable
 from channels.message import ChatKind, InboundMessage, Origin, Place
 from tests.history import HOUR, START, Past, RememberingChannel, caught_up, heard, remembering
@@ -62,18 +63,20 @@ async def test_the_first_start_ever_begins_at_the_newest(tmp_path: Path) -> None
         assert (past.asked, hark.model.requests) == ([], [])
 
 
-async def test_what_was_missed_is_answered_once_and_oldest_first(tmp_path: Path) -> None:
+async def test_what_was_missed_is_answered_once_oldest_first_and_in_one_turn(tmp_path: Path) -> None:
     past = Past()
     await begun(tmp_path, past)
-    for text in ("two", "three", "four"):
+    for text in ("two", "three", "four", "an answer"):
         last = past.say(text, START + HOUR)
+    past.own.add(last.origin.message_id)
     async with remembering(tmp_path, past, hours=2) as hark:
-        await hark.until_texts(3)
+        await hark.until_texts(1)
         assert heard(hark) == ["hello", "two", "three", "four"]
+        assert len(hark.model.requests) == 1
         assert [asked.most for asked in past.asked] == [100, 100]
         await caught_up()
         assert cursor(hark) == last.origin.message_id
-        await live(hark, last, past.said[0])
+        await live(hark, past.said[3], past.said[0])
     async with remembering(tmp_path, past, hours=3) as hark:
         await caught_up()
         assert [(asked.after, asked.chat) for asked in past.asked[2:]] == [(last.origin.message_id, "1")]
@@ -100,11 +103,11 @@ async def test_what_comes_live_waits_behind_what_was_missed_and_commands_do_not(
         await hark.service.parts.lanes.sweep()
         assert hark.model.requests == []
         going_on.set()
-        await hark.until_texts(4)
+        await hark.until_texts(2)
         assert heard(hark) == ["hello", "two", "three", "four"]
         await caught_up()
         await live(hark, past.say("five", START + 2 * HOUR))
-        await hark.until_texts(5)
+        await hark.until_texts(3)
         assert [state for (state,) in hark.stored.messages("state")] == ["done"] * 6
 
 
@@ -161,7 +164,7 @@ async def test_a_break_while_a_history_is_read_is_read_as_well(tmp_path: Path) -
 
     past.on_history = breaks
     async with remembering(tmp_path, past, hours=2) as hark:
-        await hark.until_texts(3)
+        await hark.until_texts(1)
         assert heard(hark) == ["hello", "two", "three", "four"]
 
 
@@ -217,13 +220,38 @@ async def test_a_history_is_asked_for_again_while_others_are_read(tmp_path: Path
             await hark.time.until_pause(2)
             assert heard(hark) == ["hello"]
             hark.time.advance(2)
-            await hark.until_texts(2)
+            await hark.until_texts(1)
             assert heard(hark) == ["hello", "two", "three"]
     lost = [line["chat"] for line in logged if "is lost" in line["event"]]
     assert lost == ["3"]
 
 
-async def test_only_so_many_conversations_are_read_those_with_the_newest_messages(tmp_path: Path) -> None:
+async def test_a_history_that_fails_again_and_again_holds_nobody_up_for_longer_than_a_minute(tmp_path: Path) -> None:
+    past = Past()
+    await begun(tmp_path, past)
+    past.say("two", START + HOUR)
+    past.faults = {"1": [NotReadable("503", 25.0) for _ in range(4)]}
+    async with remembering(tmp_path, past, hours=2) as hark:
+        await live(hark, past.say("three", START + 2 * HOUR))
+        for _ in range(2):
+            await hark.time.until_pause(25)
+            assert heard(hark) == ["hello"]
+            hark.time.advance(25)
+        await hark.until_texts(1)
+        assert heard(hark) == ["hello", "three"]
+        await live(hark, last := past.say("four", START + 2 * HOUR))
+        await hark.until_texts(2)
+        for _ in range(2):
+            await hark.time.until_pause(25)
+            hark.time.advance(25)
+        await hark.until_texts(3)
+        assert heard(hark) == ["hello", "three", "four", "two"]
+        await caught_up()
+        assert cursor(hark) == last.origin.message_id
+        assert len(hark.model.requests) == 3
+
+
+async def test_only_so_many_conversations_are_read_and_who_wrote_in_others_is_told(tmp_path: Path) -> None:
     past = Past(reached=True)
     await begun(tmp_path, past, "1", "2", "3")
     past.say("missed", START + HOUR, "1")
@@ -231,11 +259,65 @@ async def test_only_so_many_conversations_are_read_those_with_the_newest_message
     config = {"catch_up": {"max_conversations": 1}}
     async with remembering(tmp_path, past, hours=3, config=config) as hark:
         await hark.until_texts(1, "2")
-        await caught_up()
-        assert {asked.chat for asked in past.asked} == {"2"}
-        await live(hark, past.say("now", START + 3 * HOUR, "1"))
         await hark.until_texts(1)
+        assert {asked.chat for asked in past.asked} == {"2"}
+        assert hark.channel.texts() == [UNREAD]
+        await live(hark, past.say("now", START + 3 * HOUR, "1"))
+        await hark.until_texts(2)
         assert (heard(hark), heard(hark, "3")) == (["hello", "now"], ["hello"])
+        assert hark.channel.texts("3") == []
+
+
+async def test_who_wrote_long_ago_is_told_with_their_next_message_that_theirs_was_not_read(tmp_path: Path) -> None:
+    past = Past(reached=True)
+    await begun(tmp_path, past, "1", "2")
+    for chat in ("1", "2"):
+        past.say("missed", START + 30 * HOUR, chat)
+    config = {"catch_up": {"max_conversations": 1}}
+    async with remembering(tmp_path, past, hours=31, config=config) as hark:
+        await hark.until_texts(1, "2")
+        await caught_up()
+        assert hark.channel.texts() == []
+        for number in range(2):
+            await live(hark, past.say(f"now {number}", START + 31 * HOUR, "1"))
+            await hark.until_texts(2 + number)
+        assert hark.channel.texts().count(UNREAD) == 1
+        assert heard(hark) == ["hello", "now 0", "now 1"]
+
+
+async def test_direct_messages_are_read_first_then_places_that_are_let_in_and_nothing_else(tmp_path: Path) -> None:
+    past = Past(reached=True)
+    groups = {"allow": {"-1": {"require_mention": False}, "space": {"require_mention": False}}}
+    config = {"catch_up": {"max_conversations": 3}, "channels": {"telegram": {"groups": groups}}}
+
+    def in_group(chat: str, at: int) -> None:
+        where = Place(channel="telegram", account="bot", chat=chat, kind=ChatKind.GROUP)
+        number, space = f"{at * 1000 + len(past.said)}", past.spaces.get(chat, "")
+        past.say("missed", at, chat, origin=Origin(place=where, sender="7", message_id=number, space=space))
+
+    await begun(tmp_path, past)
+    past.spaces = {"-2": "space"}
+    past.say("missed", START + HOUR)
+    for hours, chat in enumerate(("-1", "-2", "-7", "-8", "-9"), 2):
+        in_group(chat, START + hours * HOUR)
+    async with remembering(tmp_path, past, hours=8, config=config) as hark:
+        for chat in ("1", "-1", "-2"):
+            await hark.until_texts(1, chat)
+        await caught_up()
+        assert [asked.chat for asked in past.asked if not asked.before][:3] == ["1", "-2", "-1"]
+        assert {asked.chat for asked in past.asked} == {"1", "-1", "-2"}
+    config["catch_up"] = {"max_conversations": 1}
+    past.asked.clear()
+    for hours, chat in enumerate(("1", "-1", "-9"), 9):
+        if chat == "1":
+            past.say("missed again", START + hours * HOUR)
+        else:
+            in_group(chat, START + hours * HOUR)
+    async with remembering(tmp_path, past, hours=13, config=config) as hark:
+        await hark.until_texts(1)
+        await caught_up()
+        assert {asked.chat for asked in past.asked} == {"1"}
+        assert hark.channel.texts("-1") == []
 
 
 async def test_what_the_store_refuses_is_read_from_the_history(tmp_path: Path) -> None:
@@ -257,7 +339,7 @@ async def test_what_the_store_refuses_is_read_from_the_history(tmp_path: Path) -
         await live(hark, past.say("three", START))
         await hark.time.until_pause(1)
         hark.time.advance(1)
-        await hark.until_texts(3)
+        await hark.until_texts(2)
         assert heard(hark) == ["one", "two", "three"]
 
 
@@ -339,6 +421,47 @@ async def test_what_was_missed_waits_for_nothing_more_of_its_sender(tmp_path: Pa
     async with remembering(tmp_path, past, hours=2, config={"queue": {"debounce_ms": 1000}}) as hark:
         await hark.until_texts(2)
         assert heard(hark) == ["hello", "two", "three"]
+
+
+async def test_what_several_people_said_in_a_group_meanwhile_is_one_turn(tmp_path: Path) -> None:
+    group = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)
+
+    def asks(number: int) -> InboundMessage:
+        origin = Origin(place=group, sender=str(number % 3), message_id=f"{(START + HOUR) * 1000 + number}")
+        return past.say(f"question {number}", START + HOUR, origin=origin, event_key=f"m:-5:{number}", mentioned=True)
+
+    past = Past(page=100)
+    config = {"channels": {"telegram": {"groups": {"policy": "open"}}}, "queue": {"debounce_ms": 1000}}
+    async with remembering(tmp_path, past, config=config) as hark:
+        await caught_up()
+    for number in range(40):
+        asks(number)
+    past.reached = True
+    async with remembering(tmp_path, past, hours=2, config=config) as hark:
+        await hark.until_texts(1, "-5")
+        assert len(hark.model.requests) == 1
+        words = [message.text.rsplit("\n", 1)[-1] for message in hark.model.requests[0].messages]
+        assert words == [f"question {number}" for number in range(40)]
+
+
+async def test_what_a_platform_brings_late_is_one_turn_as_well(tmp_path: Path) -> None:
+    """Where nothing can be asked for: what was missed comes by itself."""
+    place = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)
+    config = {"channels": {"telegram": {"groups": {"policy": "open"}}}, "queue": {"debounce_ms": 1000}}
+    async with running(tmp_path, config=config) as hark:
+        late = [
+            hark.message(
+                f"question {number}",
+                origin=Origin(place=place, sender=str(number % 3), message_id=str(number + 1)),
+                mentioned=True,
+                sent_at=hark.time.now() - HOUR,
+            )
+            for number in range(40)
+        ]
+        await hark.accept(*late)
+        await hark.until_texts(1, "-5")
+        assert len(hark.model.requests) == 1
+        assert len(hark.model.requests[0].messages) == 40
 
 
 async def test_what_is_said_in_a_group_stands_before_the_message_for_the_bot(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Messages with buttons: a choice is made once, by whoever presses first, and then stands where the buttons were."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
@@ -121,3 +123,16 @@ async def test_a_native_command_is_answered_by_its_handle(tmp_path: Path) -> Non
         await hark.write("/start", kind=InboundKind.COMMAND, respond="token")
         await hark.until_texts(1)
     assert hark.channel.sent[0].respond == "token"
+
+
+@pytest.mark.parametrize("apart", [False, True])
+async def test_a_long_answer_to_a_native_command_stays_with_its_person_where_it_can(
+    tmp_path: Path, apart: bool
+) -> None:
+    bar = Bar()
+    async with running(tmp_path, commands=bar.commands()) as hark:
+        hark.channel.capabilities = replace(hark.channel.capabilities, commands_apart=apart)
+        hark.channel.rendered = lambda text: (text[:20], text[20:]) if len(text) > 40 else (text,)
+        await hark.write("/offer", kind=InboundKind.COMMAND, respond="token")
+        await hark.until_texts(3)
+    assert [one.respond for one in hark.channel.sent] == ["token", *["token" if apart else ""] * 2]

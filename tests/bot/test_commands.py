@@ -17,6 +17,10 @@ from tests.standins.script import Call, Gate, Hang, Say
 
 OWNERS = (
     "\n- /pairing \\<action> [code] – Who asks to write to me, and the codes that they were given.",
+    "\n- /people [action] [who] – Who may write to me and who may not, and what is to change: revoke, block or owner,"
+    " and who.",
+    "\n- /activation [mode] – What I answer in this group, channel or thread: what names me, everything, or only"
+    " commands.",
     "\n- /schedule [action] [details] – Reminders and jobs: list; at TIME, every 2h or cron “0 9 * * 1-5”, and what to"
     " do; pause, resume, … ID.",
     "\n- /heartbeat [action] – Whether and when I look by myself what needs attention.",

@@ -143,7 +143,7 @@ async def test_in_a_group_an_answer_is_a_reply(tmp_path: Path) -> None:
         await approval(hark)
         await hark.delivered()
         (shown,) = shows(hark, "-100")
-        assert "Press a button, or reply to this with the answer. (whoever asked" in shown.body
+        assert "or reply to this with other words. (whoever asked" in shown.body
         await hark.write("blue", **at(GROUP, "2"))
         hark.model.add("done")
         mine = Quoted(author="Hark", text="Which?", by_me=True)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bot import service
+from bot import service, wording
 from bot.clock import Clock
 from bot.inbound.people import People
 from bot.outbox import Outbox
 from bot.persistence.values import PlanIn
 from channels.message import InboundKind
-from channels.outgoing import Delivery, NotSent, Planned, SendResult, Sent
+from channels.outgoing import Delivery, NotSent, Planned, SendResult, Sent, Unknown
 from tests.bot.store.opened import accept, claim, opened
 from tests.service import Hark, RecordingChannel, running, session_of
 from tests.stored import Stored
@@ -90,6 +90,7 @@ async def test_what_could_not_be_delivered_for_too_long_is_given_up(tmp_path: Pa
         hark.channel.on_send = send
         hark.model.add("Too old by then.")
         hark.model.add("Young enough.")
+        begun = hark.time.now()
         await answered(hark, "first")
         hark.time.advance(HOUR)
         await answered(hark, "second")
@@ -98,8 +99,68 @@ async def test_what_could_not_be_delivered_for_too_long_is_given_up(tmp_path: Pa
         assert hark.channel.sink is not None
         hark.channel.sink.can_send("telegram", "bot")
         await hark.delivered()
-        assert hark.channel.texts() == ["Young enough."]
-        assert states(hark) == ["expired", "sent"]
+        told = wording.missed(hark.service.parts.clock.stamp(begun))
+        assert hark.channel.texts() == ["Young enough.", told]
+        assert states(hark) == ["expired", "sent", "sent"]
+        await hark.write("/status")
+        status = (await hark.until_texts(3))[-1]
+        assert "0 uncertain, 1 late" in status
+        assert "not delivered: older than `delivery.max_age`" in status
+
+
+async def test_what_tells_of_it_waits_as_long_as_the_chat_cannot_be_reached_and_comes_once(tmp_path: Path) -> None:
+    async def away(delivery: Delivery) -> SendResult:
+        return NotSent(None, "not connected")
+
+    async with running(tmp_path, config={"delivery": {"max_age": "2h"}}) as hark:
+        hark.channel.on_send = away
+        begun = hark.time.now()
+        await answered(hark, "one")
+        await answered(hark, "two")
+        hark.time.advance(3 * HOUR)
+        assert hark.channel.sink is not None
+        hark.channel.sink.can_send("telegram", "bot")
+        await hark.until(lambda: states(hark) == ["expired", "expired", "planned"], "the end of what is too old")
+        await answered(hark, "three")  # behind what tells of it
+    hark.time.advance(30 * HOUR)
+    async with running(tmp_path, config={"delivery": {"max_age": "2h"}}, time=hark.time) as hark:
+        await hark.delivered()
+        assert hark.channel.texts() == [wording.missed(hark.service.parts.clock.stamp(begun))]
+        assert states(hark) == ["expired", "expired", "sent", "expired"]
+        await hark.say("and now?")
+        assert len(hark.channel.texts()) == 2
+
+
+@pytest.mark.parametrize("told_once", [True, False])
+async def test_what_stays_uncertain_is_told_with_the_next_message_that_arrives(tmp_path: Path, told_once: bool) -> None:
+    """told_once: whether what tells of it arrives itself."""
+    lost = ["Lost."] if told_once else ["Lost.", "may not"]
+
+    async def lose(delivery: Delivery) -> SendResult:
+        if any(word in delivery.body for word in lost):
+            return Unknown("no answer")
+        return Sent(str(delivery.delivery_id))
+
+    async with running(tmp_path) as hark:
+        hark.channel.on_send = lose
+        begun = hark.time.now()
+        hark.model.add("Lost.")
+        hark.model.add("Found.")
+        await answered(hark, "first")
+        await hark.delivered()
+        assert states(hark) == ["uncertain"], "nothing is sent into the same trouble"
+        hark.time.advance(60)
+        await answered(hark, "second")
+        await hark.delivered()
+        missed = wording.missed(hark.service.parts.clock.stamp(begun))
+        assert hark.channel.texts() == ["Found.", missed][: 1 + told_once]
+        lost = []
+        await hark.say("third", sender="2")
+        assert len(hark.channel.texts("2")) == 1, "other chats are not told"
+        await hark.say("fourth")
+        assert hark.channel.texts().count(missed) == 1
+        await hark.say("fifth")
+        assert hark.channel.texts().count(missed) == 1
 
 
 async def test_a_time_to_wait_that_the_platform_told_holds_after_a_restart(

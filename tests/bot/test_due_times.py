@@ -195,6 +195,20 @@ async def test_a_reminder_is_not_swallowed_by_its_run_by_hand(tmp_path: Path) ->
         assert await hark.until_texts(2) == ["by hand", "on time"]
 
 
+async def test_a_reminder_that_fails_is_tried_three_times_more(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        now = hark.time.now()
+        await hark.service.parts.store.schedules.put(job("j", At(now + 10_000), now), 100)
+        for seconds in (10, 30, 60, 5 * 60, 3600, 24 * 3600):
+            if len(hark.model.requests) < 4:
+                hark.model.add(Fail(401, "authentication_error"))
+            hark.time.advance(seconds)
+            await settle(hark)
+        assert hark.stored.firings("outcome", job_id="j") == [("failed",)] * 4
+        assert hark.stored.jobs("failures", "next_at", job_id="j") == [(4, None)]
+        assert len(hark.channel.texts()) == 1, "its first failure is told"
+
+
 async def test_a_reminder_waits_for_its_platform(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         now = hark.time.now()

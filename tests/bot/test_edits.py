@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bot import wording
-from channels.message import InboundKind, InboundMessage
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from tests.bot.test_pairing import CODE, PAIRING
 from tests.service import Hark, running
 from tests.standins.script import Hang
@@ -56,6 +56,18 @@ async def test_what_waits_is_replaced_or_withdrawn_also_from_another_thread(tmp_
             "two!!",
             "four",
         ]
+        assert (await hark.service.parts.store.reads.totals()).waiting == 0
+
+
+async def test_what_waits_is_withdrawn_also_where_nobody_is_said_to_have_deleted_it(tmp_path: Path) -> None:
+    config = {"channels": {"telegram": {"dm": {"policy": "allowlist", "allow_from": ["1"]}}}}
+    async with running(tmp_path, config=config) as hark:
+        _, hang = await answering(hark, "one")
+        two = hark.message("two")
+        await hark.accept(two, delete(replace(two, origin=replace(two.origin, sender="", sender_name=""))))
+        hang.release()
+        await idle(hark)
+        assert len(hark.model.requests) == 1
         assert (await hark.service.parts.store.reads.totals()).waiting == 0
 
 
@@ -112,6 +124,21 @@ async def test_a_deletion_during_the_answer_is_mentioned_and_takes_its_edit_alon
         await hark.say("and now?")
         assert newest(hark).splitlines()[0].endswith("was deleted)")
         assert "blue" not in newest(hark)
+
+
+async def test_a_deletion_of_what_is_not_known_leaves_nothing(tmp_path: Path) -> None:
+    """Platforms tell of deletions in every channel that the bot sees, and not by whom."""
+    async with running(tmp_path, config={"channels": {"telegram": {"groups": {"policy": "allowlist"}}}}) as hark:
+        await hark.say("hello")
+        before = hark.stored.everything()
+        group = Place(channel="telegram", account="bot", chat="-100", kind=ChatKind.GROUP)
+        unknown = hark.message("")
+        for place in (group, unknown.origin.place):
+            await hark.accept(delete(replace(unknown, origin=Origin(place=place, message_id="4711"))))
+        assert hark.stored.everything() == before
+        asked = hark.message("paint it red")
+        await hark.accept(asked, delete(replace(asked, origin=replace(asked.origin, sender=""))))
+        assert hark.stored.messages("state", kind="delete") != []
 
 
 async def test_an_edit_that_changes_no_word_is_ignored(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ async def test_who_is_not_let_in_reaches_no_model_is_told_nothing_and_is_named_o
         named = [line for line in logged if line["event"] == "a group was not let in"]
         assert [line["chat"] for line in named] == ["-6"]
         kept = hark.stored.messages("event_key", state="dropped")
-        assert sorted(kept) == [("x:-6",), ("x:3",)]
+        assert sorted(kept) == [("x:-6",), ("x:-6:1",), ("x:3",)]
         for person in ("1", "2"):
             assert len(await hear(hark, said(hark, "hello", person, mentioned=True))) == 1
 
@@ -191,6 +191,22 @@ async def test_a_group_has_its_own_prompt_and_tools(tmp_path: Path) -> None:
         assert hark.model.requests[0].tools == ()
 
 
+@pytest.mark.parametrize("isolated", [False, True])
+async def test_beats_in_a_group_keep_its_rules(tmp_path: Path, isolated: bool) -> None:
+    beats = {"every": "30m", "session": f"agent:main:telegram:group:{CHAT}", "isolated": isolated}
+    allow = {CHAT: {"prompt": "Be brief.", "tools": {"allow": ["re*"]}}}
+    async with running(tmp_path, config=settings({"allow": allow}) | {"heartbeat": beats}) as hark:
+        (tmp_path / "workspace" / "HEARTBEAT.md").write_text("- look after the garden\n")
+        await hear(hark, said(hark, "one", mentioned=True))
+        hark.model.add("The tomatoes are dry.")
+        await hark.service.parts.dispatcher.beats.begin("now")
+        assert (await hark.until_texts(2, CHAT))[1] == "The tomatoes are dry."
+        request = hark.model.requests[-1]
+        assert "Be brief." in request.system
+        assert [tool.name for tool in request.tools] == ["read"]
+        assert len(request.messages) == (1 if isolated else 3)
+
+
 @pytest.mark.parametrize("told_by", ["an event", "a refused send"])
 async def test_a_group_whose_id_changes_stays_what_it_was(tmp_path: Path, told_by: str) -> None:
     new = "-1005"
@@ -237,3 +253,27 @@ async def test_the_model_is_told_who_speaks_where(tmp_path: Path) -> None:
             "and this?",
         ]
         assert "Kitchen" not in asked.system
+
+
+async def test_an_owner_who_names_it_where_it_is_not_let_in_is_told_how_once(tmp_path: Path) -> None:
+    async with running(tmp_path, config=settings()) as hark:
+        await hark.say("hello", "1")
+        for n in range(2):
+            heard = said(hark, f"hello {n}", "1", chat="-6", mentioned=True)
+            await hark.accept(said(hark, "hello", "2", chat="-6", mentioned=True), said(hark, "hey", "1", chat="-6"))
+            await hark.accept(replace(heard, origin=replace(heard.origin, chat_name="Kitchen")))
+        told = (await hark.until_texts(2, "1"))[1]
+        await hark.delivered()
+        assert (len(hark.channel.texts("1")), hark.channel.texts("-6")) == (2, [])
+        assert "You named me on Telegram in the chat Kitchen (-6), which is not let in" in told
+        assert 'write `"-6": {}` below `channels.telegram.groups.allow` in the configuration' in told
+        assert hark.stored.deliveries("body", channel="console") == [(told,)]
+    async with running(tmp_path, config=settings()) as hark:
+        await hark.accept(said(hark, "again", "1", chat="-6", mentioned=True))
+        await hark.delivered()
+        assert hark.channel.texts("1") == []
+    async with running(tmp_path / "b", config=settings({"policy": "disabled"})) as hark:
+        await hark.say("hello", "1")
+        await hark.accept(said(hark, "hello", "1", mentioned=True))
+        await hark.delivered()
+        assert len(hark.channel.texts("1")) == 1

@@ -97,6 +97,8 @@ async def test_a_beat_now_is_one_also_where_none_is_due(tmp_path: Path) -> None:
 async def test_why_there_is_no_beat_now(tmp_path: Path) -> None:
     async with running(tmp_path, config=BEATS) as hark:
         await say_hello(hark)
+        fresh = await command(hark, "/heartbeat now")
+        assert fresh == "No beat now: HEARTBEAT.md holds nothing to look at.", "what it was made with is not missing"
         checklist(hark, "")
         answer = await command(hark, "/heartbeat now")
         assert answer == "No beat now: HEARTBEAT.md holds nothing to look at."

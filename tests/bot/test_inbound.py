@@ -50,6 +50,16 @@ async def test_a_stranger_is_named_once_in_the_log(tmp_path: Path) -> None:
         assert named == [("telegram", "666"), ("telegram", "777")]
 
 
+async def test_only_so_many_strangers_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.inbound.pipeline.NAMED", 3)
+    async with running(tmp_path, config=ALLOWLIST) as hark:
+        with capture_logs() as logged:
+            for sender in ("61", "62", "63", "64", "65", "61"):
+                await hark.write("hello", sender=sender)
+        named = [line["id"] for line in logged if line["event"] == "a stranger was not let in"]
+        assert named == ["61", "62", "63"]
+
+
 async def test_groups_wait_for_their_own_rules(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         place = Place(channel="telegram", account="bot", chat="-5", kind=ChatKind.GROUP)

@@ -5,14 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from bot.persistence.values import OwnerNotice
+from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatMoved, InboundKind
-from channels.outgoing import Delivery, Moved, NotSent, Planned, SendResult, Sent
+from channels.outgoing import Delivery, DeliveryState, Moved, NotSent, Planned, Refused, SendResult, Sent, Unknown
 from tests.bot.store.opened import accept, opened
+from tests.bot.test_showing import Previewing, previewed, streaming
 from tests.service import running, session_of
 from tests.standins.script import Gate, Say
 
 OLD, NEW = "1", "-100"
 AGE = 10**9
+NOBODY = OwnerNotice((), CONSOLE, lambda place: ())
 EVENT = ChatMoved(channel="telegram", account="bot", old_chat=OLD, new_chat=NEW)
 
 
@@ -78,6 +82,60 @@ async def test_what_waits_to_be_sent_follows_a_chat_that_moved(tmp_path: Path) -
         await hark.until(lambda: hark.ends(session_of(OLD)), "the end")
         await hark.service.parts.pipeline.accept([EVENT], None)
         await hark.until_texts(1, NEW)
+
+
+@pytest.mark.parametrize(
+    "result", [NotSent(0.0, "429"), Moved(NEW), Unknown("cut")], ids=["not sent", "moved", "unknown"]
+)
+@pytest.mark.parametrize(
+    "told", [True, False], ids=["an event came during the call", "nothing but the answer tells it"]
+)
+async def test_a_call_that_came_to_nothing_is_gone_on_with_where_the_chat_is_now(
+    tmp_path: Path, result: SendResult, told: bool
+) -> None:
+    async with opened(tmp_path) as store:
+        seq = await accept(store, "/help", InboundKind.COMMAND)
+        blocks = [Planned(source=f"cmd{number}", body="help", nonce=number) for number in (1, 2)]
+        first, _ = (await store.commands.answer(seq, blocks)).deliveries
+        begun = await store.deliveries.begin(first.delivery_id, first.conv_id, AGE)
+        assert begun is not None
+        if told:
+            await store.inbox.accept([EVENT])
+            ((now, _),) = await store.deliveries.open_conversations()
+            following = await store.deliveries.next(now)
+            assert following is not None
+            assert (following.source, following.state) == ("cmd1", DeliveryState.SENDING), "the second waits behind it"
+        await store.deliveries.settle(begun, result, NOBODY)
+        (where,) = await store.deliveries.open_conversations()
+        assert where[1].chat == (NEW if told or isinstance(result, Moved) else OLD)
+        following = await store.deliveries.next(where[0])
+        assert following is not None
+        assert (following.source, following.place.chat) == ("cmd1", where[1].chat)
+        assert following.attempts == (1 if isinstance(result, Unknown) else 0)
+
+
+async def test_a_preview_that_comes_to_nothing_is_taken_away_where_the_chat_is_now(tmp_path: Path) -> None:
+    gate = Gate()
+    async with running(tmp_path, config=streaming(mode="preview"), made=Previewing) as hark:
+        asked: list[str] = []
+
+        async def send(delivery: Delivery) -> SendResult:
+            asked.append(f"{delivery.action} {delivery.place.chat}")
+            moved = delivery.place.chat == OLD and len(asked) > 1
+            return Refused("again and again") if len(asked) > 9 else Moved(NEW) if moved else Sent(str(len(asked)))
+
+        hark.channel.on_send = send
+        text = "The answer begins here and is long enough. The end."
+        hark.model.add(Say(text, chunks=[text[:42], text[42:]], gate=gate))
+        await hark.write("a question")
+        await previewed(hark, gate, 1)
+        await hark.delivered()
+        await hark.service.parts.pipeline.accept([EVENT], None)
+        await hark.write("/stop")
+        await hark.until(lambda: hark.stored.turns(state="stopped"), "the stop")
+        hark.time.advance(60)  # found by the sweep
+        await hark.delivered()
+        assert sorted(asked) == [f"delete {NEW}", f"delete {OLD}", f"send {NEW}", f"send {OLD}"]
 
 
 async def test_a_delivery_is_begun_only_where_it_is(tmp_path: Path) -> None:

@@ -3,14 +3,17 @@
 import asyncio
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from bot.clock import Clock
 from bot.inbound.people import People
 from bot.outbox import Outbox
 from bot.store.store import Store
-from channels.message import InboundKind
-from channels.outgoing import Delivery, Planned, SendResult, Sent
-from tests.bot.store.opened import accept, opened
+from channels.message import ChatKind, InboundKind, Place
+from channels.outgoing import Delivery, DeliveryState, Planned, SendResult, Sent
+from tests.bot.store.opened import accept, claim, opened
 from tests.service import RecordingChannel
 from tests.stored import Stored, disk_full
 from tests.watch import PATIENCE, ManualTime, Watch
@@ -46,6 +49,42 @@ async def test_what_is_just_being_begun_is_sent(tmp_path: Path) -> None:
         await closing
         assert Stored(tmp_path).deliveries("state") == [("sent",)]
         assert channel.texts() == ["words"]
+
+
+async def test_what_is_stored_as_begun_is_sent_although_its_task_has_not_run_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, reached = asyncio.Event(), asyncio.Event()
+
+    async def send(delivery: Delivery) -> SendResult:
+        if delivery.body == "busy":
+            reached.set()
+            await gate.wait()
+        return Sent("1")
+
+    async with opened(tmp_path) as store:
+        channel = RecordingChannel(Watch())
+        channel.on_send = send
+        outbox = Outbox(store, Clock(), 60_000, People(store, ()))
+        outbox.add_channel(channel)
+        await outbox.tell(Place(channel="telegram", account="bot", chat="2", kind=ChatKind.DIRECT), "busy", "busy")
+        await reached.wait()
+        await accept(store)
+        turn = await claim(store)
+        blocks = [Planned(source="block", body="words", nonce=1, step=1)]
+        with outbox.planning(turn.conv_id, turn.place, blocks) as where:
+            planned = await store.turns.plan(turn.run, where, blocks)
+            assert planned[0].state is DeliveryState.SENDING
+
+            async def meanwhile(*_: object, **__: object) -> None:
+                """In the place of a wait that ends just when something was stored."""
+                outbox.send(planned)
+                gate.set()
+
+            monkeypatch.setattr("bot.outbox.asyncio", SimpleNamespace(**{**vars(asyncio), "wait": meanwhile}))
+            await outbox.close(0)
+        assert Stored(tmp_path).deliveries("state") == [("sent",), ("sent",)]
+        assert sorted(one.body for one in channel.sent) == ["busy", "words"]
 
 
 async def test_it_ends_while_the_store_cannot_write(tmp_path: Path) -> None:

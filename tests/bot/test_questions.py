@@ -2,14 +2,18 @@
 
 from pathlib import Path
 
+import pytest
+
 from agent.tools.ask_person import AskPersonTool
-from channels.message import InboundKind
+from channels.message import Attachment, InboundKind, Origin
 from tests.asking import approval
+from tests.bot.test_approvals import GROUP, IN_GROUPS, at
 from tests.bot.test_parking import results
 from tests.service import Hark, running, session_of
 from tests.standins.script import Call
 
 KEY = session_of("1")
+OPEN: dict[str, object] = {"question": "Which colour?"}
 WHICH = {"question": "Which colour?", "options": ["red", "blue"], "default": "red"}
 
 
@@ -30,15 +34,91 @@ async def ended(hark: Hark) -> None:
 
 async def test_what_is_written_next_is_the_answer(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
-        await asked(hark)
+        await asked(hark, OPEN)
         (question,) = hark.channel.sent
-        assert "Which colour?" in question.body
-        assert [button.label for button in question.buttons] == ["💬 red", "💬 blue"]
+        assert question.body.startswith("❓ Which colour?\n\nSimply write the answer.")
         await hark.write("green, rather\nor none")
         await ended(hark)
         assert results(hark) == ["They answered: green, rather\nor none"]
         assert hark.stored.approvals("state", "reason") == [("answered", "green, rather\nor none")]
         assert hark.stored.turns("state") == [("done",)], "the answer is no message of its own"
+
+
+@pytest.mark.parametrize("said", ["what time is it in Tokyo?", "wie spät ist es? ", "真的吗？", "(sure?)", "why?!"])
+async def test_a_question_back_is_no_answer(tmp_path: Path, said: str) -> None:
+    async with running(tmp_path) as hark:
+        ident = await asked(hark, OPEN)
+        await hark.write(said)
+        told = f"⏳ I am still waiting for an answer about `Which colour?` (`/answer {ident[:8]} …`)"
+        told += f", and read “{said.strip()}” then."
+        await hark.until(lambda: told in hark.channel.texts(), "what is waited for")
+        assert hark.stored.approvals("state") == [("open",)]
+        await hark.write("green")
+        hark.model.add("It is late.")
+        await hark.until(lambda: "It is late." in hark.channel.texts(), "what was asked meanwhile is read")
+        assert hark.stored.approvals("reason") == [("green",)]
+
+
+ANSWERS = [
+    (["1", "6", "24"], "24", "24"),
+    (["1", "6", "24"], "3", None),
+    (["1.5", "other"], "2", None),
+    (["red", "blue"], "2", "blue"),
+    (["red", "blue"], "3", None),
+    (["red", "blue"], "0", None),
+    (["red", "blue"], " BLUE ", "blue"),
+    (["red", "Red"], "Red", "Red"),
+    (["red", "blue"], "green, rather", None),
+    (["Yes", "No"], "what time is it in Tokyo?", None),
+]
+
+
+@pytest.mark.parametrize(("options", "said", "answer"), ANSWERS)
+async def test_an_option_its_number_or_a_reply_answers(
+    tmp_path: Path, options: list[str], said: str, answer: str | None
+) -> None:
+    async with running(tmp_path) as hark:
+        await asked(hark, {"question": "Which?", "options": options})
+        (question,) = hark.channel.sent
+        assert [button.label for button in question.buttons] == [f"💬 {one}" for one in options]
+        await hark.write(said)
+        if answer is None:
+            await hark.until(lambda: len(hark.channel.sent) == 2, "what is waited for")
+            assert hark.channel.sent[1].buttons == question.buttons
+            assert hark.stored.approvals("state") == [("open",)]
+            hark.model.add("As for the rest.")
+            await hark.write(said, reply_to="1")
+        await ended(hark)
+        assert hark.stored.approvals("reason") == [(answer or said.strip(),)]
+
+
+async def test_a_file_is_no_answer(tmp_path: Path) -> None:
+    """It would be lost: an answer is words."""
+    async with running(tmp_path) as hark:
+        await asked(hark, OPEN)
+        hark.model.tolerate("unused")
+        await hark.write("green", attachments=(Attachment(kind="file", ref="f", name="green.txt"),))
+        await hark.until(lambda: hark.stored.messages("kind", state="waiting") == [("message",)], "the message waits")
+        assert hark.stored.approvals("state") == [("open",)]
+
+
+async def test_another_bot_answers_nothing(tmp_path: Path) -> None:
+    async with running(tmp_path, config=IN_GROUPS) as hark:
+        hark.model.add(Call(AskPersonTool.name, {**OPEN, "who": "anyone"}))
+        await hark.write("paint it", **at(GROUP, "1"))
+        await approval(hark)
+        await hark.delivered()
+        for reply in ("", "1"):
+            number = f"5{reply}"
+            bot = Origin(place=GROUP, sender="7", message_id=number, by_bot=True)
+            await hark.write("green", origin=bot, event_key=f"m:-100:{number}", reply_to=reply)
+        await hark.delivered()
+        assert hark.stored.messages("kind", state="waiting") == [("message",)] * 2
+        assert hark.stored.approvals("state") == [("open",)]
+        await hark.write("which?", **at(GROUP, "2"))
+        await hark.until(lambda: "“which?”" in hark.channel.sent[-1].body, "a person is told what is waited for")
+        await hark.delivered()
+        assert len(hark.channel.sent) == 2, "bots are told nothing, or they would answer that"
 
 
 async def test_nobody_is_asked_who_does_not_read_it(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from agent.cut import CUT_NOTE
 from agent.events import Notice
-from channels.outgoing import Delivery, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Sent, Unknown
 from tests.service import Hark, running
-from tests.standins.script import Break, Hang, Say
+from tests.standins.script import Break, Fail, Hang, Say
 from tests.stored import Like
 
 
@@ -52,7 +52,7 @@ async def test_an_owner_who_cannot_be_reached_is_told_in_the_terminal_once(tmp_p
 
 async def test_a_refused_notice_is_told_to_nobody(tmp_path: Path) -> None:
     async def nothing(delivery: Delivery) -> SendResult:
-        return Refused("no")
+        return Refused("no" + "o" * delivery.delivery_id)  # for another reason each time
 
     async with running(tmp_path, config={"owners": ["telegram:2"]}) as hark:
         await hark.say("hello", sender="2")
@@ -61,6 +61,52 @@ async def test_a_refused_notice_is_told_to_nobody(tmp_path: Path) -> None:
         await hark.until(lambda: len(hark.stored.deliveries(state="failed")) == 2, "both refusals")
         await hark.delivered()
         assert notices(hark) == [("telegram", "2", "failed")]
+
+
+async def test_refused_reactions_are_only_logged(tmp_path: Path) -> None:
+    async def no_reactions(delivery: Delivery) -> SendResult:
+        return Refused("REACTION_INVALID") if delivery.action is Action.REACT else Sent("1")
+
+    async with running(tmp_path, config={"channels": {"telegram": {"ack": {"emoji": "👀"}}}}) as hark:
+        hark.channel.on_send = no_reactions
+        for number in range(5):
+            await hark.say(f"message {number}")
+        assert len(hark.stored.deliveries(state="failed", action="react")) == 10
+        assert notices(hark) == []
+        await hark.write("/status")
+        status = (await hark.until_texts(6))[-1]
+        assert "0 open, 0 refused" in status
+        assert "REACTION_INVALID" not in status
+
+
+async def test_of_refused_messages_an_owner_is_told_once_an_hour_and_kind(tmp_path: Path) -> None:
+    reasons: list[str] = []
+
+    async def no_strangers(delivery: Delivery) -> SendResult:
+        return Sent("1") if delivery.place.chat == "1" else Refused(reasons[-1])
+
+    async with running(tmp_path) as hark:
+        hark.channel.on_send = no_strangers
+        await hark.say("hello")
+        for reason, seconds in [("gone 17", 0), ("gone 9", 60), ("too long", 0), ("gone 17", 3600)]:
+            reasons.append(reason)
+            hark.time.advance(seconds)
+            await hark.say("hi", sender="2")
+        told = [text.partition(": ")[2].partition(".")[0] for text in (await hark.until_texts(4))[1:]]
+        assert told == ["gone 17", "too long", "gone 17"]
+
+
+async def test_of_failures_where_others_read_an_owner_is_told_once_an_hour_and_kind(tmp_path: Path) -> None:
+    async with running(tmp_path) as hark:
+        await hark.say("hello")
+        kinds = [(401, 0), (401, 0), (402, 0), (401, 3600)]
+        for status, seconds in kinds:
+            hark.time.advance(seconds)
+            hark.model.add(Fail(status, {401: "authentication_error", 402: "billing_error"}[status]))
+            assert len((await hark.say("hi", sender="2")).texts) == 1
+        await hark.delivered()
+        told = [text for text in hark.channel.texts() if text.startswith("An answer on telegram (chat 2) failed.")]
+        assert ["key" in text for text in told] == [True, False, True]
 
 
 async def lose(delivery: Delivery) -> SendResult:
@@ -122,4 +168,4 @@ async def test_what_grew_old_while_its_outcome_was_unknown_is_uncertain(tmp_path
         hark.model.add("words")
         await hark.write("hi")
         await hark.until(lambda: hark.stored.deliveries(state="uncertain"), "the end of it")
-        assert hark.stored.deliveries("attempts") == [(1,)]
+        assert hark.stored.deliveries("attempts")[0] == (1,)

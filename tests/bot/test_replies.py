@@ -1,5 +1,6 @@
 """From the model's words to blocks in the ledger: whole, in order, and the same however the stream was cut."""
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from bot.replies import Replies
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned
 from channels.settings import ReplyTo, Streaming
+from channels.telegram.render import bodies
 from tests.service import Json, RecordingChannel, running
 from tests.standins.script import Break, Continuer, Say, remainder
 from tests.watch import Watch
@@ -174,6 +176,34 @@ def test_words_that_show_nothing_are_said_with_the_next_block() -> None:
     planned = stream(replies(SMALL, channel), 1, "", ["[link]: http://example.org\n\nSee the link above.\n\n", "Bye."])
     assert [block.body for block in planned] == ["See the link above.", "Bye."]
     assert said(planned) == "[link]: http://example.org\n\nSee the link above.\n\nBye."
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 5000])
+def test_links_find_an_address_that_stands_in_a_later_block(size: int) -> None:
+    channel = RecordingChannel(Watch())
+    channel.rendered = bodies
+    paragraphs = "\n\n".join(f"Paragraph {n}: {'it goes on and on. ' * 9}" for n in range(4))
+    text = (
+        f"See [the page][1], [Hark][] and a[i][j], not [this][none].\n\n{paragraphs}\n\n[1]: https://example.org/one"
+        "\n[two]: https://example.org/two\n[hark]: https://example.org/hark\n\nThat is [all][1].\n"
+    )
+    planned = stream(
+        replies(Streaming(min_chars=50, max_chars=300), channel),
+        1,
+        "",
+        [text[at : at + size] for at in range(0, len(text), size)],
+    )
+    shown = [json.loads(block.body) for block in planned]
+    assert shown[0]["text"] == "See the page, Hark and a[i][j], not [this][none]."
+    links = [[one["url"] for one in body.get("entities", ())] for body in shown]
+    assert (links[0], links[-1]) == (
+        ["https://example.org/one", "https://example.org/hark"],
+        ["https://example.org/one"],
+    )
+    words = "".join(body["text"] for body in shown)
+    assert "https://example.org/two" in words
+    assert "https://example.org/one" not in words
+    assert said(planned).split() == text.split()
 
 
 def test_blocks_keep_to_the_limit_of_the_channel() -> None:

@@ -199,7 +199,7 @@ async def test_the_tool_sends_files_of_the_room(tmp_path: Path) -> None:
 
 async def test_a_guest_has_no_checklist_and_what_their_beat_remembers_is_marked_in_their_room(tmp_path: Path) -> None:
     workspace = furnish(tmp_path)
-    async with running(tmp_path, config={"heartbeat": {"every": "30m"}}) as hark:
+    async with running(tmp_path, config={"heartbeat": {"every": "30m", "light_context": False}}) as hark:
         await answered(hark, "1")
         await answered(hark, "2")
         beats = hark.service.parts.dispatcher.beats

@@ -12,6 +12,7 @@ from bot.background import jobs as limits
 from bot.background.jobs import JobError, Jobs
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Origin, Place
+from channels.session_key import console_key
 from heartbeat.schedule import Cron
 from tests.bot.test_due_times import settle
 from tests.scripted_model import texts
@@ -223,12 +224,35 @@ async def test_crontabs_as_people_type_them(tmp_path: Path, typed: str, kept: tu
         assert (found.prompt, found.schedule.expression, found.schedule.zone) == kept
 
 
+@pytest.mark.parametrize(
+    ("typed", "due"),
+    [
+        ("in 10m take the cake out", "Tue 2026-07-14 03:43 UTC."),
+        ("at 18:30 take the cake out", "Tue 2026-07-14 18:30 UTC."),
+        ("at tomorrow 9 take the cake out", "Wed 2026-07-15 09:00 UTC."),
+        ("Tomorrow at 9 take the cake out", "Wed 2026-07-15 09:00 UTC."),
+        ("every 5 minutes take the cake out", "Tue 2026-07-14 03:38 UTC, Tue 2026-07-14 03:43 UTC, "),
+        ("EVERY monday 8:00 take the cake out", "Mon 2026-07-20 08:00 UTC, Mon 2026-07-27 08:00 UTC, "),
+    ],
+)
+async def test_times_as_people_say_them(tmp_path: Path, typed: str, due: str) -> None:
+    async with running(tmp_path) as hark:
+        answer = await command(hark, f"/schedule {typed}")
+        assert "` take the cake out" in answer
+        assert f". Due: {due}" in answer
+
+
 async def test_mistakes_in_a_chat(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         for typed, words in (
             ("every 1h", "the prompt is empty"),
             ("cron 0 9 * *", "Write five fields in quotes"),
-            ("tomorrow buy milk", "I did not understand 'tomorrow buy milk'"),
+            ("tomorrow buy milk", "I did not understand when, in 'tomorrow buy milk'. Write the time first"),
+            (
+                "at dawn wake me",
+                "`/schedule in 10m Take the cake out` or `/schedule every monday 8:00 Sum up my inbox`",
+            ),
+            ("at 2020-01-01T00:00 look", "is past"),
             ("run", "Say which job. By id: none."),
         ):
             assert words in await command(hark, f"/schedule {typed}")
@@ -336,6 +360,23 @@ async def test_in_the_terminal_it_runs_in_the_session_that_the_terminal_shows(tm
         ((session,),) = hark.stored.turns("session_key")
         assert session == "agent:main:console:direct:local"
         assert hark.stored.firings("outcome") == [("said",)]
+
+
+async def test_a_terminal_begins_with_what_a_person_wrote_last_and_not_with_what_a_job_was_asked(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, config={"channels": {"console": {"enabled": True}}}) as hark:
+        parts, origin = hark.service.parts, Origin(place=CONSOLE, sender="owner")
+        hark.model.add("Four.")
+        await parts.api.submit("two and two?", console_key(), _program(), "owner")
+        await hark.until(lambda: hark.stored.turns(state="done"))
+        await Jobs(parts.dispatcher).add("cmd:1", replace(origin, message_id="7"), "look", {"every": "1h"})
+        hark.model.add("I looked.")
+        await due(hark, HOUR)
+        assert hark.stored.firings("outcome") == [("said",)]
+        last = await parts.store.reads.last_exchange(console_key(), await parts.store.reads.last_event())
+        assert last is not None
+        assert last.question == "two and two?"
 
 
 async def test_an_order_hurries_who_looks_what_is_due(tmp_path: Path) -> None:

@@ -285,8 +285,9 @@ SENT = "The report is ready: 4 pages, 2 tables, and one picture of the new house
     ("answer", "texts"),
     [
         (SENT, []),
-        (f"**{SENT.upper()}** 🎉", []),
-        (SENT.replace("ready", "done"), []),
+        (f"Hello!\n\n**{SENT}**\n\nHave a nice day!", []),
+        (f"{SENT} 🎉", [f"{SENT} 🎉"]),
+        (SENT.replace("ready", "done"), [SENT.replace("ready", "done")]),
         (SENT.replace("4 pages", "5 pages"), [SENT.replace("4 pages", "5 pages")]),
         (f"{SENT} Anything else?", [f"{SENT} Anything else?"]),
         ("Something else.", ["Something else."]),
@@ -316,7 +317,7 @@ async def test_what_a_tool_failed_to_say_is_said(tmp_path: Path) -> None:
 async def test_an_answer_that_is_repeated_whole_is_said_once(tmp_path: Path) -> None:
     async with running(tmp_path) as hark:
         hark.model.add(SENT, Call("read", {"path": "none"}))
-        hark.model.add(Say(SENT.upper()), Call("read", {"path": "none"}))
+        hark.model.add(Say(f"**{SENT}**"), Call("read", {"path": "none"}))
         hark.model.add(f"{SENT} And more.")
         assert (await hark.say("?")).texts == [SENT, f"{SENT} And more."]
         assert hark.stored.deliveries("error", source=Like("turn:%:s2:b0"))[0][0].startswith("said already: turn:")

@@ -8,7 +8,7 @@ from channels.outgoing import Action, Delivery, NotSent, SendResult, Sent
 from tests.asking import SendingTool
 from tests.bot.test_agent_api import finished, submit
 from tests.bot.test_showing import SENT, Previewing, previewed, shown, streaming
-from tests.service import Hark, running
+from tests.service import Hark, ScriptedTool, running
 from tests.standins.script import Break, Call, Gate, Say
 from tests.stored import Like
 
@@ -112,20 +112,21 @@ async def test_a_preview_that_waits_is_sent_as_the_whole_answer(tmp_path: Path) 
 
 async def test_a_preview_of_what_a_tool_has_said_goes_away(tmp_path: Path) -> None:
     gate = Gate()
-    marked = " ".join(f"**{word}**" for word in SENT.split())
-    config = streaming(mode="preview")
+    config = streaming(mode="preview", min_chars=50, max_chars=100)
+    answer = f"{PARAGRAPHS[0]}\n\n**{SENT}**"
     async with running(
         tmp_path, config=config, made=Previewing, tools=lambda watch: [SendingTool(lambda: hark.service, whole=True)]
     ) as hark:
         hark.model.add(Call("send", {"label": SENT}))
-        hark.model.add(Say(marked, chunks=[marked[:-12], marked[-12:]], gate=gate))
+        hark.model.add(Say(answer, chunks=[answer[:-12], answer[-12:]], gate=gate))
         await hark.write("?")
         gate.let(1)
-        await hark.until_texts(2)
+        await hark.until_texts(3)
         gate.open()
         await ended(hark)
-        assert shown(hark.channel) == [SENT]
-        assert hark.stored.deliveries("unless", source=Like("turn:%"))[0][0].startswith("tool:")
+        assert shown(hark.channel) == [SENT, PARAGRAPHS[0]]
+        assert hark.channel.sent[-1].action is Action.DELETE
+        assert hark.stored.deliveries("unless", source=Like("turn:%:b1"))[0][0].startswith("tool:")
 
 
 async def test_a_preview_follows_a_chat_that_moved(tmp_path: Path) -> None:
@@ -184,6 +185,24 @@ async def test_a_file_named_before_a_break_is_sent_once(tmp_path: Path) -> None:
             "plot.png",
             "That is it.",
         ]
+
+
+async def test_a_file_that_was_sent_before_a_restart_is_not_sent_again(tmp_path: Path) -> None:
+    async def hang(label: str) -> str:
+        await asyncio.Event().wait()
+        return label
+
+    async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", hang, watch)]) as hark:
+        (tmp_path / "workspace" / "plot.png").write_bytes(b"x")
+        hark.model.add("MEDIA: plot.png\nHere it is.", Call("act", {"label": "a"}))
+        await hark.write("?")
+        await hark.until(lambda: hark.stored.calls(state="running"))
+        await hark.delivered()
+        assert [sent.file is not None for sent in hark.channel.sent] == [False, True]
+    async with running(tmp_path, tools=lambda watch: [ScriptedTool("act", hang, watch)]) as hark:
+        hark.model.add("MEDIA: plot.png\nThat was all.")
+        await ended(hark)
+        assert [sent.file.name if sent.file else sent.body for sent in hark.channel.sent] == ["That was all."]
 
 
 async def test_the_rest_of_a_cut_answer_is_no_repetition(tmp_path: Path) -> None:

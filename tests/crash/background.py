@@ -10,7 +10,7 @@ from tests.crash.world import World
 HOURS = 12
 """Between beats and due times, which nobody waits for: the clocks leap."""
 EVERY = HOURS * 3_600_000
-BEATS = {"every": f"{HOURS}h"}
+BEATS = {"every": f"{HOURS}h", "isolated": False, "light_context": False}
 TASKS = """tasks:
   - name: mail
     interval: 12h

@@ -192,6 +192,14 @@ def _files(world: World) -> list[str]:
     return wrong
 
 
+def _answered_with_a_later_one(world: World, turn_id: str | None, seq: int) -> bool:
+    """Whether a message has no answer of its own: what was missed in one conversation is one turn."""
+    if not world.listening:
+        return False
+    taken = world.stored.messages("seq", turn_id=turn_id, kind="message", state="done")
+    return turn_id is not None and any(later > seq for (later,) in taken)
+
+
 def _answers(world: World) -> list[str]:
     wrong = []
     refused = world.platform.faulted["refused"]
@@ -199,11 +207,16 @@ def _answers(world: World) -> list[str]:
         if len(rows) != 1:
             wrong.append(f"{token} is stored {len(rows)} times")
             continue
-        state, reason, turn_id, _, _ = rows[0]
+        state, reason, turn_id, payload, seq = rows[0]
         seen, whole = words[token], list(range(script.words))
         if state == "dropped":
             if reason not in ("stop", "reset", "abort") or (seen and not script.steering):
                 wrong.append(f"{token} was dropped ({reason}) with {seen} visible")
+            continue
+        if _answered_with_a_later_one(world, turn_id, seq):
+            lines = [body for (body,) in world.stored.entries("body", turn_id=turn_id, kind="user")]
+            if seen or sum(json.loads(payload)["text"] in line for line in lines) != 1:
+                wrong.append(f"{token} was missed, with {seen} visible, and the model was shown {lines}")
             continue
         outcome, error_kind = world.stored.turns("outcome", "error_kind", turn_id=turn_id)[0]
         if seen != whole[: len(seen)] and not refused:
@@ -341,9 +354,11 @@ def _transcripts(world: World) -> list[str]:
         if kind == "user" and (script := parse(text)) is not None and script.steering:
             also.add(turn_id)
     for token, script, rows, _, _ in _asked(world):
-        for state, _, turn_id, _, _ in rows:
+        for state, _, turn_id, _, seq in rows:
             ended = world.stored.turns("outcome", turn_id=turn_id)
             if state != "done" or not ended or script.steering or turn_id in also:
+                continue
+            if _answered_with_a_later_one(world, turn_id, seq):
                 continue
             whole = "".join(step.text for step in script.steps)
             said = texts[turn_id]

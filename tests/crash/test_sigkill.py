@@ -196,7 +196,7 @@ class Campaign:
                 wrong.append(f"not in the order of planning: {order} instead of {whole}")
             for _, _, said, attempts, state, error in planned:
                 copies = sum(" ".join(text.split()) == " ".join(said.split()) for text in shown)
-                known = copies >= 1 if state == "sent" else state == "uncertain" and attempts == 3
+                known = copies >= 1 if state == "sent" else state == "uncertain" and attempts == 4
                 if copies > attempts or not known:
                     wrong.append(f"{copies} copies of {said!r}, {state} after {attempts} attempts: {error}")
         return wrong

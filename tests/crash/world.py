@@ -527,7 +527,7 @@ class _Telegram(Telegram):
 
 def _config(world: World) -> Config:
     streaming = Streaming(mode="preview" if world.preview else "block", min_chars=40, max_chars=90)
-    return Config(
+    config = Config(
         agent=Agent(
             max_concurrent=world.places, drain_seconds=world.drain_seconds, timeout_seconds=world.timeout_seconds
         ),
@@ -536,8 +536,8 @@ def _config(world: World) -> Config:
             telegram=_Telegram(enabled=False, dm=DirectMessages[UserId](policy="open"), streaming=streaming),
         ),
         heartbeat=Heartbeat.model_validate({"every": 0, **(world.background or {})}),
-        owners=("telegram:A",),
         queue=Queue(debounce_ms=world.debounce),
         workspace=world.root / "workspace",
         state=world.root / "state",
     )
+    return config.model_copy(update={"owners": ("telegram:A",)})  # no id of the platform, which is a number

@@ -47,10 +47,7 @@ AT_AN_EDGE = [
     (f"{LONG}\n\nHEARTBEAT_OK", LONG),
     (f"**HEARTBEAT_OK**\n\n{LONG}", LONG),
     (f"**HEARTBEAT_OK.** {LONG}", LONG),
-    (f"**`HEARTBEAT_OK`** {LONG}", LONG),
-    (f"`HEARTBEAT_OK`: {LONG}", LONG),
     (f"(HEARTBEAT_OK) {LONG}", LONG),
-    (f"“HEARTBEAT_OK” {LONG}", LONG),
     (f"HEARTBEAT_OK, {LONG}", LONG),
     (f"HEARTBEAT_OK — {LONG}", LONG),
     (f"HEARTBEAT_OK!!!\n{LONG}", LONG),
@@ -61,7 +58,6 @@ AT_AN_EDGE = [
     (f"<P>HEARTBEAT_OK</p><p>{LONG}</p>", f"<p>{LONG}</p>"),
     (f"# HEARTBEAT_OK\n\n{LONG}", LONG),
     (f"- HEARTBEAT_OK\n- {LONG}", f"- {LONG}"),
-    (f"```\nHEARTBEAT_OK\n```\n{LONG}", LONG),
     (f"HEARTBEAT_OK\n    indented\n{LONG}", f"    indented\n{LONG}"),
     (f"HEARTBEAT_OK\n```\ncode\n```\n{LONG}", f"```\ncode\n```\n{LONG}"),
     (f"{LONG} HEARTBEAT_OK!!!", LONG),
@@ -71,7 +67,6 @@ AT_AN_EDGE = [
     (f"{LONG}\n- HEARTBEAT_OK", LONG),
     (f"{LONG}\n\n<p><strong>HEARTBEAT_OK</strong></p>\n", LONG),
     (f"<p>{LONG}</p><p>HEARTBEAT_OK</p>", f"<p>{LONG}</p>"),
-    (f"{LONG}\n```\nHEARTBEAT_OK\n```", LONG),
     (f"HEARTBEAT_OK\n{LONG}\nHEARTBEAT_OK", LONG),
     # marks that belong to the words beside it stay with them
     (f"**HEARTBEAT_OK all is well.** {LONG}", f"**all is well.** {LONG}"),
@@ -83,8 +78,25 @@ AT_AN_EDGE = [
     (f"{LONG} `cmd` HEARTBEAT_OK", f"{LONG} `cmd`"),
 ]
 
+# In code or quotation marks, in a line of its own: a beat's sign, and text of everybody else.
+QUOTED = [
+    (f"```\nHEARTBEAT_OK\n```\n{LONG}", LONG),
+    (f"**`HEARTBEAT_OK`**\n\n{LONG}", LONG),
+    (f"{LONG}\n```\nHEARTBEAT_OK\n```", LONG),
+    (f"{LONG}\n\n`HEARTBEAT_OK`.", LONG),
+    (f"{LONG}\n- “HEARTBEAT_OK”", LONG),
+]
+
 TEXT = [
     "No",
+    "Set it to `NO_REPLY`",
+    "Set it to `HEARTBEAT_OK`.",
+    'It answers "NO_REPLY"!',
+    "It answers **“HEARTBEAT_OK”**.",
+    "`NO_REPLY` is the sign for silence.",
+    "**`HEARTBEAT_OK`** is what it says.",
+    "`HEARTBEAT_OK`: all is well",
+    "'NO_REPLY' it said",
     "NO",
     "HEARTBEAT_OKAY then",
     "no_reply_needed is a flag",
@@ -139,6 +151,12 @@ def test_a_beat_with_the_token_and_few_other_words_is_quiet(text: str, rest: str
     assert alert(text, beside - 1) == rest
 
 
+@pytest.mark.parametrize(("text", "rest"), QUOTED)
+def test_a_quoted_token_in_a_line_of_its_own_is_a_sign_of_beats_alone(text: str, rest: str) -> None:
+    assert alert(text, MOST) == rest
+    assert in_every_cut(text) == {text}
+
+
 @pytest.mark.parametrize("text", TEXT)
 def test_in_the_middle_in_code_and_within_words_it_is_text(text: str) -> None:
     assert not is_silent(text)
@@ -183,7 +201,7 @@ def test_any_edges_in_any_cut(text: str, sizes: list[int]) -> None:
     whole = streamed(text, [])
     assert streamed(text, cuts) == whole
     assert streamed(text, list(range(len(text)))) == whole
-    if "```" not in text:  # a fence that is not closed is code to its end, which only the stream knows
+    if "`" not in text:  # beats may quote, and of a fence that is not closed only the stream knows
         assert whole.strip() == alert(text, 0).strip()
 
 

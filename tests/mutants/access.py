@@ -166,12 +166,9 @@ FAULTS = (
     Fault(
         "access/a-second-code-within-the-hour",
         "bot/store/people.py",
-        "until > now or ",
-        "",
-        (
-            "tests/bot/persistence/test_people.py::test_a_code_is_given_once_and_lets_in_once",
-            "tests/bot/test_pairing.py::test_it_is_good_for_an_hour_and_so_is_the_message",
-        ),
+        "until > now or pending",
+        "pending",
+        ("tests/bot/test_pairing.py::test_a_stranger_is_told_once_that_more_is_kept_and_gets_one_answer_to_the_first",),
     ),
     Fault(
         "access/codes-for-everybody",
@@ -238,7 +235,7 @@ FAULTS = (
     Fault(
         "access/an-open-gate",
         "bot/inbound/gate.py",
-        '!= "never" else False',
+        '!= "never" else "shut"',
         '!= "never" else True',
         (
             "tests/bot/test_access.py::test_the_gate",
@@ -262,8 +259,8 @@ FAULTS = (
     Fault(
         "access/every-thread-is-followed",
         "bot/store/people.py",
-        "if item.follows and not _takes_part(db, item, conv_id):",
-        "if False:",
+        '(item.follows != "shut" and _takes_part(db, item, conv_id))',
+        'item.follows != "shut"',
         (
             "tests/bot/persistence/test_people.py::test_a_message_may_depend_on_whether_the_bot_takes_part",
             "tests/bot/test_groups.py::test_it_follows_a_thread_it_spoke_in_also_after_a_restart_and_no_other",
@@ -331,5 +328,26 @@ FAULTS = (
         "for day in (today, today - _DAY))",
         "for day in (today - _DAY,))",
         ("tests/bot/test_resets.py::test_a_day_ends_at_its_time_on_the_wall",),
+    ),
+    Fault(
+        "access/deletions-without-a-sender-are-refused",
+        "bot/inbound/access.py",
+        "if message.kind is InboundKind.DELETE and not origin.sender:",
+        "if False:",
+        (
+            "tests/bot/test_edits.py::test_what_waits_is_withdrawn_also_where_nobody_is_said_to_have_deleted_it",
+            "tests/wire/test_platforms_people.py::"
+            "test_deletions_on_discord_are_carried_out_also_of_messages_from_before_the_start",
+        ),
+    ),
+    Fault(
+        "access/a-code-does-not-answer-the-command",
+        "bot/inbound/routing.py",
+        "say = (replace(first, respond=message.respond), *rest)",
+        "say = (first, *rest)",
+        (
+            "tests/wire/test_platforms_people.py::"
+            "test_a_stranger_who_uses_a_command_on_discord_is_given_the_code_as_its_answer",
+        ),
     ),
 )

@@ -101,11 +101,11 @@ FAULTS = (
         (f"{_TESTS}it_expires_in_time_and_can_be_asked_again",),
     ),
     Fault(
-        "approvals/told-with-every-message",
+        "approvals/not-told-what-is-waited-for",
         "bot/approvals/requests.py",
-        "if not message.by_person or now - self._told.get(approval_id, 0) < _MINUTE:",
-        "if not message.by_person:",
-        (f"{_TESTS}whoever_writes_meanwhile_is_told_once_a_minute",),
+        "await self._outbox.tell(message.origin.place, say.source, say.text, say.choices)",
+        "await self._outbox.tell(message.origin.place, approval_id, say.text, say.choices)",
+        (f"{_TESTS}whoever_writes_meanwhile_is_always_told",),
     ),
     Fault(
         "approvals/open-to-every-program",
@@ -138,8 +138,8 @@ FAULTS = (
     Fault(
         "approvals/words-answer-one-of-several",
         "bot/store/approvals.py",
-        "if len(theirs) == 1 else None",
-        "if theirs else None",
+        "if len(asked) == 1:",
+        "if asked:",
         (f"{_ELSEWHERE}words_that_may_mean_several_questions_answer_none",),
     ),
     Fault(

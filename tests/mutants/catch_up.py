@@ -8,9 +8,19 @@ _STORE = "tests/bot/persistence/test_history.py::test_"
 
 FAULTS = (
     Fault(
+        "catch_up/live-messages-held-without-end",
+        "bot/inbound/catch_up.py",
+        "LONGEST_HOLD = 60.0",
+        "LONGEST_HOLD = 1e9",
+        (
+            "tests/bot/test_catch_up.py"
+            "::test_a_history_that_fails_again_and_again_holds_nobody_up_for_longer_than_a_minute",
+        ),
+    ),
+    Fault(
         "catch-up/live-overtakes-what-was-missed",
         _CATCH_UP,
-        "return [replace(item, behind=True, delay=0, gathers=False)]",
+        "return [replace(item, behind=True, delay=0, gathers=gap.patience > 0)]",
         "return [item]",
         (f"{_TEST}what_comes_live_waits_behind_what_was_missed_and_commands_do_not",),
     ),
@@ -38,30 +48,93 @@ FAULTS = (
     Fault(
         "catch-up/held-keeps-its-place",
         "bot/store/history.py",
-        "(anew, seq))",
-        "(seq, seq))",
+        ", (anew, seq)",
+        ", (seq, seq)",
         (f"{_STORE}what_waits_behind_a_history_is_released_in_the_order_of_the_platform",),
     ),
     Fault(
         "catch-up/found-in-the-history-keeps-its-place",
         "bot/store/inbox.py",
-        "if found and (item.behind or not history.take_anew(db, found[0])):",
+        "if found and ((item.behind and not item.gathers) or not history.take_anew(db, found[0])):",
         "if found:",
         (f"{_STORE}what_waits_behind_a_history_is_released_in_the_order_of_the_platform",),
     ),
     Fault(
         "catch-up/what-comes-during-the-release-is-left",
         _CATCH_UP,
-        "            while gap.held and asked == gap.asked:\n",
-        "            if gap.held and asked == gap.asked:\n",
+        "        while gap.held and asked == gap.asked:\n",
+        "        if gap.held and asked == gap.asked:\n",
         (f"{_TEST}what_comes_while_others_are_released_is_released_as_well",),
     ),
     Fault(
-        "catch-up/what-was-missed-waits-for-more",
+        "catch-up/a-turn-for-each-that-was-missed",
+        "bot/store/claims.py",
+        "iif(ready_at < 0, 'missed', sender || ' ' || ready_at)",
+        "sender || ' ' || ready_at",
+        (f"{_TEST}what_several_people_said_in_a_group_meanwhile_is_one_turn",),
+    ),
+    Fault(
+        "catch-up/a-turn-for-each-that-comes-late",
         _CATCH_UP,
-        "return replace(item, delay=0, gathers=False) if",
-        "return item if",
-        (f"{_TEST}what_was_missed_waits_for_nothing_more_of_its_sender",),
+        "return replace(item, delay=0, gathers=True) if said and missed else item",
+        "return item",
+        (f"{_TEST}what_a_platform_brings_late_is_one_turn_as_well",),
+    ),
+    Fault(
+        "catch-up/a-turn-for-each-page",
+        _CATCH_UP,
+        "return replace(item, gathers=waits, behind=waits)",
+        "return replace(item, gathers=waits)",
+        (f"{_TEST}what_was_missed_is_answered_once_oldest_first_and_in_one_turn",),
+    ),
+    Fault(
+        "catch-up/a-stop-that-is-found-stops-nothing",
+        "bot/store/history.py",
+        "            if not read:\n",
+        "            if True:\n",
+        (f"{_TEST}a_stop_that_is_found_hours_later_stops_nothing_that_was_said_since",),
+    ),
+    Fault(
+        "catch-up/places-that-are-not-let-in-are-read",
+        _CATCH_UP,
+        'wanted and self.routing.answers_in(gap.place, account.spaces.get(gap.place.chat, ""))',
+        "wanted",
+        (
+            f"{_TEST}direct_messages_are_read_first_then_places_that_are_let_in_and_nothing_else",
+            "tests/wire/test_platforms_missed.py::"
+            "test_on_a_large_server_a_direct_message_is_read_before_channels_that_are_not_let_in",
+        ),
+    ),
+    Fault(
+        "catch-up/direct-messages-are-read-last",
+        "bot/inbound/gaps.py",
+        "return gap.place.kind is ChatKind.DIRECT, max(",
+        "return gap.place.kind is not ChatKind.DIRECT, max(",
+        (f"{_TEST}direct_messages_are_read_first_then_places_that_are_let_in_and_nothing_else",),
+    ),
+    Fault(
+        "catch-up/channels-of-a-server-that-is-let-in-are-not-read",
+        "channels/discord/world.py",
+        'yield Reached(self.place(identity(channel, "id"), space), newest, space)',
+        'yield Reached(self.place(identity(channel, "id"), space), newest)',
+        (
+            "tests/wire/test_platforms_missed.py::"
+            "test_on_a_large_server_a_direct_message_is_read_before_channels_that_are_not_let_in",
+        ),
+    ),
+    Fault(
+        "catch-up/what-was-not-looked-at-is-told-to-nobody-who-writes-again",
+        _CATCH_UP,
+        'if name is None or item.state != "waiting":',
+        "if True:",
+        (f"{_TEST}who_wrote_long_ago_is_told_with_their_next_message_that_theirs_was_not_read",),
+    ),
+    Fault(
+        "catch-up/who-wrote-directly-is-not-told-at-once",
+        _CATCH_UP,
+        "if gap.place.kind is ChatKind.DIRECT and id_order(gap.cursor) >= id_order(oldest):",
+        "if False:",
+        (f"{_TEST}only_so_many_conversations_are_read_and_who_wrote_in_others_is_told",),
     ),
     Fault(
         "catch-up/who-is-shut-out-takes-it-along",
@@ -89,7 +162,7 @@ FAULTS = (
         _CATCH_UP,
         "partial(self.keep, [Heard(gap.place, after), *items], None)",
         "partial(self.keep, items, None)",
-        (f"{_TEST}what_was_missed_is_answered_once_and_oldest_first",),
+        (f"{_TEST}what_was_missed_is_answered_once_oldest_first_and_in_one_turn",),
     ),
     Fault(
         "catch-up/refused-and-forgotten",

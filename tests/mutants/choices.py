@@ -59,9 +59,23 @@ FAULTS = (
     Fault(
         "choices/the-reaction-stays",
         "bot/store/endings.py",
-        "    _take_acknowledgements_away(db, turn_id, now)\n",
+        '    take_acknowledgements_away(db, "inbox.turn_id=?", turn_id, now)\n',
         "",
         ("tests/bot/test_acknowledge.py::test_it_goes_after_a_restart",),
+    ),
+    Fault(
+        "choices/the-reaction-stays-on-what-is-stopped",
+        "bot/store/commands.py",
+        '        endings.take_acknowledgements_away(db, "seq=?", seq, now)\n',
+        "        pass\n",
+        ("tests/bot/test_acknowledge.py::test_it_goes_with_what_is_stopped",),
+    ),
+    Fault(
+        "choices/the-reaction-stays-on-a-reply-that-decides",
+        "bot/store/commands.py",
+        "        endings.take_acknowledgements_away(db, \"seq=? AND inbox.state='done'\", seq, now)",
+        "",
+        ("tests/bot/test_acknowledge.py::test_it_goes_with_a_reply_that_decides",),
     ),
     Fault(
         "choices/everybody-reads-what-is-wrong-with-the-service",

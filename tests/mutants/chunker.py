@@ -128,4 +128,18 @@ FAULTS = (
         'bool("\\n".join(self.lines[last:]))',
         (f"{_ANSWERS}a_line_that_begins_with_spaces_does_not_end_the_code_of_an_item",),
     ),
+    Fault(
+        "chunker/a-wide-table-without-its-header",
+        "channels/stream/chunker.py",
+        "self._whole * 2 // 3 if cut.header else self._max // 3",
+        "self._max // 3",
+        ("tests/channels/stream/test_answers.py::test_a_wide_table_keeps_its_header_in_small_blocks",),
+    ),
+    Fault(
+        "chunker/the-header-of-a-table-is-torn",
+        "channels/stream/outline.py",
+        "if not _ROW.match(self._words(leaf, rows - 1)):",
+        "if True:",
+        ("tests/channels/stream/test_answers.py::test_a_wide_table_keeps_its_header_in_small_blocks",),
+    ),
 )

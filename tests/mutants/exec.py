@@ -187,4 +187,28 @@ FAULTS = (
         "        self._pass_on()\n",
         ("tests/agent/tools/test_output.py::test_at_most_four_times_a_second_is_told_and_nothing_is_lost_meanwhile",),
     ),
+    Fault(
+        "exec/an-exit-code-is-a-failure",
+        "agent/tools/exec.py",
+        'r"exit code \\d+"',
+        'r"exit code 0"',
+        (
+            "tests/agent/test_silence.py::test_an_exit_code_is_a_result_and_no_failure",
+            "tests/agent/tools/test_exec.py::test_says_how_it_ended_and_what_it_wrote_in_order",
+        ),
+    ),
+    Fault(
+        "exec/what-was-stopped-is-a-result",
+        "agent/tools/exec.py",
+        "is_error=_RESULT.fullmatch(how) is None",
+        "is_error=False",
+        ("tests/agent/test_silence.py::test_an_exit_code_is_a_result_and_no_failure",),
+    ),
+    Fault(
+        "exec/no-word-about-the-level",
+        "agent/tools/exec.py",
+        '(f"[{ending(0)}]", "[running]")',
+        '("[exit code", "[running]")',
+        ("tests/agent/sandbox/test_inside.py",),
+    ),
 )

@@ -88,15 +88,15 @@ FAULTS = (
     Fault(
         "heartbeat/alerts-to-whoever-wrote-last",
         BEATS,
-        "place if place and of == mine else kept.place",
+        "place if place and of == main else kept.place",
         "kept.place",
         (f"{_BEATS}an_alert_goes_to_an_owner_where_others_share_the_session",),
     ),
     Fault(
         "heartbeat/reminders-lost-before-the-platform-is-there",
-        DISPATCHER,
-        "return unknown or self",
-        "return self",
+        "bot/runs/messaging.py",
+        "and not one.channel.account for one in self.accounts",
+        "and False for one in self.accounts",
         (f"{_DUE}a_reminder_waits_for_its_platform",),
     ),
     Fault(

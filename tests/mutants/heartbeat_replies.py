@@ -38,15 +38,15 @@ FAULTS = (
     Fault(
         "heartbeat-replies/the-same-alert-again",
         _WORDS,
-        "any(is_repeat(words, said) for",
-        "any(False for",
+        "is_repeat(words, await self.earlier())",
+        "False",
         (f"{_SHOWN}the_same_alert_is_not_said_again_within_a_day",),
     ),
     Fault(
         "heartbeat-replies/never-the-same-alert-again",
         "bot/runs/specs.py",
-        "alerts(turn.conv_id, self.clock.now() - _DAY)",
-        "alerts(turn.conv_id, 0)",
+        "turn.conv_id, self.clock.now() - _DAY)",
+        "turn.conv_id, 0)",
         (f"{_SHOWN}the_same_alert_is_not_said_again_within_a_day",),
     ),
     Fault(

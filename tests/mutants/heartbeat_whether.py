@@ -77,6 +77,27 @@ FAULTS = (
         _TEXT,
     ),
     Fault(
+        "heartbeat-whether/quoted-tokens-are-signs",
+        "heartbeat/quiet.py",
+        "    if not quoted and any(",
+        "    if False and any(",
+        (*_TEXT, f"{_QUIET}a_quoted_token_in_a_line_of_its_own_is_a_sign_of_beats_alone"),
+    ),
+    Fault(
+        "heartbeat-whether/beats-quote-no-sign",
+        "heartbeat/quiet.py",
+        "edge(text, beat=True)",
+        "edge(text)",
+        (f"{_QUIET}a_quoted_token_in_a_line_of_its_own_is_a_sign_of_beats_alone",),
+    ),
+    Fault(
+        "heartbeat-whether/beats-quote-signs-among-words",
+        "heartbeat/quiet.py",
+        "quoted=beat and alone",
+        "quoted=beat",
+        _TEXT,
+    ),
+    Fault(
         "heartbeat-whether/faulty-entry-ends-the-list",
         "heartbeat/checklist.py",
         "                mistakes.append(Mistake(*error.args))\n",

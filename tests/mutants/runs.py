@@ -7,6 +7,43 @@ _AT_ONCE = "tests/bot/test_beginning_at_once.py"
 
 FAULTS = (
     Fault(
+        "runs/one-break-more-and-no-further",
+        "agent/runner.py",
+        "return error.kind in _TRY_AGAIN and self._loop.step",
+        "return False and self._loop.step",
+        (
+            "tests/agent/test_runner.py"
+            "::test_an_answer_that_breaks_again_and_again_goes_on_while_it_gets_further[cuts0-block]",
+        ),
+    ),
+    Fault(
+        "runs/streamed-and-lost",
+        "bot/runs/journal.py",
+        "if blocks := self._replies.cut():",
+        "if blocks := ():",
+        (
+            "tests/agent/test_runner.py"
+            "::test_what_was_streamed_of_an_answer_that_gets_no_further_is_shown_and_kept[cuts1-560]",
+        ),
+    ),
+    Fault(
+        "runs/breaks-without-end",
+        "agent/runner.py",
+        "and self._loop.step < self._spec.limits.max_steps",
+        "and self._loop.step < 200",
+        ("tests/agent/test_runner.py::test_an_answer_that_always_breaks_has_an_end",),
+    ),
+    Fault(
+        "runs/timer-before-the-lanes-thrown-away",
+        "bot/runs/lanes.py",
+        "if not self._draining and key",
+        "if self._open and key",
+        (
+            "tests/bot/test_first_message.py"
+            "::test_it_is_answered_as_soon_as_it_is_ready_and_the_model_can_be_asked[0.0]",
+        ),
+    ),
+    Fault(
         "runs/one-model-for-all-steps",
         "agent/runner.py",
         "lambda: self.model)",
@@ -85,7 +122,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/drain-starts-more",
         "bot/runs/lanes.py",
-        "        self._open = False\n        if self._refilling",
+        "        self._open, self._draining = False, True\n        if self._refilling",
         "        if self._refilling",
         ("tests/bot/test_lanes.py::test_a_drain_lets_runs_finish_and_cuts_the_rest",),
     ),
@@ -115,7 +152,7 @@ def never_called(pid: int, pid_started: str) -> bool:
         "bot/runs/contexts.py",
         "turn.entries[0].seq == context.end + 1",
         "True",
-        ("tests/agent/test_runner.py::test_an_answer_that_breaks_twice_after_text_ends_in_one_sentence",),
+        ("tests/agent/test_runner.py::test_what_was_streamed_stays_whatever_ended_the_answer",),
     ),
     Fault(
         "runs/calls-not-marked-before-they-run",

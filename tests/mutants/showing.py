@@ -63,6 +63,13 @@ FAULTS = (
         (f"{_TWICE}a_file_named_before_a_break_is_sent_once",),
     ),
     Fault(
+        "showing/tags-in-code-spans-taken",
+        "bot/directives.py",
+        'if self._in_span ^ (line.count("`", 0, tag.start()) % 2 == 1):',
+        "if False:",
+        ("tests/bot/test_directives.py::test_every_cut_gives_the_same",),
+    ),
+    Fault(
         "showing/a-file-twice",
         "bot/replies.py",
         "        if not same:\n            self.sent(",

@@ -7,6 +7,27 @@ _EVENTS = "tests/channels/slack/test_events.py::test_"
 
 FAULTS = (
     Fault(
+        "slack/nobody-looks-while-no-request-comes",
+        "channels/slack/receive.py",
+        "            if self._requests == known:\n",
+        "            if False:\n",
+        (f"{_TESTS}requests_that_do_not_arrive_are_found_out_and_read_from_the_history",),
+    ),
+    Fault(
+        "slack/requests-that-do-not-arrive-stay-ready",
+        "channels/slack/receive.py",
+        "        return self._silent\n",
+        "        return ''\n",
+        (f"{_TESTS}requests_that_do_not_arrive_are_found_out_and_read_from_the_history",),
+    ),
+    Fault(
+        "slack/what-may-be-on-its-way-counts-as-missed",
+        "channels/slack/receive.py",
+        "self._heard < item.sent_at < due",
+        "self._heard < item.sent_at",
+        (f"{_TESTS}requests_that_do_not_arrive_are_found_out_and_read_from_the_history",),
+    ),
+    Fault(
         "slack/acknowledged-though-not-stored",
         "channels/slack/receive.py",
         "self._refusing = self._gap = True\n            return False",

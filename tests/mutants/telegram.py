@@ -7,6 +7,30 @@ _ACTIONS = "tests/wire/test_telegram_actions.py::test_"
 
 FAULTS = (
     Fault(
+        "telegram/unexpected-error-of-the-store-confirmed",
+        "channels/receiver.py",
+        "        raise NotAccepted(type(error).__name__) from error\n\n    async def _acknowledge",
+        "\n    async def _acknowledge",
+        ("tests/wire/test_telegram_channel.py::test_an_unexpected_error_of_the_store_is_not_confirmed",),
+    ),
+    Fault(
+        "telegram/poisoned-event-tried-for-ever",
+        "channels/receiver.py",
+        "self._failures[key] += 1",
+        "self._failures[key] += 0",
+        (
+            "tests/wire/test_telegram_channel.py"
+            "::test_an_event_whose_handling_fails_three_times_is_kept_aside_and_the_rest_goes_on",
+        ),
+    ),
+    Fault(
+        "telegram/event-kept-aside-at-once",
+        "channels/receiver.py",
+        "_TRIES = 3",
+        "_TRIES = 1",
+        ("tests/wire/test_telegram_channel.py::test_an_unexpected_error_of_the_store_is_not_confirmed",),
+    ),
+    Fault(
         "telegram/unreadable-updates-dropped",
         "channels/telegram/poll.py",
         "return [unread(update, self.me, error)]",
@@ -42,11 +66,18 @@ FAULTS = (
         ("tests/wire/test_telegram_channel.py::test_a_wire_that_is_cut_leaves_the_outcome_unknown",),
     ),
     Fault(
-        "telegram/four-sends",
+        "telegram/five-sends",
         "channels/telegram/adapter.py",
-        "_MOST_SENDS = 3",
-        "_MOST_SENDS = 4",
-        ("tests/wire/test_telegram_channel.py::test_what_was_sent_three_times_is_not_sent_again",),
+        "_SPACED = (1, 5, 30)",
+        "_SPACED = (1, 5, 30, 30)",
+        ("tests/wire/test_telegram_channel.py::test_what_was_sent_four_times_is_not_sent_again",),
+    ),
+    Fault(
+        "telegram/tries-one-second-apart",
+        "channels/telegram/adapter.py",
+        "_SPACED = (1, 5, 30)",
+        "_SPACED = (1, 1, 1)",
+        ("tests/wire/test_telegram_channel.py::test_what_is_unknown_is_sent_again_once_telegram_has_answered",),
     ),
     Fault(
         "telegram/link-previews",

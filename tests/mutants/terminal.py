@@ -89,7 +89,7 @@ FAULTS = (
         await service.close()
         if terminal is not None:
 """,
-        ("tests/bot/cli/test_run.py::test_sigterm_lets_an_answer_finish_before_your_eyes",),
+        ("tests/bot/cli/test_run.py::test_a_signal_lets_an_answer_finish_before_your_eyes",),
     ),
     Fault(
         "terminal/a-second-signal-leaves-it-raw",
@@ -136,7 +136,7 @@ FAULTS = (
     Fault(
         "terminal/what-the-service-says-is-not-read",
         "bot/store/rows.py",
-        "if place.kind is ChatKind.CONSOLE and block.step is None:",
+        "if place.kind is ChatKind.CONSOLE:",
         "if False:",
         (f"{_CONSOLE}a_failed_run_is_told_before_its_end",),
     ),

@@ -23,9 +23,9 @@ class Machine:
         self.programs = folder / "programs"
         self.programs.mkdir()
         (self.checkout / "scripts").mkdir(parents=True)
-        for name in ("pyproject.toml", "constraints.txt", "scripts/setup"):
+        for name in ("pyproject.toml", "constraints.txt", "scripts/setup", "scripts/link"):
             shutil.copy(ROOT / name, self.checkout / name)
-        for name in ("cat", "cksum", "dirname", "rm", "sh"):
+        for name in ("cat", "cksum", "dirname", "ln", "mkdir", "rm", "sh"):
             (self.programs / name).symlink_to(shutil.which(name) or pytest.fail(f"{name} is missing"))
 
     def program(self, name: str, script: str) -> None:
@@ -33,9 +33,9 @@ class Machine:
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
-    def set_up(self, **environ: str) -> subprocess.CompletedProcess[str]:
+    def set_up(self, script: str = "setup", **environ: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["/bin/sh", "scripts/setup"],
+            ["/bin/sh", f"scripts/{script}"],
             cwd=self.checkout,
             env={"PATH": str(self.programs), **environ},
             capture_output=True,
@@ -65,10 +65,61 @@ def machine(tmp_path: Path) -> Machine:
 def test_installs_pinned_and_then_does_nothing(machine: Machine) -> None:
     done = machine.set_up()
     assert (done.returncode, done.stderr) == (0, "")
-    assert machine.installs() == ["pip install --python .venv/bin/python -q -c constraints.txt -e ."]
+    assert machine.installs() == ["pip install --python .venv/bin/python --compile-bytecode -q -c constraints.txt -e ."]
     assert (machine.checkout / ".venv/bin/python").exists()
     done = machine.set_up()
     assert (done.returncode, done.stdout, machine.installs()) == (0, "", [])
+
+
+def test_what_is_ours_is_compiled_as_well(machine: Machine) -> None:
+    (machine.checkout / "bot").mkdir()
+    (machine.checkout / "bot/one.py").write_text("ONE = 1\n")
+    assert machine.set_up().returncode == 0
+    assert list((machine.checkout / "bot").rglob("one.*.pyc"))
+
+
+@pytest.fixture
+def installed(machine: Machine) -> Path:
+    """The command as an installation makes it."""
+    command = machine.checkout / ".venv/bin/hark"
+    command.parent.mkdir(parents=True)
+    command.write_text("#!/bin/sh\necho it is me\n")
+    command.chmod(0o755)
+    return command
+
+
+def test_the_command_is_linked_where_the_shell_looks(machine: Machine, installed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "home/.local/bin"
+    where = {"HOME": str(tmp_path / "home"), "PATH": f"{machine.programs}:{folder}"}
+    done = machine.set_up("link", **where)
+    assert (done.stdout, done.stderr) == (f"The command hark is there: {folder}/hark leads to this Hark.\n", "")
+    found = subprocess.run(["/bin/sh", "-c", "hark"], env=where, capture_output=True, text=True, check=True)
+    assert found.stdout == "it is me\n"
+    assert machine.set_up("link", **where).stdout == ""
+    installed.rename(tmp_path / "elsewhere")
+    machine.checkout = machine.checkout.rename(tmp_path / "moved")
+    (tmp_path / "elsewhere").rename(machine.checkout / ".venv/bin/hark")
+    assert "leads to this Hark" in machine.set_up("link", **where).stdout, "what led nowhere is replaced"
+
+
+def test_where_no_link_can_be_the_line_to_copy_is_said(machine: Machine, installed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "home/.local/bin"
+    said = machine.set_up("link", HOME=str(tmp_path / "home")).stdout.splitlines()
+    assert not folder.exists()
+    copied = subprocess.run(
+        ["/bin/sh", "-c", f"{said[-1]}\nhark"],
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert copied.stdout == "it is me\n"
+    folder.mkdir(parents=True)
+    (folder / "hark").write_text("#!/bin/sh\necho another\n")
+    (folder / "hark").chmod(0o755)
+    where = {"HOME": str(tmp_path / "home"), "PATH": f"{machine.programs}:{folder}"}
+    assert machine.set_up("link", **where).stdout.splitlines() == said
+    assert "another" in (folder / "hark").read_text(), "the one of somebody else stays"
 
 
 def test_extras_are_added_once_and_suffice_for_running(machine: Machine) -> None:

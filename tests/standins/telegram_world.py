@@ -97,12 +97,14 @@ class World:
         caption: str | None = None,
         user: Person = ALICE,
         chat: Room | None = None,
+        **more: Any,
     ) -> Json:
-        """A person sends a photo, document or voice message that getFile then knows; returns the update."""
+        """A person sends a photo, document or voice message that getFile then knows; returns the update. `more` is put
+        into the message as it is (`media_group_id`: one of an album)."""
         file_id = f"BQACAgIAAxkBAAI{len(self.files):08d}"
         self.files[file_id] = (f"{kind}s/file_{len(self.files)}", data)
         content = _CONTENT[kind](file_id, len(data), caption)
-        return self.say(content, user=user, chat=chat)
+        return self.say(content | more, user=user, chat=chat)
 
     def say(
         self,

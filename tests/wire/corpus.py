@@ -72,10 +72,11 @@ TOOL_SAID = (
     Case("said-first-in-characters", [tool(ANSWER), bits(ANSWER)], [ANSWER]),
     Case(
         "said-otherwise",
-        [tool(ANSWER), "**The backup** of Monday is  complete, and 42 files were stored. 🎉"],
+        [tool(ANSWER), "Hello!\n\n**The backup** of Monday is  complete, and 42 files were stored."],
         [ANSWER],
     ),
-    Case("said-nearly", [tool(ANSWER), ANSWER.replace("is complete", "is now complete")], [ANSWER]),
+    Case("said-nearly", [tool(ANSWER), ANSWER.replace("is", "was")], [ANSWER, ANSWER.replace("is", "was")]),
+    Case("said-with-a-sign", [tool(ANSWER), f"{ANSWER} 🎉"], [ANSWER, f"{ANSWER} 🎉"]),
     Case("said-another-number", [tool(ANSWER), ANSWER.replace("42", "43")], [ANSWER, ANSWER.replace("42", "43")]),
     Case(
         "said-half",
@@ -140,7 +141,7 @@ HIDDEN = (
                 f"<final>{WORDS}</final>",
                 f"<think>{SECRET}</think><final>{WORDS}</final>",
                 f"<THINK>{SECRET} < > </ th </THINK>{WORDS}",
-                f"{WORDS}<think>{SECRET}",
+                f"{WORDS}\n<think>{SECRET}",
                 f"{WORDS[:50]}<think>{SECRET}</think>{WORDS[50:]}",
                 f"{WORDS}<|im_end|>",
                 f'{WORDS}\n<tool_call>\n{{"name": "glob", "arguments": {{"pattern": "{SECRET}"}}}}\n</tool_call>',
@@ -149,6 +150,16 @@ HIDDEN = (
     ),
     Case("hidden-all", [chars(f"<think>{SECRET} and on")] * 3, at_least=True),
     Case("hidden-before-tool", [[chars(f"<think>{SECRET}</think>"), LOOK], WORDS], [WORDS]),
+    *(
+        Case(f"talked-about-{number}", [bits(text)], [text])
+        for number, text in enumerate(
+            (
+                "The tag <think> begins it, and so does [THINK] there.",
+                "With <function name=read> a call begins; that is all.",
+                "It is a Map<Function> { of names }, and has three.",
+            )
+        )
+    ),
     Case(
         "less-than",
         [bits("If a <b and b> c, then a <= c or <thing> it.")],
@@ -159,6 +170,8 @@ HIDDEN = (
 TAGS = (
     Case("tag", [bits(f"[[reply_to_current]] {WORDS}")], [WORDS], replies=True),
     Case("tag-behind", [bits(f"{WORDS} [[reply_to_current]]")], [WORDS]),
+    Case("tag-of-no-message", [bits(f"[[reply_to:abc]] {WORDS}")], [WORDS], everywhere=("block", "preview")),
+    Case("tag-of-no-number", [bits(f"[[reply_to:{'9' * 40}]] {WORDS}")], [WORDS]),
     Case("no-tag", [bits("Use [[this]] or [[that]], or a[[0]].")], ["Use [[this]] or [[that]], or a[[0]]."]),
     Case("file", [bits("Here it is.\nMEDIA: notes.txt")], ["Here it is."], files=["notes.txt"]),
     Case(

@@ -43,7 +43,7 @@ ONCE, ALWAYS, DENY = "Allow once", "Always allow", "Deny"
 PATIENCE = 10.0
 """Real seconds after which what does not come is a failure."""
 _NAMED = re.compile(rf"({'|'.join(PLATFORMS)})/([\w-]+)")
-_ID = re.compile(r"/approve ([0-9a-fA-F-]{4,36}) once")
+_ID = re.compile(r"/(?:hark )?approve ([0-9a-fA-F-]{4,36}) once")
 _ESCAPED = re.compile(r"\\([^A-Za-z0-9\s])")
 Steps = Sequence[Written | Callable[[Request], Written]]
 

@@ -106,7 +106,6 @@ def _short(tag: str) -> list[Quiet]:
         "both": f"{OK}\n{{}}\n{OK}",
         "bold": f"**{OK}**\n\n{{}}",
         "end-bold": f"{{}}\n\n**{OK}**",
-        "end-code": f"{{}} `{OK}`.",
         "html": f"<b>{OK}</b> {{}}",
         "end-html": f"{{}}<br><i>{OK}</i>",
         "nbsp": f"{OK}&nbsp;{{}}",

@@ -12,6 +12,7 @@ from bot.service import Service
 from channels.base import HealthState
 from tests.scripted_model import ScriptedModel
 from tests.serving import serving
+from tests.standins.script import Call
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOB, BOT_ID, private
 from tests.stored import Stored
@@ -23,14 +24,15 @@ pytestmark = pytest.mark.xdist_group("wire-service")
 
 
 @asynccontextmanager
-async def two_bots(folder: Path, work: dict[str, Any]) -> AsyncIterator[tuple[TelegramServer, TelegramServer, Any]]:
+async def two_bots(
+    folder: Path, work: dict[str, Any], model: ScriptedModel | None = None
+) -> AsyncIterator[tuple[TelegramServer, TelegramServer, Any]]:
     """Both servers, and what starts the service on `folder`."""
     async with TelegramServer() as plain, TelegramServer(token=WORK_TOKEN) as second:
         second.bot = {**second.bot, "id": WORK_ID, "username": "work_bot"}
 
         @asynccontextmanager
         async def bots() -> AsyncIterator[Service]:
-            watch = Watch()
             accounts = {"work": {"token": WORK_TOKEN, "base_url": second.base_url, **work}}
             telegram = {
                 "token": plain.token,
@@ -47,7 +49,7 @@ async def two_bots(folder: Path, work: dict[str, Any]) -> AsyncIterator[tuple[Te
                     "state": folder / "state",
                 }
             )
-            async with serving(config, model=ScriptedModel(watch)) as service:
+            async with serving(config, model=model or ScriptedModel(Watch())) as service:
                 yield service
 
         yield plain, second, bots
@@ -74,6 +76,22 @@ async def test_each_account_has_its_own_people_answers_and_session(tmp_path: Pat
             f"agent:main:telegram:{BOT_ID}:direct:{ALICE.id}",
             f"agent:main:telegram:{WORK_ID}:direct:{BOB.id}",
         }
+
+
+TABLE = "|a|b|\n|-|-|\n|1|2|"
+
+
+@pytest.mark.parametrize("answer", [[TABLE], [Call("message", {"action": "send", "text": TABLE}), Call("stay_silent")]])
+async def test_each_account_renders_by_its_own_settings(tmp_path: Path, answer: list[Any]) -> None:
+    """The words of answers, and those that the `message` tool sends."""
+    model = ScriptedModel(Watch())
+    model.add(*answer)
+    model.add(*answer)
+    async with two_bots(tmp_path, {"rich": "auto"}, model) as (plain, second, bots), bots():
+        for server, method in ((second, "sendRichMessage"), (plain, "sendMessage")):
+            server.write("a table", user=ALICE)
+            await server.wait_for(lambda server=server: server.sent, "the table")  # type: ignore[misc]
+            assert [sent.method for sent in server.sent] == [method]
 
 
 async def test_two_accounts_that_are_one_bot_are_said(tmp_path: Path) -> None:

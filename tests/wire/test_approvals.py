@@ -71,24 +71,33 @@ async def test_every_way_to_decide_decides_once_and_is_shown_where_it_was_asked(
         )
 
 
-async def test_a_reply_to_the_request_denies_it_and_the_model_learns_why(tmp_path: Path) -> None:
+async def test_a_reply_of_a_plain_word_decides_and_another_is_asked_back(tmp_path: Path) -> None:
     reason = "not before <Friday> & only with a backup"
     async with court(tmp_path) as at, at.serving():
         for platform in PLATFORMS:
-            talk = at.meets(platform)
-            at.asks(talk, "reply")
-            card = await at.card(talk, "reply")
-            at.write(talk, reason, reply_to=card.id)
-            await at.answered(talk, "reply")
-            edited = await at.resolved(card)
-            assert (edited.buttons, at.ran(talk, "reply")) == ({}, 0), platform
-            assert names(at, talk, edited.text), edited.text
-            (result,) = at.results(talk, "reply")
-            assert reason in result, platform
-        assert set(at.stage.stored.approvals("state", "reason")) == {("denied", reason)}
+            for name, word in (("yes", "Yes!"), ("no", "👎"), ("last", "ok"), ("other", reason)):
+                talk = at.meets(platform)
+                at.asks(talk, name)
+                card = await at.card(talk, name)
+                at.write(talk, word, reply_to="" if name == "last" else card.id)
+                if name == "other":
+                    asked = await at.card(talk, "still waiting", ident=card.id)
+                    assert at.now(card).buttons == card.buttons, "nothing is decided"
+                    assert list(asked.buttons) == [ONCE, "Deny and pass on these words"], platform
+                    at.press(asked, "Deny and pass on these words")
+                await at.answered(talk, name)
+                edited = await at.resolved(card)
+                assert (edited.buttons, at.ran(talk, name)) == ({}, int(name in ("yes", "last"))), platform
+                assert names(at, talk, edited.text), edited.text
+                if name == "other":
+                    assert (await at.resolved(asked)).buttons == {}
+                    assert reason in at.results(talk, name)[0], platform
+                assert len(at.requests[platform, name]) == 2, "the words are no message of their own"
+        decided = Counter(at.stage.stored.approvals("state", "reason"))
+        assert decided == {("once", ""): 6, ("denied", ""): 3, ("denied", reason): 3}
 
 
-async def test_only_who_may_decide_denies_by_a_reply(tmp_path: Path) -> None:
+async def test_only_who_may_decide_does_so_by_a_reply(tmp_path: Path) -> None:
     async with court(tmp_path, owners=None) as at, at.serving():
         for platform in PLATFORMS:
             bob = at.asks_in_room(platform, "bob", "group", run(at.tally(at.in_room(platform, "bob"), "group")))
@@ -104,9 +113,9 @@ async def test_only_who_may_decide_denies_by_a_reply(tmp_path: Path) -> None:
                     Talk(alice.side, alice.person, bob.raw, bob.thread), f"!approve {card.name} deny I would rather not"
                 )
             else:
-                at.write(alice, "I would rather not", reply_to=card.id)
+                at.write(alice, "no", reply_to=card.id)
             await at.answered(bob, "group")
-            assert "I would rather not" in at.results(bob, "group")[0], platform
+            assert "denied" in at.results(bob, "group")[0], platform
             await at.answered(bob, "meanwhile")
             assert at.ran(bob, "group") == 0
 
@@ -139,7 +148,7 @@ async def test_commands_are_answered_while_it_waits(tmp_path: Path) -> None:
             at.asks(talk, "asked")
             card = await at.card(talk, "asked")
             waits = card.name[:8]
-            for command, word in (("/status", "claude"), ("/help", "/stop"), ("/tools", "exec"), ("/approvals", waits)):
+            for command, word in (("/status", "claude"), ("/help", "stop"), ("/tools", "exec"), ("/approvals", waits)):
                 before = Counter(at.said(talk))
                 at.native(talk, command)
                 await at.until(

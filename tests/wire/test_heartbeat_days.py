@@ -86,7 +86,9 @@ async def test_the_budget_of_a_day_holds_until_midnight_there(tmp_path: Path) ->
             found[day] = found.get(day, 0) + 1
         assert found == {"04": 5, "05": 5, "06": 5, "07": 5}
         assert {reason for _, reason, _ in play.receipts()} == {"", "budget"}
-        assert play.told == []
+        assert [text.partition("until ")[2][:24] for text in play.told] == [
+            f"{day} 00:00 JST" for day in ("Tue 2026-05-05", "Wed 2026-05-06", "Thu 2026-05-07", "Fri 2026-05-08")
+        ]
 
 
 async def test_a_week_without_a_word_ends_the_beats_until_the_next(tmp_path: Path) -> None:

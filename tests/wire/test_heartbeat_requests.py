@@ -46,7 +46,7 @@ def is_beat(request: Request) -> bool:
 
 async def test_quiet_beats_are_in_no_later_request_and_alerts_are(tmp_path: Path) -> None:
     dry = alarm("dry")
-    async with asked(tmp_path) as (play, model):
+    async with asked(tmp_path, isolated=False, light_context=False) as (play, model):
         async with play.stage.serving():
             await play.hello()
             play.answer = [Say(f"All is well. {OK}")]

@@ -81,14 +81,16 @@ async def test_a_stranger_is_let_in_by_a_code_and_then_answered(name: str, tmp_p
         side.say("please", "carol")
         await stage.until(lambda: side.posts(who="carol"), "a code")
         await stage.settled()
-        (told,) = side.posts(who="carol")
+        told, kept = side.posts(who="carol")
+        assert kept.startswith("I have kept that as well.")
         assert len(stage.model.requests) == 1, "the mark alone"
         code = next(word for word in told.replace("`", " ").split() if len(word) == 8 and word.isupper())
         side.say(f"!pairing approve {code}", "bob")
         await stage.settled()
-        assert side.posts(who="carol") == [told], "only owners let people in"
+        assert side.posts(who="carol") == [told, kept], "only owners let people in"
         side.say(f"!pairing approve {code}", "alice")
-        await stage.passing(lambda: "re: let me in" in side.posts(who="carol"), "an answer")
+        await stage.passing(lambda: "re: please" in side.posts(who="carol"), "one answer to both")
+        assert any(text.endswith("let me in") for text in words_to(stage))
         side.say("thank you", "carol")
         await stage.settled()
         assert side.posts(who="carol")[-1] == "re: thank you"
@@ -242,3 +244,34 @@ def words_to(stage: Stage) -> set[str]:
 def told(stage: Stage) -> str:
     """All of it."""
     return "\n".join(words_to(stage))
+
+
+async def test_a_stranger_who_uses_a_command_on_discord_is_given_the_code_as_its_answer(tmp_path: Path) -> None:
+    async with staged("discord", tmp_path) as stage, stage.serving():
+        side = stage.side
+        carol = side.people["carol"]
+        used = side.server.slash(carol, side.server.open_dm(carol), "status", {})
+        await stage.until(lambda: used.original is not None and "code" in used.original["content"], "a code")
+        await stage.settled()
+        assert len(side.posts(who="carol")) <= 1, "in the place of the words that show that it is worked on"
+        assert not side.server.unanswered()
+        assert [one for one in stage.side.server.calls("POST /channels/*/messages") if "code" in str(one)] == []
+
+
+async def test_deletions_on_discord_are_carried_out_also_of_messages_from_before_the_start(tmp_path: Path) -> None:
+    """Whose they were is not told then."""
+    async with staged("discord", tmp_path) as stage:
+        side, room = stage.side, stage.side.room
+        async with stage.serving():
+            directly = side.say("the code is 4711")
+            asked = side.say("it is red", "bob", room, mention=True)
+            await stage.until(lambda: side.posts(room) == ["re: it is red"], "an answer")
+            await stage.settled()
+        async with stage.serving():
+            side.delete(directly)
+            side.delete(asked)
+            side.say("what was it?")
+            side.say("which colour?", "bob", room, mention=True)
+            await stage.settled()
+            seen = [text for text in words_to(stage) if text.endswith(("what was it?", "which colour?"))]
+            assert ["was deleted" in text for text in seen] == [True, True]

@@ -49,10 +49,10 @@ async def test_a_question_is_answered_by_a_button_by_words_or_by_a_number(tmp_pa
                 elif name == "reply":
                     at.write(talk, "rather some beer", reply_to=card.id)
                 else:
-                    at.write(talk, "2" if name == "number" else "rather some beer")
+                    at.write(talk, {"number": "2", "words": "white wine"}.get(name, "rather some beer"))
                 await at.answered(talk, name)
                 found = told(at, talk, name)
-                expected = {"button": ("White wine",), "number": ("White wine", "2")}.get(name, ("rather some beer",))
+                expected = ("rather some beer",) if name in ("reply", "open") else ("White wine",)
                 assert any(one in found for one in expected), f"{name} on {platform}: {found}"
                 edited = await at.resolved(card) if options else at.now(card)
                 assert edited.buttons == {}, f"{name} on {platform}"

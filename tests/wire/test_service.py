@@ -157,11 +157,11 @@ async def test_a_rate_limit_of_the_platform_is_waited_out(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("fault", [{"drop": True}, {"status": 500}, {"status": 502}, {"status": 504}])
 @pytest.mark.parametrize("applied", [True, False])
-async def test_a_send_without_an_answer_is_made_three_times_at_most(
+async def test_a_send_without_an_answer_is_made_four_times_at_most_and_its_chat_is_told(
     tmp_path: Path, fault: dict[str, Any], applied: bool
 ) -> None:
     async with talking(tmp_path) as (telegram, model, bot):
-        telegram.fail_next("sendMessage", after_apply=applied, times=3, **fault)
+        telegram.fail_next("sendMessage", after_apply=applied, times=4, **fault)
         if applied:
             telegram.allow_repeat("Perhaps.")
         model.add("Perhaps.")
@@ -169,7 +169,9 @@ async def test_a_send_without_an_answer_is_made_three_times_at_most(
         telegram.write("say it")
         telegram.write("and this?")
         await telegram.wait_text("Certainly.")
-        assert telegram.texts().count("Perhaps.") == (3 if applied else 0)
+        assert telegram.texts().count("Perhaps.") == (4 if applied else 0)
+        told = await telegram.wait_sent(1 + 1 + 4 * applied)
+        assert "may not have arrived" in told[-1]
         (lost,) = await bot.lost()
         assert (lost.state.value, lost.channel, lost.chat) == ("uncertain", "telegram", str(ALICE.id))
 
@@ -218,7 +220,7 @@ async def test_what_is_refused_for_good_is_told_to_the_owner_once(tmp_path: Path
         notices = [text for text in telegram.texts(private(BOB)) if "refused" in text]
         assert notices == [
             f"Telegram refused a message to chat {ALICE.id}, so it was not delivered: Forbidden: bot was kicked."
-            " /status lists such messages."
+            " /status lists such messages; I tell of each reason at most once an hour."
         ]
         telegram.write("/status", user=BOB, chat=private(BOB))
         await telegram.wait_text("refused: Forbidden: bot was kicked")

@@ -14,8 +14,9 @@ import pytest
 from channels.actions import ActionFailed, Arguments
 from channels.base import CommandInfo, HealthState, Mark, NotAccepted, NotDownloaded, NotReadable, Reached, Times
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
-from channels.outgoing import Action, Button, Delivery, NotSent, OutgoingFile, Refused, Sent, Unknown
+from channels.outgoing import Action, Button, Delivery, Elsewhere, NotSent, OutgoingFile, Refused, Sent, Unknown
 from channels.slack.adapter import SlackChannel
+from channels.slack.receive import SlackReceiver
 from channels.slack.settings import SlackAccount
 from tests.channels.sections import account
 from tests.channels.slack.manifest import manifest
@@ -28,6 +29,7 @@ from tests.standins.slack_ledger import Rule
 from tests.standins.slack_manifest import install
 from tests.standins.slack_server import SlackServer
 from tests.standins.slack_shapes import ALICE, BOB, BOT, Person, Room
+from tests.watch import LoopTime
 
 
 class RecordingSink:
@@ -545,6 +547,37 @@ def real_time(clock: Clock) -> None:
     clock.seconds = time.time()
 
 
+async def test_requests_that_do_not_arrive_are_found_out_and_read_from_the_history(
+    slack: SlackServer, sink: RecordingSink, clock: Clock
+) -> None:
+    settings = settings_for(slack, mode="http", listen={"port": 0}, signing_secret=slack.signing_secret)
+    time = LoopTime()
+    async with connected(settings, sink, clock) as channel:
+        assert len(sink.missing) == 1
+        await time.advance(settings.silence)
+        await sink.until(lambda: len(sink.missing) == 2)
+        assert channel.health().state is HealthState.READY, "nobody has written"
+        clock.seconds += 10
+        room = slack.im(ALICE.id)
+        slack.say(room, ALICE, "is anybody there?")
+        await channel.history(place(room), "", "", 10)
+        assert channel.health().state is HealthState.READY, "it may be on its way"
+        clock.seconds += settings.on_its_way + 1
+        await time.advance(settings.silence)
+        await sink.until(lambda: len(sink.missing) == 3)
+        assert place(room) in [one.place for one in sink.missing[-1]]
+        page = await channel.history(place(room), "", "", 10)
+        assert [one.text for one in page.batch if isinstance(one, InboundMessage)] == ["is anybody there?"]
+        assert channel.health().state is HealthState.DOWN
+        assert "requests do not arrive" in channel.health().detail
+        assert isinstance(channel._receiver, SlackReceiver)
+        assert await channel._receiver.accept({"type": "event_callback"}), "a request comes"
+        assert channel.health().state is HealthState.READY
+        known = len(sink.missing)
+        await channel.history(place(room), "", "", 10)
+        assert (channel.health().state, len(sink.missing)) == (HealthState.READY, known)
+
+
 @pytest.mark.usefixtures("real_time")
 async def test_requests_are_taken_on_one_path_signed_and_stored_before_they_are_answered(
     slack: SlackServer, sink: RecordingSink, clock: Clock, caplog: pytest.LogCaptureFixture
@@ -790,18 +823,32 @@ async def test_429_waits_as_told_and_holds_back_that_conversation_alone(
     assert channel.pass_limit(place(room)) == 0
 
 
-async def test_an_answer_whose_handle_is_used_up_is_an_ordinary_message(
-    slack: SlackServer, sink: RecordingSink, channel: SlackChannel
+@pytest.mark.parametrize("why", ["five uses", "thirty minutes", "forgotten", "not Slack's"])
+async def test_what_its_address_takes_no_more_of_is_for_that_persons_direct_messages(
+    slack: SlackServer, sink: RecordingSink, channel: SlackChannel, clock: Clock, why: str
 ) -> None:
-    room = slack.channel("general")
-    slack.slash(room, text="status")
+    """Slack's server has a rule for each: neither a sixth use nor a late one is tried."""
+    room = slack.channel("general", ALICE, BOB)
+    slack.slash(room, BOB, text="status")
     await slack.wait_acknowledged()
     respond = sink.messages[-1].respond
-    slack.response_urls.clear()
-    for number, handle in enumerate((respond, "https://evil.example/hooks/1")):
-        answer = outgoing(channel, f"answer {number}", place(room), respond=handle)
-        assert isinstance(await channel.send(answer), Sent)
-        assert (slack.sent[-1].method, slack.sent[-1].only_to) == ("chat.postMessage", None)
+    private = 5 if why == "five uses" else 0
+    if why == "thirty minutes":
+        clock.seconds += 30 * 60 - 0.001
+        private = 1
+    if why == "forgotten":
+        slack.response_urls.clear()
+    if why == "not Slack's":
+        respond = f"https://evil.example/hooks/1 {respond.partition(' ')[2]}"
+    answers = [outgoing(channel, f"answer {number}", place(room), respond=respond) for number in range(private + 2)]
+    for answer in answers[:private]:
+        assert await channel.send(answer) == Sent()
+    clock.seconds += 0.001
+    for answer in answers[private:]:
+        assert await channel.send(answer) == Elsewhere(place(slack.im(BOB.id)))
+    assert [(one.shown, one.only_to) for one in slack.sent] == [(f"answer {n}", BOB.id) for n in range(private)]
+    slack.fail_next("conversations.open", drop=True)
+    assert isinstance(await channel.send(answers[-1]), NotSent), "nobody has seen anything of it"
 
 
 @pytest.mark.parametrize(
@@ -822,6 +869,12 @@ async def test_what_became_of_an_answer_that_one_person_sees(
     answer = outgoing(channel, "answer", place(room), respond=sink.messages[-1].respond)
     assert isinstance(await channel.send(answer), expected)
     assert isinstance(await channel.settle(answer), Unknown)
+
+
+async def test_what_was_sent_five_times_is_not_sent_again(slack: SlackServer, channel: SlackChannel) -> None:
+    sent = outgoing(channel, "answer", place(slack.channel("general")))
+    assert isinstance(await channel.settle(replace(sent, attempts=4)), NotSent)
+    assert isinstance(await channel.settle(replace(sent, attempts=5)), Unknown)
 
 
 async def test_a_file_is_sent_with_its_words_and_never_twice(

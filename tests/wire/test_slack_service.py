@@ -51,7 +51,7 @@ async def test_a_mention_is_answered_once_in_a_thread_under_it(slack: SlackServe
         slack.dm(ALICE, "second question")
         assert (await slack.wait_text("second question")).thread_ts is None
         slack.slash(slack.channel("random"), ALICE, "help")
-        assert (await slack.wait_text("/help")).only_to == ALICE.id
+        assert (await slack.wait_text("/hark help")).only_to == ALICE.id
         await slack.wait_acknowledged()
     assert len(slack.texts()) == 3
 

@@ -61,6 +61,7 @@ class RecordingSink:
         self.marks: dict[str, str] = {}
         self.refusing = False
         self.refused = 0
+        self.raising: list[str] = []
         self.ready: list[str] = []
         self.listed: list[CommandInfo] = []
         self._changed = asyncio.Event()
@@ -70,6 +71,9 @@ class RecordingSink:
         if self.refusing:
             self.refused += 1
             raise NotAccepted("disk full")
+        if any(isinstance(item, InboundMessage) and item.text in self.raising for item in batch):
+            self.refused += 1
+            raise RuntimeError("a fault")
         self.batches.append(batch)
         if mark is not None:
             self.marks[mark.scope] = mark.value
@@ -288,6 +292,39 @@ async def test_what_cannot_be_stored_is_not_confirmed_and_comes_again(
     sink.refusing = False
     await telegram.wait_confirmed(second)
     assert sink.texts == ["first", "second"]
+    assert channel.health().state is HealthState.READY
+
+
+async def test_an_unexpected_error_of_the_store_is_not_confirmed(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel
+) -> None:
+    sink.raising = ["first"]
+    poisoned = telegram.write("first")
+    await sink.until(lambda: sink.refused > 0)
+    assert telegram.confirmed < poisoned["update_id"]
+    sink.raising = []
+    await telegram.wait_confirmed(telegram.write("second"))
+    assert sink.texts == ["first", "second"]
+
+
+async def test_an_event_whose_handling_fails_three_times_is_kept_aside_and_the_rest_goes_on(
+    telegram: TelegramServer, sink: RecordingSink, channel: TelegramChannel, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink.raising = ["poison"]
+    held = telegram.hold_next("getUpdates")
+    await held.reached.wait()
+    before, poison, behind = (telegram.write(text) for text in ("before", "poison", "behind"))
+    held.release()
+    await telegram.wait_confirmed(behind)
+    aside = [item for item in sink.items if isinstance(item, UnreadEvent)]
+    assert [one.event_key for one in aside] == [f"m:{ALICE.id}:{poison['message']['message_id']}"]
+    assert "poison" in aside[0].raw
+    assert "a fault" in aside[0].error
+    assert sink.marks[SCOPE] == str(behind["update_id"] + 1)
+    assert list(dict.fromkeys(sink.texts)) == ["before", "behind"]
+    assert before["update_id"] < poison["update_id"]
+    (said,) = (one.getMessage() for one in caplog.records if "kept aside" in one.getMessage())
+    assert aside[0].event_key in said
     assert channel.health().state is HealthState.READY
 
 
@@ -546,9 +583,9 @@ async def test_a_server_that_fails_leaves_the_outcome_unknown(
     assert telegram.texts() == (["answer"] if after_apply else [])
 
 
-@pytest.mark.parametrize("attempts", [1, 2])
+@pytest.mark.parametrize(("attempts", "spaced"), [(1, 1.0), (2, 5.0), (3, 30.0)])
 async def test_what_is_unknown_is_sent_again_once_telegram_has_answered(
-    telegram: TelegramServer, channel: TelegramChannel, clock: Clock, attempts: int
+    telegram: TelegramServer, channel: TelegramChannel, clock: Clock, attempts: int, spaced: float
 ) -> None:
     telegram.write("hello")
     telegram.fail_next("sendMessage", drop=True)
@@ -562,7 +599,7 @@ async def test_what_is_unknown_is_sent_again_once_telegram_has_answered(
     settling = asyncio.create_task(channel.settle(replace(outgoing("{}"), attempts=attempts)))
     await asyncio.wait_for(held.reached.wait(), 5)
     assert not settling.done()
-    assert clock.pauses == [1.0, 2.0, 4.0, 8.0]
+    assert clock.pauses == [spaced, 1.0, 2.0, 4.0]
     held.release()
     assert isinstance(await settling, NotSent)
 
@@ -578,8 +615,8 @@ async def test_an_answered_poll_is_a_sign_of_life(telegram: TelegramServer, chan
     assert isinstance(await settling, NotSent)
 
 
-async def test_what_was_sent_three_times_is_not_sent_again(channel: TelegramChannel) -> None:
-    assert isinstance(await channel.settle(replace(outgoing("{}"), attempts=3)), Unknown)
+async def test_what_was_sent_four_times_is_not_sent_again(channel: TelegramChannel) -> None:
+    assert isinstance(await channel.settle(replace(outgoing("{}"), attempts=4)), Unknown)
 
 
 @pytest.mark.parametrize("after_apply", [False, True])

@@ -95,6 +95,14 @@ class Client:
         """Use a stranger's code; a wrong or used one is Rejected."""
         return await self._ask(Person, "POST", "/v1/pairing", json={"code": code, "standing": standing})
 
+    async def everybody(self) -> list[Person]:
+        """Who is let in, shut out or waits."""
+        return await self._ask(list[Person], "GET", "/v1/people")
+
+    async def stand(self, who: str, order: str) -> str:
+        """Revoke, block, or make an owner; what cannot be changed is Rejected."""
+        return (await self._ask(dict[str, str], "POST", "/v1/people", json={"who": who, "order": order}))["text"]
+
     async def heartbeat(self) -> HeartbeatView:
         """How the heartbeat stands."""
         return await self._ask(HeartbeatView, "GET", "/v1/heartbeat")

@@ -47,6 +47,7 @@ class Conversation:
         self._unsent: tuple[str, str] | None = None
         self._typed: deque[str] = deque(maxlen=_REMEMBERED)
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
+        self._parked: set[str] = set()
         self._position: int | None = None
         self._noted = 0
         self._lost = False
@@ -103,12 +104,16 @@ class Conversation:
             self.last_said = run_id
         return run_id
 
-    async def answered(self, run_id: str) -> None:
-        """Return when the end of a run has been printed. Raises Unreachable when the service goes away first."""
+    async def answered(self, run_id: str, *, or_asks: bool = False) -> bool:
+        """Whether the end of a run has been printed, once it has. or_asks: or that it waits for a person: then False.
+        Raises Unreachable when the service goes away first."""
         async with self._progress:
-            await self._progress.wait_for(lambda: self._lost or run_id in self._ended)
-        if run_id not in self._ended:
+            await self._progress.wait_for(
+                lambda: self._lost or run_id in self._ended or (or_asks and run_id in self._parked)
+            )
+        if self._lost and run_id not in self._ended:
             raise Unreachable("the service has gone away")
+        return run_id in self._ended
 
     async def abort(self, run_id: str) -> bool:
         """End a run; False when it had ended or the service is not there."""
@@ -132,6 +137,10 @@ class Conversation:
         if isinstance(event, AgentStart) and event.message in self._typed:
             self._typed.remove(event.message)
             event = replace(event, message="")
+        if isinstance(event, AgentStart | AgentEnd):
+            self._parked.discard(event.run.run_id)
+        if isinstance(event, AgentEnd) and not event.is_last:
+            self._parked.add(event.run.run_id)
         if isinstance(event, AgentEnd) and event.is_last:
             self._ended.append(event.run.run_id)
             if event.run.run_id == self.last_said:

@@ -1,7 +1,7 @@
 """The terminal without a screen: a line in is a message, what is said comes out as it was written, no escape codes.
 
-A line waits for the answer to the one before it, so a script reads answers in the order of its questions and loses
-none at the end of its input.
+A line waits for the answer to the one before it, or for what that is asked about, so a script reads answers in the
+order of its questions, can decide, and loses none at the end of its input.
 """
 
 import asyncio
@@ -29,13 +29,21 @@ async def talk(conversation: Conversation, lines: AsyncIterator[str], out: TextI
 
 
 async def _say(conversation: Conversation, lines: AsyncIterator[str]) -> None:
+    asking: list[str] = []  # of what was said the runs that wait for a person
     async for line in lines:
         if line.strip().lower() in slash.LEAVE:
             return
         if line.strip():
             saying = asyncio.create_task(conversation.say(line), name="plain-say")
             try:
-                await conversation.answered(await asyncio.shield(saying))
+                asking.append(await asyncio.shield(saying))
+                asking = [one for one in asking if not await conversation.answered(one, or_asks=True)]
             except asyncio.CancelledError:
                 await conversation.abort(await saying)  # also one that is just being accepted
                 raise
+    for run_id in asking:
+        try:
+            await conversation.answered(run_id)
+        except asyncio.CancelledError:
+            await conversation.abort(run_id)
+            raise

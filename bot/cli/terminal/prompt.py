@@ -6,7 +6,7 @@ any time. Ctrl-C is a key here and not a signal: what it does is the caller's.
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -35,10 +35,14 @@ _AGAIN = 2.0
 
 class Prompt:
     """live: the text above the line (width, height → text with escape codes). on_stop: Esc, or Ctrl-C on an empty
-    line. words: what Tab completes at the beginning of the line."""
+    line. words: gives what Tab completes at the beginning of the line."""
 
     def __init__(
-        self, history: Path, live: Callable[[int, int], str], on_stop: Callable[[], None], words: Sequence[str] = ()
+        self,
+        history: Path,
+        live: Callable[[int, int], str],
+        on_stop: Callable[[], None],
+        words: Callable[[], list[str]] = list,
     ) -> None:
         self._live = live
         self._on_stop = on_stop
@@ -49,7 +53,7 @@ class Prompt:
             key_bindings=self._keys(),
             placeholder=self._placeholder,
             multiline=False,
-            completer=WordCompleter(list(words), sentence=True),
+            completer=WordCompleter(words, sentence=True),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,  # a menu would need room below the line
             erase_when_done=True,  # what was typed is printed by the caller, in its place

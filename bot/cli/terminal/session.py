@@ -60,7 +60,7 @@ class Terminal:
         self._stopping = stopping
         self._view = conversation.view
         self._screen = Screen()
-        self._prompt = Prompt(history, self._live, self._stop, slash.words())
+        self._prompt = Prompt(history, self._live, self._stop, self._words)
         self._tasks: asyncio.TaskGroup | None = None
 
     async def run(self) -> bool:
@@ -89,6 +89,11 @@ class Terminal:
         target = self._view.running or self._conversation.last_said
         if target and self._tasks is not None:
             self._tasks.create_task(self._abort(target), name="terminal-abort")
+
+    def _words(self) -> list[str]:
+        """What Tab completes: commands, and those that decide with the ids that wait."""
+        asked = reversed(self._view.asked)
+        return [*slash.words(), *(f"/{name} {one} " for one in asked for name in ("approve", "answer"))]
 
     async def _say_stopping(self) -> None:
         await self._stopping.wait()

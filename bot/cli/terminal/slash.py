@@ -1,18 +1,15 @@
 """Words that begin with a slash, as a person types them: which there are, and which one was meant."""
 
-import difflib
 import re
 from typing import NoReturn
 
-from bot.commands import builtin
+from bot.commands import builtin, registry
 
 # They close the terminal, and never reach the service.
 LEAVE = ("/quit", "/exit")
 # Those of parts of the service that are not imported for their names.
 _OTHERS = ("approve", "answer", "approvals", "heartbeat", "schedule")
 _WORD = re.compile(r"\s*/([A-Za-z][\w-]*)(?: [^\n]*)?")
-# How alike two words must be, from 0 to 1.
-_NEAR = 0.65
 
 
 async def _elsewhere(*call: object) -> NoReturn:
@@ -35,4 +32,5 @@ def nearest(text: str) -> str | None:
     names = [word.removeprefix("/") for word in words()]
     if found is None or found[1].lower() in names:
         return None
-    return next((f"/{name}" for name in difflib.get_close_matches(found[1].lower(), names, 1, _NEAR)), None)
+    near = registry.nearest(found[1], names)
+    return f"/{near}" if near else None

@@ -4,6 +4,7 @@ An answer is shown live above the prompt while it is written, and printed for go
 counts: so nothing is printed twice and nothing that was said is missing.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -11,8 +12,13 @@ from enum import StrEnum
 from agent import events
 from bot import wording
 from bot.directives import Directives, for_people
+from bot.persistence.approvals import SHOWN
 from bot.persistence.values import Exchange
 from bot.speech import spoken
+
+# The event of a message that shows a request, see `bot/persistence/approvals.Request`; ids that Tab offers at the most.
+_ASKS = re.compile(rf"/said/ask:([0-9a-f]{{{SHOWN}}})[0-9a-f]{{24}}\b")
+_MOST_ASKED = 8
 
 
 class Tone(StrEnum):
@@ -78,6 +84,8 @@ class View:
         self.aborting: str | None = None
         # Which model answered last, and for how many tokens.
         self.status = ""
+        # The shown digits of what somebody is asked, as far as this terminal was told, oldest first.
+        self.asked: list[str] = []
 
     @property
     def live(self) -> Live | None:
@@ -133,14 +141,23 @@ class View:
             case events.ToolExecutionEnd():
                 return [self._tool_ended(event)]
             case events.Notice(kind=kind, detail=detail) if kind == events.SAID:
+                if asks := _ASKS.search(event.id):
+                    self.asked = [*(one for one in self.asked if one != asks[1]), asks[1]][-_MOST_ASKED:]
                 return [Piece(Tone.SAID, detail, detail)]
             case events.Notice(kind=verdict) if verdict in wording.DECIDED:
-                return [Piece(Tone.ASIDE, f"{wording.DECIDED[verdict]}.")]
+                return [self._decided(verdict, event.id.rpartition("/")[2][:SHOWN])]
             case events.Notice(detail=detail) if detail:
                 return [Piece(Tone.ASIDE, detail)]
             case events.AgentEnd():
                 return self._ended_run(event)
         return []
+
+    def _decided(self, verdict: str, ident: str) -> Piece:
+        self.asked = [one for one in self.asked if one != ident]
+        if verdict != "expired":
+            return Piece(Tone.ASIDE, f"{wording.DECIDED[verdict]}.")
+        text = f"{wording.DECIDED[verdict]}. `/approve {ident} again` asks again."
+        return Piece(Tone.ASIDE, text, text)
 
     def _grow(self, event: events.MessageUpdate) -> None:
         """Show more of the answer; one whose beginning was not seen, and what is behind a gap, comes at its end."""

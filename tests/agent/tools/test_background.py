@@ -121,7 +121,7 @@ async def test_one_that_ends_early_is_told_as_if_it_had_not_been_in_the_backgrou
     monkeypatch.setattr("agent.tools.exec.EARLY_SECONDS", 30.0)
     async with some(tmp_path) as it:
         output = await it.exec("echo no such thing; exit 4")
-        assert output == ToolOutput(text="[exit code 4]\nno such thing\n", is_error=True)
+        assert output == ToolOutput(text="[exit code 4]\nno such thing\n")
         await it.made.until_told(1)
         assert it.made.told == [("session", "")]
         assert await it.process("list") == "Nothing runs in the background."
@@ -258,6 +258,19 @@ async def test_a_call_that_is_stopped_ends_what_it_has_begun(tmp_path: Path, mon
         with pytest.raises(asyncio.CancelledError):
             await call
         assert sight.ended(0)
+
+
+async def test_a_stop_reaches_the_sessions_below(tmp_path: Path) -> None:
+    async with some(tmp_path) as it:
+        for session in ("room:thread:1", "room2:thread:1"):
+            await it.start(WAITS, session=session)
+        assert not it.made.background.stop("room")
+        assert it.made.background.stop("room", "room:thread:")
+        await it.made.until_told(1)
+        assert [session for session, _ in it.made.told] == ["room:thread:1"]
+        assert not it.made.background.stop("room", "room:thread:")
+        assert it.made.background.stop("room2:thread:1")
+        await it.made.until_told(2)
 
 
 async def test_closing_ends_all_and_tells_them(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ async def run(root: Path, command: str, environ: Mapping[str, str] = os.environ,
 
 async def test_says_how_it_ended_and_what_it_wrote_in_order(root: Path) -> None:
     assert await run(root, "echo out; echo err >&2; echo out") == ToolOutput(text="[exit code 0]\nout\nerr\nout\n")
-    assert await run(root, "exit 3") == ToolOutput(text="[exit code 3]\n[no output]", is_error=True)
+    assert await run(root, "exit 3") == ToolOutput(text="[exit code 3]\n[no output]")
     assert await run(root, "kill -9 $$") == ToolOutput(text="[ended by signal SIGKILL]\n[no output]", is_error=True)
     assert (await run(root, r"printf 'a\377b'")).text == "[exit code 0]\na�b"
 
@@ -180,6 +180,7 @@ async def test_the_time_limit_ends_also_those_who_do_not_listen(root: Path, monk
     parameters = ExecParameters(command="trap '' TERM; read -r line < pipe", timeout_seconds=500)
     ended = await run_allowed(tool, parameters, notes.context())
     assert ended.text.startswith("[stopped after its time limit of 0.1 s]")
+    assert ended.is_error
     with pytest.raises(ProcessLookupError):
         os.kill(notes.started[0][0], 0)
 

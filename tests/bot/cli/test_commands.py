@@ -202,6 +202,33 @@ async def test_a_service_is_found_from_another_folder(alone: Path, tmp_path_fact
     assert done.out.startswith(f"No service is running in {other / 'state'}.")
 
 
+async def test_beside_its_service_a_command_needs_no_variables_of_it(
+    alone: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Also where another Hark was run since, and the file is named."""
+    other = tmp_path_factory.mktemp("other")
+    (alone / "config.yaml").write_text(f"{NO_OLLAMA}gateway: {{port: 0}}\nowners: ['telegram:${{WHO}}']\nstate: here\n")
+    (other / "config.yaml").write_text(f"{NO_OLLAMA}gateway: {{port: 0}}\n")
+    async with Program(["run"], alone, {**ENVIRON, "WHO": "1"}) as terminal:
+        await terminal.until(lambda shown: "answers." in shown and shown.endswith("\n>"))
+        async with Program(["run"], other, ENVIRON) as another:
+            await another.until(lambda shown: "answers." in shown and shown.endswith("\n>"))
+            done = await hark(other, "status", "--config", str(alone / "config.yaml"))
+            assert (done.code, done.error) == (0, "")
+            done = await hark(alone, "agent", "-m", "say hello")
+            assert (done.code, done.error) == (0, "")
+            done = await hark(alone, "doctor")
+            assert done.code == 0
+            unset = "config.yaml:3: owners[0]: the environment variable WHO is not set"
+            assert [line for line in done.out.splitlines() if line.startswith("note") and unset in line]
+            assert "no mistakes" not in done.out
+            (alone / "config.yaml").write_text(
+                f"{NO_OLLAMA}gateway: {{prt: 0}}\nowners: ['telegram:${{WHO}}']\nstate: here\n"
+            )
+            done = await hark(alone, "doctor")
+            assert (done.code, "wrong configuration  config.yaml:2: gateway.prt: unknown key" in done.out) == (1, True)
+
+
 async def test_a_turn_as_json_is_the_object_of_the_gateway(tmp_path: Path) -> None:
     async with house(tmp_path, reply="Hello.") as at:
         done = await hark(tmp_path, "agent", "-m", "hi", "--session", "work", "--json")
@@ -322,10 +349,11 @@ async def test_the_doctor_says_what_is_right_and_what_is_wrong(tmp_path: Path) -
 
 
 async def test_the_doctor_without_a_service(alone: Path) -> None:
-    (alone / "config.yaml").write_text(f"{NO_OLLAMA}channels: {{telegram: {{token: '1:x'}}}}\n")
+    (alone / "config.yaml").write_text(f"{NO_OLLAMA}channels: {{telegram: {{enabled: false}}}}\n")
     done = await hark(alone, "doctor")
     assert (done.code, done.error) == (1, "")
-    right, wrong, sandbox = done.out.splitlines()
+    right, _, wrong, model, sandbox = done.out.splitlines()
+    assert model.split() == ["ok", "model", "offline/offline", "answers"]
     assert right.startswith("ok    configuration")
     assert "`hark run` starts it" in wrong
     assert choose("auto").why in sandbox

@@ -18,9 +18,9 @@ async def test_the_service_that_runs_is_asked(tmp_path: Path) -> None:
         dry = await hark(tmp_path, "heartbeat", "run", "--dry")
         assert (dry.code, dry.error) == (0, "")
         assert "- look whether the tomatoes are dry\n" in dry.out
-        assert dry.out.endswith(f"\n\nA beat that is due now would ask the model, in {LOCAL}.\n")
+        assert dry.out.endswith(f"\n\nA beat that is due now would ask the model, in {LOCAL}:heartbeat.\n")
         assert at.stored.firings() == []
-        assert await hark(tmp_path, "heartbeat", "run") == Done(0, f"A beat runs in {LOCAL}.\n", "")
+        assert await hark(tmp_path, "heartbeat", "run") == Done(0, f"A beat runs in {LOCAL}:heartbeat.\n", "")
         call = await at.model.called()
         again = await hark(tmp_path, "heartbeat", "run")
         assert again == Done(1, "No beat (busy): The conversation is at work.\n", "")

@@ -46,5 +46,7 @@ def test_without_a_service_it_is_stored_for_the_next_one(tmp_path: Path, capsys:
     assert "used before" in capsys.readouterr().err
     stored = Stored(tmp_path / "state")
     assert stored.messages("state", sender="6") == [("waiting",)]
+    (six,) = stored.everything()["person"]
+    assert "console:owner" in six
     assert carry_out(config, show) == 0
     assert capsys.readouterr().out == "Nobody waits to be let in.\n"

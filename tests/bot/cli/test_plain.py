@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from agent.message import ToolCall
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.cli.terminal.conversation import Conversation
 from bot.cli.terminal.plain import talk
 from bot.cli.terminal.shown import Shown
 from bot.cli.terminal.standard_input import lines
+from tests.asking import AskingTool
 from tests.bot.gateway.house import PATIENCE, house
 
 CONSOLE = "agent:main:console:direct:local"
@@ -60,6 +62,22 @@ async def test_a_command_is_answered_too(tmp_path: Path) -> None:
         shown = await said(client, "/status", "there?")
         assert "- **Model** test/puppet\n" in shown
         assert shown.endswith("\nYes.\n")
+        await client.aclose()
+
+
+async def test_a_script_decides(tmp_path: Path) -> None:
+    """A line is read as well when the one before it is asked about, and the end of the input waits for the answer."""
+    tool = AskingTool()
+    async with house(tmp_path, besides=[tool]) as at:
+        client = Client(at.socket)
+        talking = asyncio.create_task(said(client, "do it", "y", "and now?"))
+        (await at.model.called()).finish("", ToolCall("c1", "ask", '{"label": "it"}'))
+        (await at.model.called()).answer("Done.")
+        (await at.model.called()).answer("Nothing.")
+        shown = await talking
+        assert tool.begun == ["it"]
+        assert shown.startswith("🔐 **May I run this?**")
+        assert shown.endswith("Done.\nNothing.\n")
         await client.aclose()
 
 

@@ -1,10 +1,14 @@
 """`hark run` in a terminal, as a person sees it, and how it ends."""
 
+import asyncio
 import signal
+import sys
 from pathlib import Path
 
+import pytest
+
 from tests.bot.cli.terminal_emulator import Program
-from tests.forked import ENVIRON
+from tests.forked import ENVIRON, PATIENCE
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import BOT_NAME
 
@@ -20,13 +24,15 @@ async def greeted(terminal: Program) -> None:
     await terminal.until(lambda shown: "answers." in shown and shown.endswith("\n>"))
 
 
-async def test_sigterm_lets_an_answer_finish_before_your_eyes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGHUP, signal.SIGHUP)])
+async def test_a_signal_lets_an_answer_finish_before_your_eyes(tmp_path: Path, signals: list[signal.Signals]) -> None:
     async with run(tmp_path, **{"agent.models.offline.SLOW_SECONDS": 0.05}) as terminal:
         await greeted(terminal)
         terminal.type("be slow, say these are the last of all my words\r")
         await terminal.until("I am")
-        terminal.send_signal(signal.SIGTERM)
-        await terminal.until("finishing …")
+        for number in signals:
+            terminal.send_signal(number)
+            await terminal.until("finishing …")
         assert await terminal.exit_code() == 0
         assert terminal.screen.lines[-1].endswith("the last of all my words")
         assert "The service is not there" not in terminal.screen.text
@@ -55,12 +61,51 @@ async def test_a_second_signal_leaves_at_once_and_the_terminal_usable(tmp_path: 
         assert terminal.modes() != before  # line editing and echo are back
 
 
+async def test_what_was_started_to_outlive_its_terminal_minds_no_hangup(tmp_path: Path) -> None:
+    """As `nohup` starts it."""
+    (tmp_path / "config.yaml").write_text(OFFLINE)
+    command = (
+        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
+    )
+    service = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", command, sys.executable, "-m", "bot", "run"),
+        cwd=tmp_path,
+        env=ENVIRON,
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert service.stderr is not None
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while b"Sandbox for commands" not in (line := await service.stderr.readline()):
+                assert line, "it has ended"
+            service.send_signal(signal.SIGHUP)
+            service.send_signal(signal.SIGTERM)
+            said = await service.stderr.read()
+            assert await service.wait() == 0
+        assert said.count(b"stopping") == 1
+    finally:
+        if service.returncode is None:
+            service.kill()
+
+
 async def test_quit_stops_hark(tmp_path: Path) -> None:
     async with run(tmp_path) as terminal:
         await greeted(terminal)
         terminal.type("/quit\r")
         assert await terminal.exit_code() == 0
         assert "finishing …" in terminal.screen.text
+
+
+@pytest.mark.parametrize("found", [True, False])
+async def test_where_the_shell_does_not_find_hark_the_line_to_copy_is_said(tmp_path: Path, found: bool) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "hark").symlink_to(Path(sys.prefix, "bin", "hark") if found else tmp_path / "another")
+    (tmp_path / "config.yaml").write_text(OFFLINE)
+    environ = {**ENVIRON, "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    async with Program(["run"], tmp_path, environ) as terminal:
+        await greeted(terminal)
+        assert ("alias hark=" in terminal.screen.text) is not found
 
 
 async def test_the_terminal_says_how_telegram_is(tmp_path: Path) -> None:

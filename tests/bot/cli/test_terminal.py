@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from agent.message import ToolCall
+from tests.asking import AskingTool
 from tests.bot.cli.terminal_emulator import Program
 from tests.bot.gateway.house import House, house
 from tests.forked import ENVIRON
@@ -430,3 +431,18 @@ async def test_a_closed_window_ends_the_program_and_not_the_run(tmp_path: Path) 
         call.answer("Done.")
         async with chat(at) as terminal:
             await terminal.until("Done.")
+
+
+async def test_a_request_is_decided_by_one_letter_and_tab_completes_its_id(tmp_path: Path) -> None:
+    tool = AskingTool()
+    async with house(tmp_path, besides=[tool]) as at, chat(at) as terminal:
+        await greeted(terminal)
+        for number, keys in enumerate(("y\r", "/approve \tonce\r"), 1):
+            terminal.type("do it\r")
+            (await at.model.called()).finish("", ToolCall(f"c{number}", "ask", '{"label": "it"}'))
+            await terminal.until(lambda shown, wanted=number: shown.count("type y or n.") == wanted)
+            terminal.type(keys)
+            (await at.model.called()).answer(f"Done {number}.")
+            await terminal.until(f"Done {number}.")
+        assert tool.begun == ["it", "it"]
+        assert at.stored.approvals("state") == [("once",), ("once",)]

@@ -282,3 +282,24 @@ def test_a_run_that_is_parked_is_neither_over_nor_failed() -> None:
     view.event(AgentStart(run=replace(RUN, attempt=2), at=2_000, model="m"))
     assert view.running == RUN.run_id
     assert view.event(end()) == []
+
+
+def asks(digit: str, end: str = "") -> Notice:
+    """A request is shown."""
+    return replace(said("May I?"), id=f"r1/said/ask:{digit * 32}{end}")
+
+
+def test_what_expired_can_be_asked_again() -> None:
+    view = View(OPENED)
+    for event in (asks("a"), asks("b", ":2"), asks("a", ":0.7"), said("else")):
+        view.event(event)
+    assert view.asked == ["b" * 8, "a" * 8]
+    view.event(Notice(run=RUN, at=2_000, id=f"r1/allowed/{'b' * 32}", kind="allowed", detail=""))
+    assert view.asked == ["a" * 8]
+    (piece,) = view.event(Notice(run=RUN, at=2_000, id=f"r1/expired/{'a' * 32}", kind="expired", detail=""))
+    text = "⌛ Nobody decided in time. `/approve aaaaaaaa again` asks again."
+    assert (piece.tone, piece.text, piece.said) == (Tone.ASIDE, text, text), "also where there is no screen"
+    assert view.asked == []
+    for number in range(20):
+        view.event(asks(f"{number:032x}"[-1] if number < 16 else "0"))
+    assert len(view.asked) == 8

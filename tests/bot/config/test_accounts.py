@@ -71,6 +71,32 @@ def test_one_line_each(tmp_path: Path, text: str, line: str) -> None:
     assert found.startswith(f"config.yaml:1: channels.telegram.{line}")
 
 
+@pytest.mark.parametrize(
+    ("who", "allowed"),
+    [
+        ("telegram:ada", "telegram:<id> with a Telegram user id, which is a whole number (names can change hands)"),
+        ("telegram:-5", "telegram:<id> with a Telegram user id, which is a whole number (names can change hands)"),
+        (
+            "discord:ada",
+            "discord:<id> with an id of Discord, which is a whole number (switch on Developer Mode, then Copy",
+        ),
+        ("slack:ada", "slack:<id> with a Slack member ID, such as U0AB12CD (copied from the person's profile)"),
+        ("telegram:*", "telegram:<id> with a Telegram user id"),
+        ("ada", "<platform>:<id> such as telegram:12345"),
+    ],
+)
+def test_names_are_nobody(tmp_path: Path, who: str, allowed: str) -> None:
+    for key, text in (
+        ("owners[0]", f"owners: ['{who}']"),
+        ("approvals.approvers[0]", f"approvals: {{approvers: ['{who}']}}"),
+        ("sessions.identity_links.ada[0]", f"sessions: {{identity_links: {{ada: ['{who}']}}}}"),
+    ):
+        (found,) = mistakes(tmp_path, text)
+        assert found.startswith(f"config.yaml:1: {key}: found `{who}`; allowed: {allowed}"), found
+    known = ("telegram:1", "discord:22", "slack:U0AB12", "http:ada")
+    assert read(tmp_path, f"owners: {list(known)}").owners == known
+
+
 def test_several_slips_are_all_told_once(tmp_path: Path) -> None:
     text = """\
 channels:

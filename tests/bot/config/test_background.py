@@ -158,6 +158,12 @@ def test_what_is_kept_as_it_is(tmp_path: Path, key: str, written: str) -> None:
             "model: `antropic` is no provider; allowed: anthropic, offline, ollama, openai; nearest is",
         ),
         (
+            "model",
+            "vllm/x",
+            "model: `vllm` is no provider; allowed: anthropic, offline, ollama, openai; a section `providers.vllm` "
+            "makes it known",
+        ),
+        (
             "thinking",
             "hgih",
             "thinking: found `hgih`; allowed: auto, off, low, medium, high, x-high; nearest is `high`",
@@ -235,3 +241,11 @@ def test_alerts_for_a_channel_that_is_not_enabled_are_a_warning(tmp_path: Path) 
     (found,) = warnings(read(tmp_path, "heartbeat: {target: 'slack:C1'}"))
     assert found == "heartbeat.target is on Slack, which is not enabled, so no alert is shown to anybody"
     assert list(warnings(read(tmp_path, "heartbeat: {target: none}"))) == []
+
+
+def test_links_that_do_nothing_are_a_warning(tmp_path: Path) -> None:
+    links = "identity_links: {ada: [telegram:1, discord:2]}"
+    for scope in ("main", "per-channel-peer", "per-account-channel-peer"):
+        (found,) = warnings(read(tmp_path, f"sessions: {{{links}, dm_scope: {scope}}}"))
+        assert found.startswith(f"sessions.identity_links does nothing with sessions.dm_scope: {scope}; ")
+    assert list(warnings(read(tmp_path, f"sessions: {{{links}, dm_scope: per-peer}}"))) == []

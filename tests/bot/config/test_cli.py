@@ -1,12 +1,14 @@
 """The command line of the configuration, called as people call it."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bot.store.database import migrations
 from tests import forked
 from tests.forked import ENVIRON, ROOT, Done
 
@@ -139,8 +141,18 @@ def test_schema_is_one(tmp_path: Path) -> None:
     assert "break" in schema["$defs"]["Streaming"]["properties"]
 
 
-def test_usage_mistakes_are_2_and_the_version_is_shown(tmp_path: Path) -> None:
+def test_usage_mistakes_are_2(tmp_path: Path) -> None:
     assert hark(tmp_path, "agent").code == 2
     assert hark(tmp_path, "nonsense").code == 2
     assert hark(tmp_path, "agent", "-m", "x", "--timeout", "soon").code == 2
-    assert hark(tmp_path, "--version").out.startswith("hark 0.")
+
+
+def test_the_version_names_commit_and_schema(tmp_path: Path) -> None:
+    found = re.fullmatch(r"hark 0\.\S+ \((?:commit (\S+), )?schema (\d+)\)\n", hark(tmp_path, "--version").out)
+    assert found is not None
+    assert int(found[2]) == len(migrations())
+    git = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    assert (found[1] or "").removesuffix("-dirty") == git[: len((found[1] or "").removesuffix("-dirty"))]
+    assert bool(found[1]) is (ROOT / ".git").exists()

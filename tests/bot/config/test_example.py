@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from bot.config.choose_model import choose_model
 from bot.config.document import Tree, read_document
 from bot.config.load import load
 from bot.config.model import Config, ModelSettings, Provider
@@ -56,3 +57,13 @@ def keys_of(tree: Tree, path: str = "") -> set[str]:
     if not isinstance(tree, dict):
         return {path}
     return {path} | {key for name, below in tree.items() for key in keys_of(below, f"{path}.{name}")}
+
+
+def test_the_examples_of_models_are_right(tmp_path: Path) -> None:
+    page = (EXAMPLE.parent / "docs" / "models.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    variables = dict.fromkeys(re.findall(r"\$\{(\w+)\}", page), "a-key")
+    servers, abilities = (read(tmp_path, example, variables) for example in examples)
+    assert choose_model(servers, {}, lambda url: None).name == servers.agent.model
+    assert len(servers.providers) > 8
+    assert abilities.providers["ollama"].models["qwen3:8b"].context_window == 32768

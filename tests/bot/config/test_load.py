@@ -160,7 +160,7 @@ class TestVariables:
             "config.yaml:5: owners[1]: not a variable; allowed: ${NAME}, ${NAME:-default}, $${ for a plain ${",
         ]
 
-    @given(st.text(st.characters(blacklist_categories=["Cs", "Co", "Cc"]), max_size=30))
+    @given(st.text(st.characters(blacklist_categories=["Cs", "Co", "Cc"]), min_size=1, max_size=30))
     def test_no_text_in_a_variable_is_read_as_yaml(self, tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
         folder = tmp_path_factory.getbasetemp()
         prompt = read(folder, "channels: {telegram: {prompt: 'x${TEXT}'}}", TEXT=text).channels.telegram.prompt
@@ -227,16 +227,19 @@ agent: {}
             "config.yaml:18: agent: written twice; the first one is in line 1",
         ]
 
-    def test_what_does_not_go_together_is_told_once_every_value_holds(self, tmp_path: Path) -> None:
+    def test_every_mistake_is_told_at_once_but_what_only_follows_from_another(self, tmp_path: Path) -> None:
         text = """\
 agent: {model: antropic/claude}
 channels: {telegram: {enabled: true}}
 gateway: {host: 0.0.0.0, token: "${TOKEN}"}
 """
-        assert mistakes(tmp_path, text) == [
-            "config.yaml:3: gateway.token: the environment variable TOKEN is not set",
-        ]
-        assert mistakes(tmp_path, text.replace(', token: "${TOKEN}"', "")) == [
+        telegram = "config.yaml:2: channels.telegram.token: missing; Telegram is enabled and needs the token"
+        first, second, third = mistakes(tmp_path, text)
+        assert first.startswith("config.yaml:1: agent.model: `antropic` is no provider")
+        assert second.startswith(telegram)
+        assert third == "config.yaml:3: gateway.token: the environment variable TOKEN is not set"
+        assert mistakes(tmp_path, f"{text}state: .")[3].startswith("config.yaml:4: state: must be apart from workspace")
+        assert mistakes(tmp_path, text.replace(', token: "${TOKEN}"', ""))[1:] == [
             "config.yaml:2: channels.telegram.token: missing; Telegram is enabled and needs the token from @BotFather",
             "config.yaml:3: gateway.host: `0.0.0.0` can be reached from other machines; set gateway.token, or use "
             "127.0.0.1",
@@ -310,6 +313,23 @@ gateway: {host: 0.0.0.0, token: "${TOKEN}"}
     def test_one_line_each(self, tmp_path: Path, text: str, line: str) -> None:
         (found,) = mistakes(tmp_path, text)
         assert found.startswith(line)
+
+    @pytest.mark.parametrize(
+        "url", ["", "http://bot.example/hook", "https://localhost/h", "https://192.168.1.5/h", "https://nas.local/h"]
+    )
+    def test_a_webhook_that_telegram_cannot_reach(self, tmp_path: Path, url: str) -> None:
+        telegram = f"token: '{TOKEN}', mode: webhook" + (f", webhook_url: '{url}'" if url else "")
+        (mistake,) = mistakes(tmp_path, f"agent: {{}}\nchannels:\n  telegram: {{{telegram}}}")
+        assert mistake.startswith("config.yaml:3: channels.telegram.webhook_url: mode webhook needs the public address")
+        own = f"{telegram}, base_url: 'http://127.0.0.1:8081/bot'"
+        for fine in (own, f"{telegram}, enabled: false", telegram.replace("mode: webhook", "mode: polling")):
+            assert read(tmp_path, f"channels: {{telegram: {{{fine}}}}}")
+
+    def test_a_webhook_of_a_further_account(self, tmp_path: Path) -> None:
+        text = f"channels: {{telegram: {{token: '{TOKEN}', accounts: {{two: {{token: '1:x', mode: webhook%s}}}}}}}}"
+        (mistake,) = mistakes(tmp_path, text % "")
+        assert mistake.startswith("config.yaml:1: channels.telegram.accounts.two.webhook_url: mode webhook needs")
+        assert read(tmp_path, text % ", webhook_url: 'https://bot.example/two'")
 
     def test_a_secret_is_never_shown(self, tmp_path: Path) -> None:
         text = f"""\

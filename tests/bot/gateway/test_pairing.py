@@ -55,3 +55,16 @@ async def test_the_socket_lists_and_settles_as_the_client_reads_it(tmp_path: Pat
         await client.aclose()
         await at.model.called()
         assert at.service.parts.people.owners == [("telegram", "6")]
+
+
+async def test_people_are_for_owners_alone(tmp_path: Path) -> None:
+    async with house(tmp_path) as at:
+        for method in ("GET", "POST"):
+            assert (await at.http.request(method, "/v1/people", json={})).status_code == 404
+    async with house(tmp_path, token=TOKEN) as at:
+        body = {"who": "telegram:6", "order": "block"}
+        assert (await at.http.post("/v1/people", json=body)).json() == {"text": "telegram 6: is shut out now."}
+        (one,) = (await at.http.get("/v1/people")).json()
+        assert (one["sender"], one["standing"], one["by"]) == ("6", "blocked", "http:owner")
+        for changed, status in (({"order": "revoke"}, 200), ({"order": "revoke"}, 409), ({"order": "promote"}, 422)):
+            assert (await at.http.post("/v1/people", json=body | changed)).status_code == status

@@ -40,14 +40,16 @@ class Time:
         return Clock(now=lambda: self.at)
 
 
-async def accept(store: Store, *texts: str, kind: InboundKind = InboundKind.MESSAGE, delay: int = 0) -> list[int]:
+async def accept(
+    store: Store, *texts: str, kind: InboundKind = InboundKind.MESSAGE, delay: int = 0, session_key: str = KEY
+) -> list[int]:
     """Let messages in; returns their places in the order of acceptance."""
-    batch = [AcceptedMessage(message=message(text, kind), session_key=KEY, delay=delay) for text in texts]
+    batch = [AcceptedMessage(message=message(text, kind), session_key=session_key, delay=delay) for text in texts]
     return [answer.seq for answer in await store.inbox.accept(batch)]
 
 
-async def claim(store: Store, worker: str = "one", **wanted: int) -> Turn:
-    turn = await store.turns.claim(KEY, worker, "test/model", **wanted)  # type: ignore[arg-type]
+async def claim(store: Store, worker: str = "one", session_key: str = KEY, **wanted: int) -> Turn:
+    turn = await store.turns.claim(session_key, worker, "test/model", **wanted)  # type: ignore[arg-type]
     assert turn is not None
     return turn
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from bot.persistence.settings import SessionSettings
+from bot.persistence.values import Stopped
 from channels.message import InboundKind
 from channels.outgoing import Planned
 from tests.bot.persistence.contract import Opens, accept, answer, claim
@@ -27,6 +28,32 @@ async def test_a_stop_drops_what_was_before_it_and_nothing_else_and_once(opens: 
         again = await store.commands.stop(seq, KEY, reply)
         assert (again.deliveries, said) == ((), [(True, 1)])
         assert [found.text for found in (await claim(store)).messages] == ["three"]
+
+
+async def test_a_stop_reaches_the_sessions_below_and_no_others(opens: Opens) -> None:
+    below, beside = f"{KEY}:thread:1", f"{KEY}2:thread:1"
+    async with opens() as store:
+        for key in (below, beside):
+            await accept(store, "one", "two", session_key=key)
+        turns = {key: await claim(store, session_key=key) for key in (below, beside)}
+        await accept(store, "waits", session_key=f"{KEY}:thread:2")
+        (seq,) = await accept(store, "/stop", kind=InboundKind.COMMAND)
+        await accept(store, "later", session_key=below)
+
+        def reply(stopped: Stopped) -> Sequence[Planned]:
+            return [Planned(source="cmd", body=f"{stopped.running} {stopped.dropped}", nonce=1, respond="handle")]
+
+        kept = await store.commands.stop(seq, KEY, reply, below=f"{KEY}:thread:")
+        assert [(one.body, one.respond) for one in kept.deliveries] == [
+            ("True 2", "handle"),
+            ("True 1", ""),
+            ("False 1", ""),
+        ]
+        assert kept.stopped.turns == (turns[below].turn_id,)
+        assert kept.stopped.sessions == (below,)
+        assert (kept.stopped.running, kept.stopped.dropped) == (True, 2)
+        assert [found.text for found in (await claim(store, session_key=below)).messages] == ["later"]
+        assert await store.inbox.count_waiting(beside) == 1
 
 
 async def test_a_reset_begins_a_new_transcript(opens: Opens) -> None:

@@ -143,6 +143,25 @@ async def test_what_was_overheard_before_a_message_stands_before_it_once(opens: 
         assert lines(second) == ["words 12"]
 
 
+async def test_what_a_thread_hangs_on_stays_however_much_is_said_in_it(opens: Opens) -> None:
+    """It is longer than a line, too; and nothing is told again to whoever knows it."""
+    async with opens() as store:
+        asked = replace(to_it(99, THREAD), asks_around=True)
+        await store.inbox.accept([*(overheard(number, THREAD) for number in range(10, 10 + OVERHEARD)), asked])
+        assert await store.inbox.waiting_sessions(9) == []
+        assert await store.history.begins(THREAD) == "99"
+        root = said(5, text="r" * 5000)
+        assert await store.history.release(THREAD, [root, said(59, THREAD)]) == (KEY,)
+        (first,) = await told(store)
+        found = lines(first)
+        assert (len(found), len(found[0]), found[1], found[-1]) == (OVERHEARD + 1, 4000, "words 10", "words 59")
+        again = replace(to_it(100, THREAD), asks_around=True)
+        (fresh,) = await store.inbox.accept([again])
+        assert isinstance(fresh, Fresh)
+        assert (fresh.state, await store.history.begins(THREAD)) == ("waiting", "")
+        assert await told(store) == ["words 100"]
+
+
 async def test_a_thread_that_is_opened_by_its_answer_brings_what_was_said_around_it(opens: Opens) -> None:
     """Its session has heard nothing yet; the next thread has not either."""
     async with opens() as store:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.persistence.errors import StaleRun
 from bot.persistence.protocols import Store
 from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, Person
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Origin, Place
@@ -41,7 +42,7 @@ async def test_a_code_is_given_once_and_lets_in_once(opens: Opens) -> None:
         assert (first.state, [found.body for found in first.said]) == ("held", ["a"])
         assert isinstance((await store.inbox.accept([item]))[0], Duplicate)
         second = await ask(store, "6", "b")
-        assert (second.state, second.reason, second.said) == ("dropped", "access", ())
+        assert (second.state, second.reason, second.said) == ("held", "pairing", ())
         assert [one.sender for one in await store.people.pending()] == ["6"]
     async with opens() as store:
         assert await store.turns.claim(KEY, "one", "test/model") is None
@@ -49,16 +50,20 @@ async def test_a_code_is_given_once_and_lets_in_once(opens: Opens) -> None:
         done = await store.people.settle("a", "allowed", told)
         assert done is not None
         assert (done.used, done.person.sender, done.person.standing) == (False, "6", "allowed")
-        assert done.waiting is not None
-        assert (done.waiting[0], done.waiting[1], done.waiting[2].text) == (first.seq, KEY, "from 6")
+        assert done.waiting
+        assert [(seq, key, one.text) for seq, key, one in done.waiting] == [
+            (first.seq, KEY, "from 6"),
+            (second.seq, KEY, "from 6"),
+        ]
         assert [(found.body, found.place.chat) for found in done.said] == [("welcome", "6")]
     async with opens() as store:
         again = await store.people.settle("a", "blocked", told)
         assert again is not None
         assert again.used
-        assert [found.text for found in (await claim(store)).messages] == ["from 6"]
+        assert [found.text for found in (await claim(store)).messages] == ["from 6"] * 2
         people, _ = await store.people.known()
-        assert people == [Person(channel="telegram", account="bot", sender="6", standing="allowed", name="name 6")]
+        (six,) = people
+        assert six == Person("telegram", "bot", "6", "allowed", "name 6", since=six.since)
         late = await ask(store, "6", "c")  # looked at before, accepted after
         assert (late.state, late.reason, late.said) == ("waiting", None, ())
 
@@ -76,7 +81,7 @@ async def test_it_is_good_for_an_hour(opens: Opens) -> None:
         await store.prune()
         done = await store.people.settle("b", "owner", told)
         assert done is not None
-        assert done.waiting is not None
+        assert done.waiting
         assert (await store.people.known())[0][0].standing == "owner"
 
 
@@ -94,13 +99,49 @@ async def test_few_wait_at_once_and_who_is_shut_out_stays_so(opens: Opens) -> No
         assert answer.state == "held", "each account has its own"
         done = await store.people.settle("3", "blocked", told)
         assert done is not None
-        assert (done.waiting, done.said) == (None, ())
+        assert (done.waiting, done.said) == ((), ())
         assert (await ask(store, "6", "b")).state == "held"
         time.at += 2 * HOUR
         await store.prune()
         assert (await ask(store, "3", "c")).state == "dropped"
         assert await store.turns.claim(KEY, "one", "test/model") is None
-        assert (await store.people.known())[0] == []
+        assert [(one.sender, one.standing) for one in (await store.people.known())[0]] == [("3", "blocked")]
+
+
+def said_by(sender: str, text: str = "hello") -> AcceptedMessage:
+    asks = message(text)
+    return AcceptedMessage(message=replace(asks, origin=replace(asks.origin, sender=sender)), session_key=KEY)
+
+
+async def test_who_is_shut_out_is_not_answered_any_more(opens: Opens) -> None:
+    async with opens() as store:
+        await store.inbox.accept([said_by("6")])
+        turn = await claim(store)
+        await store.inbox.accept([said_by("6"), said_by("7", "mine")])
+        assert await store.people.stand("telegram", "8", None, told, "") is None
+        done = await store.people.stand("telegram", "6", "blocked", told, "telegram:1")
+        assert done is not None
+        assert (done.turns, done.dropped, done.sessions, done.said) == ((turn.turn_id,), 1, (KEY,), ())
+        with pytest.raises(StaleRun):
+            await store.turns.start_calls(turn.run, [], [])
+        assert [found.text for found in (await claim(store)).messages] == ["mine"]
+    async with opens() as store:
+        ((six,), _) = await store.people.known()
+        assert (six.account, six.sender, six.standing, six.by) == ("", "6", "blocked", "telegram:1")
+        assert await store.people.stand("telegram", "6", None, told, "") is not None
+        assert await store.people.known() == ([], [])
+
+
+async def test_what_others_asked_for_as_well_goes_on(opens: Opens) -> None:
+    async with opens() as store:
+        await store.inbox.accept([said_by("6"), said_by("7")])
+        turn = await claim(store, most=2)
+        assert len(turn.messages) == 2
+        done = await store.people.stand("telegram", "6", "blocked", told, "")
+        assert done is not None
+        assert done.turns == (turn.turn_id,)
+        await store.turns.release(turn.run)
+        assert (await claim(store)).turn_id == turn.turn_id
 
 
 async def test_chats_that_moved_are_known_in_order(opens: Opens) -> None:

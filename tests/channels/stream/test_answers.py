@@ -76,6 +76,23 @@ def test_a_table_that_is_cut_repeats_its_header() -> None:
     assert all("| Time | Host | What was seen | Who |\n|:-|-:|---|---|\n| 10:" in text for text in tables)
 
 
+@pytest.mark.parametrize("step", [1, 7, 400])
+@pytest.mark.parametrize("most", [1900, 4000])
+@pytest.mark.parametrize("columns", [5, 16])
+def test_a_wide_table_keeps_its_header_in_small_blocks(columns: int, most: int, step: int) -> None:
+    """Also where the header alone is longer than a block."""
+    header = " | ".join(f"Column {column} that says what stands below it" for column in range(columns))
+    rows = [" | ".join(f"cell {column} of row {number}" for column in range(columns)) for number in range(40)]
+    lines = [f"| {line} |" for line in (header, " | ".join(["---"] * columns), *rows)]
+    text = "\n".join(("Here is the table:", "", *lines, "", "That is all."))
+    blocks = blocks_of(text, (250, 500, most), step)
+    assert "".join(block.said for block in blocks) == text
+    tables = [block.text for block in blocks if "cell 0" in block.text]
+    assert len(tables) > 1
+    assert all("\n".join(lines[:2]) in table for table in tables)
+    assert [line for table in tables for line in table.split("\n") if "cell 0" in line] == lines[2:]
+
+
 def test_a_long_fence_is_cut_at_an_empty_line() -> None:
     blocks = blocks_of(ANSWERS["long code"], LIMITS[1])
     inside = [block for block in blocks if "def function" in block.text]

@@ -212,6 +212,16 @@ def test_what_is_passed_on_is_nobody_s_order(origin: object, author: str) -> Non
     assert (found.text, found.forwarded) == ("", Quoted(author=author, text="/stop"))
 
 
+def test_the_bare_name_of_the_bot_is_a_message() -> None:
+    before = message(GROUP, text="Deploy failed with code 4711") | {"message_id": 4, "from": BOB}
+    found = read(GROUP, text="@hark_bot", reply_to_message=before)
+    assert (found.text, found.mentioned, found.reply_to) == ("", True, "4")
+    assert found.replied == Quoted(author="Bob", text="Deploy failed with code 4711")
+    assert read(GROUP, text="@Hark_bot ").mentioned
+    edited = {"update_id": 1, "edited_message": message(GROUP, text="@hark_bot", edit_date=1_790_000_009)}
+    assert len(read_update(edited, ME, NOW)) == 1
+
+
 def test_the_pictures_of_an_album_belong_together() -> None:
     assert read(photo=[FILE], media_group_id="12").part_of == "album:12"
     assert read(photo=[FILE]).part_of == ""

@@ -1,0 +1,59 @@
+"""What was decided, shown or allowed earlier, and holds no more when it is used."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.tools.base import Ask, CallContext
+from tests.asking import approval
+from tests.bot.test_approvals import Commanding, begin, order, shows
+from tests.bot.test_parking import over
+from tests.service import Labelled, running
+
+
+@pytest.mark.parametrize("gap", [" " * 41, "\n" * 6, "  \n"])
+async def test_a_gap_in_what_is_shown_is_marked(tmp_path: Path, gap: str) -> None:
+    async with running(tmp_path, tools=lambda watch: [Commanding(f"ls{gap}rm")]) as hark:
+        await begin(hark, then="")
+        (shown,) = shows(hark)
+        assert "U+00" in shown.body
+        assert "It holds characters that cannot be seen; they are written as ⟨U+…⟩." in shown.body
+
+
+class Moving(Commanding):
+    """Asks about another place each time that a test says so, and runs when nobody answers."""
+
+    async def asks(self, parameters: Labelled, context: CallContext) -> Ask | None:
+        """See Tool."""
+        return Ask(digest=self.where, subject=f"make {self.where}", runs_unanswered=True, seconds=60)
+
+
+async def test_what_expired_counts_for_what_was_shown(tmp_path: Path) -> None:
+    tool = Moving()
+    async with running(tmp_path, tools=lambda watch: [tool]) as hark:
+        await begin(hark)
+        tool.where = "elsewhere"
+        await hark.time.until_pause(60)
+        hark.time.advance(60)
+        second = await approval(hark, 2)
+        assert tool.begun == [], "nobody was asked about that"
+        assert await hark.service.parts.requests.decide(second, "once", "telegram:1")
+        await over(hark)
+        assert tool.begun == ["it"]
+
+
+async def test_who_may_no_longer_approve_does_not(tmp_path: Path) -> None:
+    """Neither by a command nor by a button or a plain word; what somebody was shown before does not count."""
+    before: dict[str, Any] = {"owners": ["telegram:1", "telegram:3"]}
+    tool = Commanding()
+    async with running(tmp_path, config=before, tools=lambda watch: [tool]) as hark:
+        ident = await begin(hark, "3", then="")
+        await hark.delivered()
+    async with running(tmp_path, tools=lambda watch: [tool], time=hark.time) as hark:
+        answer = await order(hark, f"/approve {ident} once", "3")
+        assert answer.startswith("An owner decides about `rm -rf build`, nobody else.")
+        await hark.write("yes", sender="3", reply_to="1")
+        await hark.until(lambda: len(hark.channel.sent) == 2, "the answer to the reply")
+        assert hark.channel.sent[1].body.startswith("An owner decides")
+        assert hark.stored.approvals("state") == [("open",)]
