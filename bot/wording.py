@@ -230,6 +230,7 @@ def welcome(owner: bool) -> str:
 
 
 NOBODY_WAITS = "Nobody waits to be let in."
+NOBODY_LET_IN = "Nobody is let in yet: write to the bot on a platform, and it gives you a code."
 # Who has said so of what the configuration says.
 CONFIGURATION = "the configuration"
 _STANDINGS = {"owner": "owner", "allowed": "let in", "blocked": "shut out", "pending": "waits"}

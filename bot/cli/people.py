@@ -18,7 +18,7 @@ async def show(as_json: bool, config: Config) -> int:
     async with _asked(config) as there:
         found = await there.everybody()
     text = to_json(found).decode() if as_json else "\n".join(wording.person(one, at) for one in found)
-    print(text or "Nobody is let in yet: write to the bot, and it gives you a code.")  # noqa: T201
+    print(text or wording.NOBODY_LET_IN)  # noqa: T201
     return 0
 
 

@@ -122,7 +122,7 @@ def _settings(settings: Callable[[str], Awaitable[SessionSettings]]) -> tuple[Co
     async def set_or_say(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, VerboseArguments | ReasoningArguments | ActivationArguments)
         setting, mode = arguments.setting, arguments.mode
-        others_read = call.message.origin.place.kind is not ChatKind.DIRECT
+        others_read = call.message.origin.place.kind in (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)
         if mode and setting == "reasoning" and others_read and not call.by_owner:
             return Say("What the model thinks may be private: only an owner can change this here.", mistake=True)
         if setting == "activation" and not others_read:

@@ -87,7 +87,8 @@ class Pairing:
         if action == "list":
             return "\n".join(f"- {wording.stranger(one)}" for one in await self.pending()) or wording.NOBODY_WAITS
         if action == "people":
-            return "\n".join(f"- {wording.person(one, self.clock.stamp)}" for one in await self.everybody())
+            shown = (f"- {wording.person(one, self.clock.stamp)}" for one in await self.everybody())
+            return "\n".join(shown) or wording.NOBODY_LET_IN
         try:
             for order in _STANDINGS:
                 if order == action:

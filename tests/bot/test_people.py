@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot import wording
 from bot.inbound.pairing import NotChanged, Pairing
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import Settled
@@ -55,6 +56,11 @@ async def test_everybody_is_listed_with_since_when_and_by_whom(tmp_path: Path) -
         ], shown
         hark.model.add("What is that?")
         assert (await hark.say("/people", sender="7")).texts == ["What is that?"], "only owners have it"
+
+
+async def test_that_nobody_is_let_in_is_said(tmp_path: Path) -> None:
+    async with running(tmp_path, config={"owners": []}) as hark:
+        assert await hark.service.parts.pairing.carry_out("people", "", "console:owner") == wording.NOBODY_LET_IN
 
 
 async def test_what_somebody_asked_for_ends_when_they_are_revoked(tmp_path: Path) -> None:

@@ -7,6 +7,20 @@ _ASKS = "tests/bot/test_pairing.py::"
 
 FAULTS = (
     Fault(
+        "people/that-there-are-none-is-not-said",
+        "bot/inbound/pairing.py",
+        " or wording.NOBODY_LET_IN",
+        "",
+        (f"{_STANDS}test_that_nobody_is_let_in_is_said",),
+    ),
+    Fault(
+        "people/the-terminal-is-a-group",
+        "bot/commands/builtin.py",
+        "place.kind in (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)",
+        "place.kind is not ChatKind.DIRECT",
+        ("tests/bot/cli/test_terminal.py::test_what_is_answered_among_others_is_not_set_here",),
+    ),
+    Fault(
         "people/a-code-lets-in-on-every-account",
         "bot/inbound/people.py",
         "return (origin.place.channel, origin.place.account, origin.sender) in self._paired",

@@ -308,6 +308,13 @@ async def test_thinking_and_tools_are_shown(tmp_path: Path) -> None:
         assert shown.index("✓ read note.txt") < shown.index("\nMilk.")
 
 
+async def test_what_is_answered_among_others_is_not_set_here(tmp_path: Path) -> None:
+    async with house(tmp_path) as at, chat(at) as terminal:
+        await greeted(terminal)
+        terminal.type("/activation off\r")
+        await terminal.until("Directly I always answer")
+
+
 async def test_several_pasted_lines_are_one_message(tmp_path: Path) -> None:
     async with house(tmp_path, reply="Thanks.") as at, chat(at) as terminal:
         await greeted(terminal)
