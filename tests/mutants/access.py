@@ -259,8 +259,8 @@ FAULTS = (
     Fault(
         "access/every-thread-is-followed",
         "bot/store/people.py",
-        '(item.follows != "shut" and _takes_part(db, item, conv_id))',
-        'item.follows != "shut"',
+        'return item.follows == "open" or _takes_part(db, item, conv_id)',
+        "return True",
         (
             "tests/bot/persistence/test_people.py::test_a_message_may_depend_on_whether_the_bot_takes_part",
             "tests/bot/test_groups.py::test_it_follows_a_thread_it_spoke_in_also_after_a_restart_and_no_other",
@@ -343,8 +343,8 @@ FAULTS = (
     Fault(
         "access/a-code-does-not-answer-the-command",
         "bot/inbound/routing.py",
-        "say = (replace(first, respond=message.respond), *rest)",
-        "say = (first, *rest)",
+        "((replace(first, respond=message.respond), *rest) for first, *rest in told)",
+        "((first, *rest) for first, *rest in told)",
         (
             "tests/wire/test_platforms_people.py::"
             "test_a_stranger_who_uses_a_command_on_discord_is_given_the_code_as_its_answer",

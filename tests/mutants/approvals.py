@@ -68,8 +68,8 @@ FAULTS = (
     Fault(
         "approvals/a-group-reads-what-waits-elsewhere",
         "bot/commands/approvals.py",
-        "everywhere=private and call.by_owner",
-        "everywhere=call.by_owner",
+        "everywhere = call.by_owner and (kind is ChatKind.DIRECT or kind in LOCAL)",
+        "everywhere = call.by_owner",
         (f"{_TESTS}who_may_decide_and_where",),
     ),
     Fault(
@@ -82,8 +82,8 @@ FAULTS = (
     Fault(
         "approvals/an-owner-elsewhere-is-not-told",
         "bot/approvals/requests.py",
-        "return replace(request, blocks=blocks, notice=notice)",
-        "return replace(request, blocks=blocks)",
+        "notice=None if forward is not None or reads else notice",
+        "notice=None",
         (f"{_TESTS}an_owner_who_does_not_read_along_is_told_directly",),
     ),
     Fault(

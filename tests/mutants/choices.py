@@ -31,7 +31,7 @@ FAULTS = (
     Fault(
         "choices/native-command-is-answered-elsewhere",
         "bot/commands/answers.py",
-        "if blocks and call.message.respond and (private or call.message.kind is InboundKind.COMMAND):",
+        "if call.message.respond and (private or call.message.kind is InboundKind.COMMAND):",
         "if call.message.kind is InboundKind.BUTTON and call.message.respond:",
         (CHOICES + "::test_a_native_command_is_answered_by_its_handle",),
     ),

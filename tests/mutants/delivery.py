@@ -66,8 +66,8 @@ FAULTS = (
     Fault(
         "delivery/expired-not-listed",
         "bot/store/reads.py",
-        "JOIN conversation USING (conv_id) WHERE {LOST_DELIVERY} ORDER BY",
-        "JOIN conversation USING (conv_id) WHERE {LOST_DELIVERY} AND state<>'expired' ORDER BY",
+        'JOIN conversation USING (conv_id) WHERE {LOST_DELIVERY} AND {rows.MESSAGE}"',
+        "JOIN conversation USING (conv_id) WHERE {LOST_DELIVERY} AND state<>'expired'\"",
         (f"{_TESTS}what_could_not_be_delivered_for_too_long_is_given_up",),
     ),
     Fault(

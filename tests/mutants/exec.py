@@ -106,8 +106,8 @@ FAULTS = (
     Fault(
         "exec/other-sessions-seen",
         "agent/tools/background.py",
-        "mine = [one for one in self._known.values() if one.session_key == session_key]",
-        "mine = list(self._known.values())",
+        "return [one for one in self._known.values() if one.session_key == session_key]",
+        "return list(self._known.values())",
         (f"{_BACKGROUND}sessions_do_not_see_each_others",),
     ),
     Fault(

@@ -119,8 +119,8 @@ FAULTS = (
     Fault(
         "parking/nobody-told-who-waited-behind-it",
         "bot/commands/answers.py",
-        "if kept.stopped.turns and not at_work:",
-        "if not kept.stopped.turns and not at_work:",
+        "for session_key in {*kept.stopped.sessions} - at_work:",
+        "for session_key in {*kept.stopped.sessions} & at_work:",
         (f"{_PARKING}what_waited_behind_a_turn_that_was_parked_and_stopped[/stop]",),
     ),
     Fault(

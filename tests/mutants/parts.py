@@ -23,15 +23,15 @@ FAULTS = (
     Fault(
         "parts/those-behind-the-name-do-not-pass",
         "bot/store/people.py",
-        "    if item.message.part_of and _has_other_part(db, item, conv_id):\n        return True\n",
-        "",
+        " or _has_other_part(db, item, conv_id):",
+        ":",
         (f"{_WIRE}an_album_is_seen_whole[0]", f"{_WIRE}a_paste_that_the_client_cuts_is_read_whole[0]"),
     ),
     Fault(
         "parts/all-pass-that-are-parts",
         "bot/store/people.py",
-        '    if item.follows == "parts":\n        return False\n',
-        '    if item.follows == "parts":\n        return True\n',
+        '    if activation or item.follows == "shut":\n        return False\n',
+        '    if activation or item.follows == "shut":\n        return bool(item.message.part_of)\n',
         (f"{_PARTS}parts_of_others_and_of_nothing_that_names_it_stay_what_they_are",),
     ),
     Fault(
@@ -44,14 +44,14 @@ FAULTS = (
     Fault(
         "parts/kept-in-short",
         "bot/store/history.py",
-        "line = message if message.part_of else short",
-        "line = short",
+        "    line = message if message.part_of else line\n",
+        "",
         (f"{_PARTS}a_restart_between_two_parts_tears_nothing",),
     ),
     Fault(
         "parts/whole-texts-as-context",
         "bot/store/history.py",
-        "replace(line, text=line.text[:LINE_LIMIT]) for line",
+        "replace(line, text=_shortened(line, place.thread)) for line",
         "line for line",
         (f"{_PARTS}parts_of_others_and_of_nothing_that_names_it_stay_what_they_are",),
     ),

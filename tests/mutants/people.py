@@ -180,8 +180,8 @@ FAULTS = (
     Fault(
         "people/a-thread-cannot-be-quieted",
         "bot/store/people.py",
-        "if item.follows is None or activation:",
-        "if item.follows is None:",
+        'if activation or item.follows == "shut":',
+        'if item.follows == "shut":',
         ("tests/bot/test_activation.py::test_a_thread_that_it_takes_part_in_is_quieted_and_no_other",),
     ),
     Fault(

@@ -35,7 +35,7 @@ FAULTS = (
     Fault(
         "platforms/what-is-live-does-not-wait",
         _CATCH_UP,
-        "return [replace(item, behind=True, delay=0, gathers=False)]",
+        "return [replace(item, behind=True, delay=0, gathers=gap.patience > 0)]",
         "return [item]",
         (f"{_MISSED}what_comes_while_the_history_is_read_comes_behind_it",),
     ),

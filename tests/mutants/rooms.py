@@ -149,8 +149,8 @@ FAULTS = (
     Fault(
         "rooms/output-in-the-workspace",
         "bot/wiring.py",
-        "lambda key: rooms.inside(key).overflow",
-        'lambda key: rooms.inside("agent:main:main").overflow',
+        "rooms.overflow_of, clock.monotonic",
+        'lambda key: rooms.overflow_of("agent:main:main"), clock.monotonic',
         (f"{_CHANGES}output_of_commands_is_kept_in_the_room",),
     ),
     Fault(

@@ -28,23 +28,23 @@ FAULTS = (
     Fault(
         "sandbox/network-shared",
         _BUBBLEWRAP,
-        '        network = view.level == "network"\n',
-        "        network = True\n",
+        'network, works = view.level == "network", view',
+        "network, works = True, view",
         (_HOLDS,),
     ),
     Fault(
         "sandbox/room-written-by-looks",
         _BUBBLEWRAP,
-        '"--ro-bind" if view.level == "look" else "--bind"',
+        '"--bind" if works else "--ro-bind"',
         '"--bind"',
         (_HOLDS,),
     ),
     Fault(
         "sandbox/all-files-seen",
         _BUBBLEWRAP,
-        "*_system(), *_FOLDERS]",
+        "*_system(self.program), *_FOLDERS]",
         '"--ro-bind", "/", "/", *_FOLDERS]',
-        (_REFUSALS,),
+        (_HOLDS,),
     ),
     Fault(
         "sandbox/kept-files-written",
@@ -56,8 +56,8 @@ FAULTS = (
     Fault(
         "sandbox/repositories-renamed",
         _BUBBLEWRAP,
-        '                words += ["--bind", str(path), str(path)]  # what is mounted cannot be renamed\n',
-        "                pass\n",
+        '        words += ["--bind", str(path), str(path)]  # what is mounted cannot be renamed\n',
+        "        pass\n",
         (f"{_KEPT}no_command_leads_the_git_of_others",),
     ),
     Fault(
@@ -84,8 +84,8 @@ FAULTS = (
     Fault(
         "sandbox/outlives-its-gate",
         _BUBBLEWRAP,
-        '"--die-with-parent", ',
-        "",
+        '_OWN = ("--unshare-all", "--unshare-user", "--die-with-parent", ',
+        '_OWN = ("--unshare-all", "--unshare-user", ',
         (f"{_ENDS}and_with_its_gate",),
     ),
     Fault(
@@ -315,8 +315,8 @@ FAULTS = (
     Fault(
         "sandbox/no-temporary-folder-removed",
         "agent/tools/process.py",
-        "            shutil.rmtree(self._temporary, ignore_errors=True)\n",
-        "            pass\n",
+        "    shutil.rmtree(folder, ignore_errors=True)\n",
+        "    pass\n",
         (f"{_BOUNDS}a_command_that_is_stopped_leaves_no_folder",),
     ),
     Fault(

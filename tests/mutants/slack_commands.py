@@ -102,8 +102,8 @@ FAULTS = (
     Fault(
         "slack_commands/beats-go-where-the-bot-is-not",
         "bot/store/schedules.py",
-        '" AND reason IS NOT ? ORDER BY',
-        '" AND ?<>0 ORDER BY',
+        '" AND reason IS NOT ? GROUP BY conv_id"',
+        '" AND ?<>0 GROUP BY conv_id"',
         (_NOTICES,),
     ),
     Fault(

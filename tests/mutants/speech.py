@@ -147,15 +147,15 @@ FAULTS = (
     Fault(
         "speech/others-are-asked-all-the-time",
         "bot/approvals/requests.py",
-        "if guests and await self._store.approvals.questions(turn.turn_id) >= FOR_GUESTS:",
-        "if False:",
+        'return words.ENOUGH if asked >= FOR_GUESTS else ""',
+        'return ""',
         (f"{_GUESTS}somebody_else_is_not_asked_again_and_again",),
     ),
     Fault(
         "speech/questions-of-nobody",
         "bot/approvals/words.py",
-        "{f' by {speech.who(channel, sender, name)}' if name else ''}",
-        "",
+        'by = f" by {speech.who(channel, origin.sender, origin.sender_name)}" if origin.sender_name else ""',
+        'by = ""',
         (f"{_GUESTS}what_a_guest_asks_somebody_else_says_who_asks",),
     ),
 )

@@ -16,8 +16,8 @@ FAULTS = (
     Fault(
         "store/synchronous-off",
         "bot/store/database.py",
-        "PRAGMA synchronous=FULL",
-        "PRAGMA synchronous=OFF",
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF",
         ("tests/bot/store/test_database.py::test_a_commit_waits_for_the_disk",),
     ),
     Fault(

@@ -185,8 +185,8 @@ FAULTS = (
     Fault(
         "terminal/an-unknown-command-is-said-to-the-model",
         "bot/cli/terminal/slash.py",
-        "    return next((",
-        "    return None and next((",
+        'return f"/{near}" if near else None',
+        "return None",
         ("tests/bot/cli/test_slash.py::test_a_slip_has_a_nearest_command",),
     ),
     Fault(
@@ -206,15 +206,15 @@ FAULTS = (
     Fault(
         "terminal/only-the-folder-is-looked-into",
         "bot/cli/home.py",
-        "return load(where, os.environ, cwd) if where.is_file() else load(None, os.environ, where)",
-        "return load(path, os.environ, cwd)",
+        "        path, cwd = (where, cwd) if where.is_file() else (None, where)\n",
+        "        pass\n",
         (f"{_COMMANDS}a_service_is_found_from_another_folder",),
     ),
     Fault(
         "terminal/a-running-service-is-not-found",
         "bot/cli/home.py",
-        "if where == _last_run()[0] and answers(state):",
-        "if False:",
+        "            if state is not None and answers(state):",
+        "            if False:",
         (f"{_COMMANDS}a_service_is_found_from_another_folder",),
     ),
     Fault(

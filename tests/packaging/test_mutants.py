@@ -1,5 +1,6 @@
 """`make mutants` itself: what it says of a fault that is noticed, survives, is gone, or is not the one imported."""
 
+import functools
 import re
 from io import StringIO
 from pathlib import Path
@@ -92,3 +93,9 @@ def test_names_are_unique_and_tests_are_there() -> None:
 def _is_there(file: str, *names: str) -> bool:
     path = ROOT / file
     return path.exists() and all(re.search(rf"\b(def|class) {name}\b", path.read_text()) for name in names)
+
+
+def test_each_text_is_in_its_file_once() -> None:
+    """Else its fault could not be made any more, and nobody would hear of it before all are."""
+    read = functools.cache(lambda file: (ROOT / file).read_text(encoding="utf-8"))
+    assert [fault.name for fault in every() if read(fault.file).count(fault.text) != 1] == []
