@@ -154,8 +154,7 @@ class Replies:
         """The answer broke off and is not begun anew: returns what there is of it and was not planned."""
         if self._may_repeat:  # people have read that already
             return ()
-        words = "".join(self._words) if self._waits else ""
-        return self._named([*self._chunker.feed(words), *self._chunker.end()])
+        return self._named([*self._chunker.feed(self._taken()), *self._chunker.end()])
 
     @property
     def has_planned(self) -> bool:

@@ -358,7 +358,8 @@ class Court:
             name = f"quiet-{self.known}"
             self.says(talk, name)
             await self.answered(talk, name)
-        await self.until(lambda: not self.stage.stored.open_deliveries(), "deliveries")
+        # What was cut in the midst of a send is sent again after a pause.
+        await self.until(lambda: not self.stage.stored.open_deliveries(), "deliveries", most=60.0)
 
     # What they do.
 

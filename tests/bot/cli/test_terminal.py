@@ -293,6 +293,7 @@ async def test_thinking_and_tools_are_shown(tmp_path: Path) -> None:
         await greeted(terminal)
         terminal.type("what do I need?\r")
         call = await at.model.called()
+        await terminal.until("working")  # it listens: words that came before are shown with the whole answer
         call.think("The note knows.")
         await terminal.until(lambda shown: "The note knows." in shown and "thinking …" in shown)
         call.finish(
@@ -353,6 +354,7 @@ async def test_a_terminal_that_is_killed_repeats_nothing(tmp_path: Path) -> None
             await greeted(terminal)
             terminal.type("tell\r")
             call = await at.model.called()
+            await terminal.until("working")  # it listens: words that came before are shown with the whole answer
             call.say(answer)
             await terminal.until("And the")
             terminal.send_signal(signal.SIGKILL)
