@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterator, Sequence
 from agent.message import Message, Text
 from bot.persistence.schedules import TOLD
 from bot.persistence.values import Changes
-from channels.message import BACKGROUND, Attachment, ChatKind, InboundKind, InboundMessage, Origin, Quoted
+from channels.message import BACKGROUND, SEVERAL, Attachment, ChatKind, InboundKind, InboundMessage, Origin, Quoted
 
 NAME_LIMIT = 64
 # Characters kept of what a message replies to, from its beginning and its end.
@@ -49,7 +49,6 @@ CHANGES_TOLD, EVENTS_TOLD, EVENT_LIMIT = 20, 50, 2000
 # Attachments named in one message; the others are counted.
 FILES_NAMED = 20
 
-_SEVERAL = (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)
 _HIDDEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
@@ -148,7 +147,7 @@ def fenced(tag: str, text: str, about: str = "") -> tuple[str, ...]:
 def _who(origin: Origin, shared: bool) -> str:
     """Who speaks and where, as far as that is not always the same."""
     place = origin.place
-    several = place.kind in _SEVERAL
+    several = place.kind in SEVERAL
     if not several and not (shared and place.kind is ChatKind.DIRECT):
         return ""
     who = _speaker(origin)

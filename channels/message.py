@@ -19,6 +19,10 @@ class ChatKind(StrEnum):
     API = "api"
 
 
+# Kinds of places where several people read what is said.
+SEVERAL = (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)
+
+
 class InboundKind(StrEnum):
     """What an inbound event is. Each kind has its own form of event key."""
 

@@ -14,7 +14,7 @@ from bot.cli.local import FAILED
 from bot.cli.terminal.client import Client, Rejected, Unreachable
 from bot.cli.trials import Finding, tried
 from bot.config.checks import service_conflicts, warnings
-from bot.config.errors import UNSET, dotted
+from bot.config.errors import dotted
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.gateway.views import ReadinessView
@@ -46,8 +46,8 @@ async def examine(as_json: bool, config: Config) -> int:
 def _configured(config: Config, served: Iterable[str] = ()) -> Iterator[Finding]:
     """How the configuration is. served: the channels of the service that runs."""
     for mistake in config.source.mistakes:
-        unset = mistake.text.startswith(UNSET)  # here; the service has been given it
-        yield Finding("note" if unset else "wrong", "configuration", str(mistake))
+        # what is not set here the service has been given
+        yield Finding("note" if mistake.unset else "wrong", "configuration", str(mistake))
     if not config.source.mistakes:
         yield Finding("ok", "configuration", "no mistakes")
     for warning in warnings(config):

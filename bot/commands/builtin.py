@@ -8,7 +8,7 @@ from pydantic import Field
 from bot import wording
 from bot.commands.registry import Arguments, Call, Command, Effect, Registry, Say, Stop
 from bot.persistence.settings import SessionSettings
-from channels.message import ChatKind
+from channels.message import SEVERAL, ChatKind
 
 
 class HelpArguments(Arguments):
@@ -122,7 +122,7 @@ def _settings(settings: Callable[[str], Awaitable[SessionSettings]]) -> tuple[Co
     async def set_or_say(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, VerboseArguments | ReasoningArguments | ActivationArguments)
         setting, mode = arguments.setting, arguments.mode
-        others_read = call.message.origin.place.kind in (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)
+        others_read = call.message.origin.place.kind in SEVERAL
         if mode and setting == "reasoning" and others_read and not call.by_owner:
             return Say("What the model thinks may be private: only an owner can change this here.", mistake=True)
         if setting == "activation" and not others_read:

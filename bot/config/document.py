@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bot.config.errors import UNSET, ConfigError, KeyPath, Problem
+from bot.config.errors import ConfigError, KeyPath, Problem
 
 Tree: TypeAlias = "bool | int | float | str | list[Tree] | dict[str, Tree] | None"
 
@@ -54,9 +54,9 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
     unset: set[KeyPath] = field(default_factory=set)
 
-    def add(self, text: str, line: int | None = None, key: KeyPath = ()) -> None:
+    def add(self, text: str, line: int | None = None, key: KeyPath = (), *, unset: bool = False) -> None:
         """A mistake of the document itself, before any key has a meaning. line: None for the whole file."""
-        self.problems.append(Problem(self.file, line, key, text))
+        self.problems.append(Problem(self.file, line, key, text, unset))
 
     def report(self, text: str, key: KeyPath) -> None:
         """A mistake at a key, in the line where that or what is above it was written."""
@@ -161,12 +161,12 @@ class _Reader:
             found = self._environ.get(name)
             if not found and default is None:
                 state = "empty" if found == "" else "not set"
-                flaws.append(f"{UNSET} {name} is {state}")
+                flaws.append(f"the environment variable {name} is {state}")
             return found or default or ""
 
         result = _MARK.sub(put_in, text)
         for flaw in flaws:
-            self._document.add(flaw, line, path)
+            self._document.add(flaw, line, path, unset=flaw != _NO_VARIABLE)
             self._document.unset.add(path)
         return None if flaws else result
 

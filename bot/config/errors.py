@@ -6,8 +6,6 @@ Standard library only: the command line imports this module before it knows what
 from dataclasses import dataclass
 
 KeyPath = tuple[str | int, ...]
-# How the mistake begins that a variable has no value here.
-UNSET = "the environment variable"
 
 
 def dotted(path: KeyPath) -> str:
@@ -17,12 +15,16 @@ def dotted(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake. `line` counts from 1 and is None when the mistake has no line (nothing was written)."""
+    """One mistake. `line` counts from 1 and is None when the mistake has no line (nothing was written).
+
+    unset: a variable of the environment has no value here, which others may have been given.
+    """
 
     file: str
     line: int | None
     key: KeyPath
     text: str
+    unset: bool = False
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

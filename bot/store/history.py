@@ -11,7 +11,7 @@ from bot.persistence.values import OUTSIDE, OVERHEARD, AccountHistory, Conversat
 from bot.store import codec, rows
 from bot.store.indexes import SAID
 from bot.store.writer import Subject, transaction
-from channels.message import ChatKind, InboundKind, InboundMessage, Place, id_order
+from channels.message import SEVERAL, ChatKind, InboundKind, InboundMessage, Place, id_order
 
 BEHIND = "catch-up"
 # Characters kept of what was overheard.
@@ -23,8 +23,6 @@ IS_BEHIND = f"state='held' AND reason='{BEHIND}'"
 PART_OF = "iif(json_valid(payload), json_extract(payload, '$.part_of'), '')"
 # Of a message the thread in whose history it stands: one whose answer opens a thread on it stands in none.
 _HEARD_IN = "CASE WHEN thread=message_id THEN '' ELSE thread END"
-# Kinds of places where several people read what is said.
-SHARED = (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)
 
 
 class History(Subject):
@@ -154,7 +152,7 @@ def overheard_before(db: sqlite3.Connection, message: InboundMessage, transcript
     One that begins a session of its own, in a thread that its answer opens, leaves the lines for the next such.
     """
     place = message.origin.place
-    if message.kind is not InboundKind.MESSAGE or not (place.thread or place.kind in SHARED):
+    if message.kind is not InboundKind.MESSAGE or not (place.thread or place.kind in SEVERAL):
         return []
     own = place.thread == message.origin.message_id
     conv_id = rows.conversation(db, replace(place, thread="") if own else place)

@@ -14,11 +14,11 @@ from bot.persistence.settings import SessionSettings
 from bot.persistence.values import BOTS, OUTSIDE, AcceptedMessage, OwnerNotice, Person, PlanIn, Settled, Standing
 from bot.store import codec, rows
 from bot.store.commands import stop_turn
-from bot.store.history import IS_BEHIND, PART_OF, SHARED
+from bot.store.history import IS_BEHIND, PART_OF
 from bot.store.indexes import HELD, OPEN_TURN, SAID, WAITING
 from bot.store.rows import UNSEEN
 from bot.store.writer import Subject, query, transaction
-from channels.message import ChatMoved, InboundKind, InboundMessage
+from channels.message import SEVERAL, ChatMoved, InboundKind, InboundMessage
 from channels.outgoing import Delivery, Planned
 
 # Milliseconds for which a code is good, and between two notices of who asks for one.
@@ -180,7 +180,7 @@ def admitted(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: i
     """What becomes of a message that is about to be stored, where that depends on what is stored."""
     if item.code:
         return _held(db, item, now)
-    shared = item.message.origin.place.kind in SHARED
+    shared = item.message.origin.place.kind in SEVERAL
     if item.state == "waiting" and shared and not _is_for_it(db, item, conv_id):
         heard = item.message
         if heard.kind is InboundKind.COMMAND:  # somebody else's

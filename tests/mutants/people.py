@@ -16,7 +16,7 @@ FAULTS = (
     Fault(
         "people/the-terminal-is-a-group",
         "bot/commands/builtin.py",
-        "place.kind in (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)",
+        "place.kind in SEVERAL",
         "place.kind is not ChatKind.DIRECT",
         ("tests/bot/cli/test_terminal.py::test_what_is_answered_among_others_is_not_set_here",),
     ),
