@@ -18,19 +18,19 @@ from agent.models.base import ModelClient
 from agent.tools.background import Background
 from agent.tools.leftovers import end_leftover
 from bot import wording
-from bot.accounts import Account
-from bot.agent_api import AgentApi
 from bot.approvals.requests import Requests
 from bot.background.dispatcher import Dispatcher
 from bot.bus import EventBus
 from bot.clock import Clock
-from bot.commands.answers import CommandRunner
+from bot.gateway.agent_api import AgentApi
+from bot.gateway.health import report
 from bot.gateway.views import ReadinessView
-from bot.health import report
+from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing
-from bot.inbound.people import People
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
+from bot.people.accounts import Account
+from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.found import CutTurn
 from bot.persistence.protocols import Store

@@ -30,9 +30,9 @@ from agent.tools.search import AT_ONCE
 from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import NAMES as WORKSPACE_FILES
 from agent.workspace_files import create as create_workspace
-from bot.accounts import Account, Accounts
-from bot.agent_api import AgentApi
+from bot.approvals import commands as approvals
 from bot.approvals.requests import Requests
+from bot.background import commands as background
 from bot.background.beats import Beats
 from bot.background.control import Control
 from bot.background.dispatcher import Dispatcher
@@ -41,23 +41,26 @@ from bot.background.jobs import Jobs
 from bot.background.schedule_tool import ScheduleTool
 from bot.bus import EventBus
 from bot.clock import Clock
-from bot.commands import approvals, background, builtin, tools
-from bot.commands.answers import CommandRunner
+from bot.commands import builtin
 from bot.commands.registry import Command, Registry
-from bot.commands.status import Status
 from bot.compose import composer
 from bot.config.choose_model import Probe, beat_model, choose_model, probe_ollama
 from bot.config.model import Config
 from bot.config.secrets import secrets
+from bot.gateway.agent_api import AgentApi
+from bot.gateway.status import Status
 from bot.gateway.unix_socket import SOCKET
+from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing, new_code
-from bot.inbound.people import People
 from bot.inbound.pipeline import Pipeline
 from bot.inbound.routing import Routing
 from bot.inbound.staleness import is_stale
 from bot.outbox import Outbox
+from bot.people.accounts import Account, Accounts
+from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import Turn
+from bot.runs import tools_command as tools
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media

@@ -3,7 +3,7 @@
 A text that is nothing but a token says nothing: in any case, marked up in Markdown or HTML, with punctuation, or as
 JSON. In capitals at an edge of a text the token is taken away, with what is wrapped around it; in the middle, in code
 or quotation marks and as a part of a word it is text. Only a beat may put its sign into code in a line of its own, for
-it was asked for nothing but that. Used by answers as they stream (`bot/directives`) and by beats.
+it was asked for nothing but that. Used by answers as they stream (`bot/replies/directives`) and by beats.
 """
 
 import string

@@ -19,8 +19,8 @@ from bot import wording
 from bot.approvals import decisions, words
 from bot.commands.registry import AskAgain, Say
 from bot.config.background import Approvals as Settings
-from bot.inbound.access import LOCAL, OWNER, is_trusted
-from bot.inbound.people import chat_of
+from bot.people.access import LOCAL, OWNER, is_trusted
+from bot.people.people import chat_of
 from bot.persistence.approvals import ANYONE, Approval, Granted, Request
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import OwnerNotice, Turn

@@ -21,8 +21,8 @@ from bot.background.firing import Starter, firings_of
 from bot.clock import Clock
 from bot.compose import shortened
 from bot.config.background import Heartbeat
-from bot.inbound.access import LOCAL, OWNER, PERSON
 from bot.outbox import Outbox
+from bot.people.access import LOCAL, OWNER, PERSON
 from bot.persistence.protocols import Store
 from bot.persistence.schedules import HEARTBEAT, BeatFacts, Fired, Firing, Job
 from bot.runs.messaging import Messaging

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from bot.background.dispatcher import Dispatcher
+from bot.background.views import BeatView, HeartbeatView, receipt
 from bot.compose import composer
-from bot.gateway.views import BeatView, HeartbeatView, receipt
 from bot.persistence.schedules import HEARTBEAT
 from channels.message import InboundKind, InboundMessage
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from bot import wording
 from bot.background.dispatcher import Dispatcher
-from bot.gateway.views import receipt
+from bot.background.views import receipt
 from bot.persistence.schedules import HEARTBEAT, Job
 from channels.message import ChatKind, Origin
 from heartbeat.local_time import zone_named

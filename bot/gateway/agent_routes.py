@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot import wording
-from bot.agent_api import OPEN, AgentApi
 from bot.clock import moment
 from bot.gateway.access import Caller, caller
+from bot.gateway.agent_api import OPEN, AgentApi
 from bot.gateway.answers import HttpProblem, answer
 from bot.gateway.lasting import let_last, unless_left
 from bot.gateway.views import RunView, waiting
-from bot.inbound.access import OWNER, PERSON
+from bot.people.access import OWNER, PERSON
 from bot.persistence.approvals import Approval
 from bot.persistence.values import TurnState, TurnView
 from channels.console.adapter import PLACE as CONSOLE

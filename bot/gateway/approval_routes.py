@@ -10,7 +10,7 @@ from bot.approvals.requests import Requests
 from bot.gateway.access import Caller, caller, not_open
 from bot.gateway.agent_routes import Body, parse_body, read_body
 from bot.gateway.answers import HttpProblem, answer
-from bot.inbound.access import OWNER
+from bot.people.access import OWNER
 
 _STATUS = {"no_such_request": 404, "no_such_rule": 404, "ambiguous": 409, "ended": 409, "invalid": 422}
 

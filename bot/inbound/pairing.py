@@ -14,12 +14,12 @@ from pydantic_core import PydanticCustomError
 
 from agent.tools.background import Background
 from bot import wording
-from bot.accounts import Accounts
 from bot.clock import Clock
 from bot.config.values import check_person
-from bot.inbound.access import OWNER
-from bot.inbound.people import People
 from bot.outbox import Outbox
+from bot.people.access import OWNER
+from bot.people.accounts import Accounts
+from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
 from bot.persistence.values import OwnerNotice, Person, Settled, Standing

@@ -12,14 +12,14 @@ import structlog
 
 from agent.text import cleaned
 from bot.clock import Clock
-from bot.commands.answers import CommandRunner
 from bot.commands.registry import Registry
 from bot.config.model import CatchUpSettings
-from bot.inbound.access import GROUP, PAIRING, STRANGER
 from bot.inbound.catch_up import CatchUp
-from bot.inbound.people import People
+from bot.inbound.commands import CommandRunner
 from bot.inbound.routing import Routing
 from bot.outbox import Outbox
+from bot.people.access import GROUP, PAIRING, STRANGER
+from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.protocols import Store
 from bot.persistence.values import BOTS, Accepted, AcceptedMessage, Duplicate, Fresh, Heard

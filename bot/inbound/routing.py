@@ -5,17 +5,18 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from bot import wording
-from bot.accounts import Accounts
 from bot.commands.registry import Registry
-from bot.inbound.access import GROUP, LOCAL, PAIRING, refusal
 from bot.inbound.gate import gate
 from bot.inbound.pairing import digest
-from bot.inbound.people import People, chat_of
+from bot.people.access import GROUP, LOCAL, PAIRING, refusal
+from bot.people.accounts import Accounts
+from bot.people.groups import group_of
+from bot.people.people import People, chat_of
 from bot.persistence.values import OUTSIDE, AcceptedMessage, OwnerNotice
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
 from channels.outgoing import Action, Planned
 from channels.session_key import DmScope, session_key
-from channels.settings import AccountSection, Acknowledgement, Group
+from channels.settings import AccountSection, Acknowledgement
 
 # Milliseconds within which the next part of a message comes (an album, a long paste).
 PARTS_DELAY = 500
@@ -197,14 +198,6 @@ def acknowledge(message: InboundMessage, wanted: Acknowledgement) -> tuple[Plann
         return ()
     source = f"ack:{place.channel}:{place.account}:{message.event_key}"  # the end of a turn finds it by that
     return (Planned(source=source, body=wanted.emoji, nonce=0, action=Action.REACT, target=target),)
-
-
-def group_of(account: AccountSection | None, people: People, message: InboundMessage) -> Group | None:
-    """What holds where a message was said; None in direct messages, and where the bot is not to answer."""
-    origin = message.origin
-    if account is None or origin.place.kind is ChatKind.DIRECT:
-        return None
-    return account.groups.of(*people.chats(*chat_of(origin.place)), origin.space)
 
 
 def _bounded(message: InboundMessage, reason: str) -> InboundMessage:

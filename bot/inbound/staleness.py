@@ -3,7 +3,7 @@
 from datetime import datetime, time, timedelta, tzinfo
 
 from bot.config.model import Expiry, Reset
-from bot.inbound.access import LOCAL
+from bot.people.access import LOCAL
 from channels.message import Place
 
 _DAY = timedelta(days=1)

@@ -30,18 +30,18 @@ from bot import wording
 from bot.approvals.requests import Requests
 from bot.bus import EventBus
 from bot.clock import Clock
-from bot.inbound.access import LOCAL
 from bot.outbox import Outbox
+from bot.people.access import LOCAL
 from bot.persistence.errors import StaleRun
 from bot.persistence.protocols import Store
 from bot.persistence.values import Said, Turn, TurnKind
-from bot.replies import Replies
-from bot.runs.asides import Asides
-from bot.runs.beat_words import BeatWords
+from bot.replies.beat_words import BeatWords
+from bot.replies.cutting import Replies
+from bot.replies.showing import Showing
+from bot.replies.side_messages import Asides
+from bot.replies.typing import Typing
 from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
-from bot.runs.showing import Showing
-from bot.runs.typing import Typing
 from bot.speech import spoken
 from bot.to_the_end import to_the_end
 from channels.message import ChatKind, InboundMessage, Place

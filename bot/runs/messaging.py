@@ -18,13 +18,13 @@ from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.text import well_formed
 from agent.tools.base import CallContext, Parameters, Tool
-from bot.accounts import Account, Accounts, is_of
 from bot.clock import Clock
 from bot.commands.registry import COMMAND_SIGNS
 from bot.config.values import MESSAGE
-from bot.inbound.access import LOCAL, refusal
-from bot.inbound.people import People, chat_of
 from bot.outbox import Outbox
+from bot.people.access import LOCAL, refusal
+from bot.people.accounts import Account, Accounts, is_of
+from bot.people.people import People, chat_of
 from bot.persistence.protocols import Store
 from bot.persistence.values import Turn, tool_message
 from bot.runs.media import outgoing_file

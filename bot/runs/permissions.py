@@ -14,11 +14,11 @@ from agent.tools.base import Tool
 from agent.tools.policy import GUEST, PROFILES, Policy, Rule, matches, rules
 from agent.tools.registry import NAMES
 from agent.tools.stay_silent import STAY_SILENT
-from bot.accounts import Account, Accounts
 from bot.config.tools import Tools
 from bot.config.values import SCHEDULE
-from bot.inbound.access import is_trusted
-from bot.inbound.people import People, chat_of
+from bot.people.access import is_trusted
+from bot.people.accounts import Account, Accounts
+from bot.people.people import People, chat_of
 from bot.persistence.values import Turn, TurnKind
 from bot.runs.rooms import Room, Rooms
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place

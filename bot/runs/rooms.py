@@ -28,8 +28,8 @@ from agent.tools.base import Tool
 from agent.tools.overflow import Overflow
 from agent.tools.workspace import Workspace
 from agent.workspace_files import create_room
-from bot.accounts import Accounts
-from bot.inbound.people import People
+from bot.people.accounts import Accounts
+from bot.people.people import People
 from channels.session_key import DmScope, ParsedKey, escaped, parse
 from channels.settings import AccountSection
 

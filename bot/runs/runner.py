@@ -10,12 +10,12 @@ from agent.events import Outcome
 from agent.runner import Runner
 from bot.persistence.errors import StaleRun, StoreUnavailable, once_available
 from bot.persistence.values import Turn
-from bot.replies import Replies
+from bot.replies.cutting import Replies
+from bot.replies.typing import Typing
 from bot.runs.contexts import Contexts
 from bot.runs.journal import RunDependencies, RunJournal
 from bot.runs.media import Media
 from bot.runs.specs import BY_THEMSELVES, Specs
-from bot.runs.typing import Typing
 
 log = structlog.get_logger()
 

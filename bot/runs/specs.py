@@ -15,15 +15,15 @@ from agent.tools.base import RunContext, Tool, ToolFactory
 from agent.tools.hooks import Hook
 from agent.tools.schema import spec
 from agent.workspace_files import load as load_files
-from bot.accounts import Accounts
 from bot.clock import Clock
 from bot.config.background import Heartbeat
-from bot.inbound.access import is_trusted
-from bot.inbound.people import People
-from bot.inbound.routing import group_of
+from bot.people.access import is_trusted
+from bot.people.accounts import Accounts
+from bot.people.groups import group_of
+from bot.people.people import People
 from bot.persistence.protocols import Store
 from bot.persistence.values import Turn, TurnKind
-from bot.runs.beat_words import BeatWords
+from bot.replies.beat_words import BeatWords
 from bot.runs.messaging import Messaging, Send
 from bot.runs.permissions import Offer, Permissions
 from bot.runs.rooms import Furniture, Room, Rooms

@@ -13,9 +13,9 @@ import structlog
 
 from agent.events import answer_end, first_and_last
 from agent.message import Entry, Message, ToolCall, ToolResult, Usage
-from bot.directives import for_people
 from bot.persistence.settings import SessionSettings
 from bot.persistence.values import Exchange, LostDelivery, StoredEvent, Totals, TurnState, TurnView
+from bot.replies.directives import for_people
 from bot.store import codec, rows
 from bot.store.indexes import CUT_ANSWER, FAILED_TURN, HELD_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, SAID, WAITING
 from bot.store.rows import FOR_A_RUN

@@ -20,7 +20,7 @@ from agent.events import (
 from agent.loop import LIMIT_NOTE
 from agent.message import ToolResult
 from bot import wording
-from bot.inbound.access import OWNER
+from bot.people.access import OWNER
 from tests.scripted_model import USAGE, ScriptedModel, texts
 from tests.service import Hark, ScriptedTool, running
 from tests.standins.script import Call, Fail, Gate, Say, Stop, Think

@@ -6,7 +6,7 @@ import pytest
 
 from agent.events import MessageStart, Outcome, ToolExecutionEnd
 from agent.tools.stay_silent import STAY_SILENT
-from bot.inbound.access import OWNER
+from bot.people.access import OWNER
 from tests.agent.test_loop import answer_label, results, tool
 from tests.asking import ASKED, AskingTool, approval, said
 from tests.scripted_model import texts

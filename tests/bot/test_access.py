@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.inbound.access import BOT, GROUP, MEMBER, PAIRING, STRANGER, refusal
 from bot.inbound.gate import gate
+from bot.people.access import BOT, GROUP, MEMBER, PAIRING, STRANGER, refusal
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
 from channels.settings import AccountSection, Group
 from channels.telegram.settings import TelegramAccount

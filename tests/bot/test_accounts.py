@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from bot.accounts import Account, Accounts, twins
 from bot.clock import Clock
-from bot.inbound.people import People
 from bot.outbox import Outbox
+from bot.people.accounts import Account, Accounts, twins
+from bot.people.people import People
 from channels.message import ChatKind, Place
 from channels.settings import ChannelSection
 from tests.bot.store.opened import opened

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.events import SAID, Notice
-from bot.inbound.access import OWNER
+from bot.people.access import OWNER
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Origin, Place
 from channels.session_key import console_key

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.inbound.access import OWNER
+from bot.people.access import OWNER
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, accept, claim, opened
 from tests.service import running, session_of

@@ -8,8 +8,8 @@ import pytest
 
 from bot import service, wording
 from bot.clock import Clock
-from bot.inbound.people import People
 from bot.outbox import Outbox
+from bot.people.people import People
 from bot.persistence.values import PlanIn
 from channels.message import InboundKind
 from channels.outgoing import Delivery, NotSent, Planned, SendResult, Sent, Unknown

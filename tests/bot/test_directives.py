@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.directives import Directives
+from bot.replies.directives import Directives
 
 
 def read(text: str, cuts: list[int], after: str = "") -> tuple[str, str | None, tuple[str, ...], str]:

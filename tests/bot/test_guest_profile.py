@@ -10,9 +10,9 @@ import pytest
 from agent.events import RunRef
 from agent.message import Usage
 from agent.tools.policy import GUEST
-from bot.accounts import Account, Accounts
-from bot.inbound.access import OWNER, PERSON
-from bot.inbound.people import People
+from bot.people.access import OWNER, PERSON
+from bot.people.accounts import Account, Accounts
+from bot.people.people import People
 from bot.persistence.values import Turn, TurnKind
 from bot.runs.permissions import FOR_GUESTS, NO_OWNER, NOT_OWNED, UNTRUSTED, Offer, Permissions
 from bot.runs.rooms import Rooms

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.gateway.health import report
 from bot.gateway.views import ChannelView
-from bot.health import report
 from bot.persistence.found import Salvage
 from tests.service import running
 from tests.stored import Like

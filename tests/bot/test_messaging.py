@@ -10,7 +10,7 @@ import pytest
 
 from agent.message import ToolResult
 from agent.tokens import estimate_text
-from bot.inbound.access import OWNER
+from bot.people.access import OWNER
 from bot.runs.messaging import PATIENCE
 from channels.actions import COMMON, THREAD_CREATE, THREAD_REPLY, ActionFailed, Arguments, ToolAction
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from bot.clock import Clock
-from bot.inbound.people import People
 from bot.outbox import Outbox
+from bot.people.people import People
 from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, Place
 from channels.outgoing import Delivery, DeliveryState, Planned, SendResult, Sent

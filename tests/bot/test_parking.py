@@ -7,7 +7,7 @@ import pytest
 
 from agent.events import AgentEnd, AgentStart, Outcome, ToolExecutionEnd, ToolExecutionStart
 from agent.message import ToolResult
-from bot.inbound.access import OWNER
+from bot.people.access import OWNER
 from bot.persistence.values import AcceptedMessage
 from channels.message import InboundKind
 from tests.asking import ASKED, OTHERWISE, AskingTool, approval, said

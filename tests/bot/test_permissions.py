@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agent.message import ToolResult
-from bot.accounts import Account, Accounts
-from bot.inbound.people import People
+from bot.people.accounts import Account, Accounts
+from bot.people.people import People
 from bot.persistence.values import AcceptedMessage
 from bot.runs.permissions import FOR_GUESTS, Permissions
 from bot.runs.rooms import Rooms

@@ -6,8 +6,8 @@ from agent.events import RunRef
 from agent.journal import Step
 from agent.message import Text
 from bot.persistence.values import Said
-from bot.repeats import is_repeat, may_become
-from bot.runs.beat_words import BeatWords
+from bot.replies.beat_words import BeatWords
+from bot.replies.repeats import is_repeat, may_become
 from channels.settings import Beats, Streaming
 from tests.bot.pairs import pairs
 from tests.bot.store.opened import whole

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.events import RunRef
 from agent.message import Usage
 from bot.persistence.values import Said, Turn, TurnKind
-from bot.replies import Replies
+from bot.replies.cutting import Replies
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned
 from channels.settings import ReplyTo, Streaming

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.tools.workspace import Workspace
-from bot.accounts import Account, Accounts
-from bot.inbound.people import People
+from bot.people.accounts import Account, Accounts
+from bot.people.people import People
 from bot.persistence.values import Person
 from bot.runs.rooms import Furniture, Room, Rooms
 from channels.message import ChatKind, Origin, Place

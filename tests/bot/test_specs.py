@@ -10,7 +10,7 @@ from agent.runner import Runner
 from agent.tools.base import RunContext
 from agent.tools.marks import MARK
 from bot import wording
-from bot.inbound.access import OWNER, PERSON
+from bot.people.access import OWNER, PERSON
 from bot.persistence.values import AcceptedMessage, Turn, TurnKind
 from bot.runs import runner
 from bot.runs.specs import Specs

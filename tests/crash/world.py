@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 from agent.events import MessageEnd, Notice, load
 from agent.message import Message
 from agent.tools.base import Verdict
-from bot.agent_api import AgentApi
 from bot.cli.terminal.view import View
 from bot.clock import Clock
 from bot.config.background import Heartbeat
 from bot.config.channels import Channels
 from bot.config.model import Agent, Config, Queue
+from bot.gateway.agent_api import AgentApi
 from bot.gateway.event_stream import EventStream
-from bot.inbound.access import OWNER
+from bot.people.access import OWNER
 from bot.persistence.schedules import Job
 from bot.persistence.values import AcceptedMessage, TurnView
 from bot.service import Service

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.directives import Directives
+from bot.replies.directives import Directives
 from heartbeat.quiet import alert, is_silent
 
 MOST = 300

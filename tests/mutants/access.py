@@ -76,7 +76,7 @@ FAULTS = (
     ),
     Fault(
         "access/programs-are-trusted-without-a-token",
-        "bot/inbound/access.py",
+        "bot/people/access.py",
         "is not ChatKind.API or origin.sender == OWNER",
         "is not None",
         (
@@ -130,35 +130,35 @@ FAULTS = (
     ),
     Fault(
         "access/members-not-asked",
-        "bot/inbound/access.py",
+        "bot/people/access.py",
         "if _listed(origin, group) or",
         "if True or",
         ("tests/bot/test_groups.py::test_who_is_not_let_in_reaches_no_model_is_told_nothing_and_is_named_once",),
     ),
     Fault(
         "access/bots-always-heard",
-        "bot/inbound/access.py",
+        "bot/people/access.py",
         "if origin.by_bot and not account.allow_bots:",
         "if False:",
         ("tests/bot/test_groups.py::test_bots_are_ignored_or_let_in_until_only_bots_talk",),
     ),
     Fault(
         "access/a-bot-may-be-an-owner",
-        "bot/inbound/people.py",
+        "bot/people/people.py",
         " and not origin.by_bot",
         "",
         ("tests/bot/test_groups.py::test_a_bot_is_no_owner_whatever_its_id",),
     ),
     Fault(
         "access/owners-open-closed-direct-messages",
-        "bot/inbound/access.py",
+        "bot/people/access.py",
         'if policy == "disabled":',
         'if policy == "disabled" and not is_owner:',
         ("tests/bot/test_access.py::test_direct_messages_are_let_in_by_policy_and_lists",),
     ),
     Fault(
         "access/a-code-for-the-allowlist",
-        "bot/inbound/access.py",
+        "bot/people/access.py",
         'if policy != "pairing" or not',
         "if not",
         ("tests/bot/test_access.py::test_direct_messages_are_let_in_by_policy_and_lists",),
@@ -331,7 +331,7 @@ FAULTS = (
     ),
     Fault(
         "access/deletions-without-a-sender-are-refused",
-        "bot/inbound/access.py",
+        "bot/people/access.py",
         "if message.kind is InboundKind.DELETE and not origin.sender:",
         "if False:",
         (

@@ -39,7 +39,7 @@ FAULTS = (
     ),
     Fault(
         "approvals/everybody-may-decide",
-        "bot/commands/approvals.py",
+        "bot/approvals/commands.py",
         "if not requests.may_decide(approval, call.message) and not (",
         "if False and not (",
         (f"{_TESTS}who_may_decide_and_where",),
@@ -60,14 +60,14 @@ FAULTS = (
     ),
     Fault(
         "approvals/others-read-what-one-is-told",
-        "bot/commands/answers.py",
+        "bot/inbound/commands.py",
         "(private or call.message.kind is InboundKind.COMMAND)",
         "call.message.kind is InboundKind.COMMAND",
         (f"{_TESTS}who_may_decide_and_where",),
     ),
     Fault(
         "approvals/a-group-reads-what-waits-elsewhere",
-        "bot/commands/approvals.py",
+        "bot/approvals/commands.py",
         "everywhere = call.by_owner and (kind is ChatKind.DIRECT or kind in LOCAL)",
         "everywhere = call.by_owner",
         (f"{_TESTS}who_may_decide_and_where",),
@@ -95,7 +95,7 @@ FAULTS = (
     ),
     Fault(
         "approvals/asked-again-by-anybody",
-        "bot/commands/approvals.py",
+        "bot/approvals/commands.py",
         'not (order == "again" and asker)',
         'not (order == "again")',
         (f"{_TESTS}it_expires_in_time_and_can_be_asked_again",),

@@ -23,7 +23,7 @@ FAULTS = (
     ),
     Fault(
         "delivery/file-sent-twice-by-one-turn",
-        "bot/replies.py",
+        "bot/replies/cutting.py",
         'same = next((said.source for said in self._said if said.file == file.path), "")',
         'same = ""',
         ("tests/bot/test_shown_twice.py::test_a_file_named_before_a_break_is_sent_once",),
@@ -152,7 +152,7 @@ FAULTS = (
     ),
     Fault(
         "delivery/by-any-account",
-        "bot/accounts.py",
+        "bot/people/accounts.py",
         "(channel.name, channel.account) == (place.channel, place.account)",
         "channel.name == place.channel",
         ("tests/bot/test_accounts.py::test_what_one_account_owes_waits_until_it_is_known",),

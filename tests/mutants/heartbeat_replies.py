@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _SHOWN = "tests/bot/test_beats_shown.py::test_"
-_WORDS = "bot/runs/beat_words.py"
+_WORDS = "bot/replies/beat_words.py"
 _JOURNAL = "bot/runs/journal.py"
 
 FAULTS = (

@@ -35,7 +35,7 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-speak/a-command-for-anybody",
-        "bot/commands/background.py",
+        "bot/background/commands.py",
         "run=schedule, arguments=ScheduleArguments, owner_only=True",
         "run=schedule, arguments=ScheduleArguments",
         (f"{ORDERS}for_others_there_is_no_such_command",),

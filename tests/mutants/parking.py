@@ -83,7 +83,7 @@ FAULTS = (
     ),
     Fault(
         "parking/wait-ends",
-        "bot/agent_api.py",
+        "bot/gateway/agent_api.py",
         "OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)",
         "OPEN = (TurnState.QUEUED, TurnState.RUNNING)",
         ("tests/bot/gateway/test_parked.py::test_a_wait_that_began_before_the_run_was_parked",),
@@ -118,14 +118,14 @@ FAULTS = (
     ),
     Fault(
         "parking/nobody-told-who-waited-behind-it",
-        "bot/commands/answers.py",
+        "bot/inbound/commands.py",
         "for session_key in {*kept.stopped.sessions} - at_work:",
         "for session_key in {*kept.stopped.sessions} & at_work:",
         (f"{_PARKING}what_waited_behind_a_turn_that_was_parked_and_stopped[/stop]",),
     ),
     Fault(
         "parking/nobody-told-who-waited-behind-an-abort",
-        "bot/agent_api.py",
+        "bot/gateway/agent_api.py",
         "if view.state is TurnState.PARKED:",
         "if view.state is TurnState.QUEUED:",
         (f"{_PARKING}what_waited_behind_a_turn_that_was_parked_and_stopped[abort]",),

@@ -22,7 +22,7 @@ FAULTS = (
     ),
     Fault(
         "people/a-code-lets-in-on-every-account",
-        "bot/inbound/people.py",
+        "bot/people/people.py",
         "return (origin.place.channel, origin.place.account, origin.sender) in self._paired",
         "return any((one[0], one[2]) == (origin.place.channel, origin.sender) for one in self._paired)",
         (f"{_STANDS}test_a_code_opens_the_account_that_it_was_given_for",),
@@ -88,14 +88,14 @@ FAULTS = (
     ),
     Fault(
         "people/blocked-until-the-next-start",
-        "bot/inbound/people.py",
+        "bot/people/people.py",
         'elif person.standing == "blocked" and not person.account:',
         "elif False:",
         (f"{_STANDS}test_who_is_blocked_gets_in_nowhere_whatever_lets_them_in",),
     ),
     Fault(
         "people/a-command-overrules-the-configuration",
-        "bot/inbound/people.py",
+        "bot/people/people.py",
         "        if who not in self.configured:\n",
         "        if True:\n",
         (f"{_STANDS}test_an_owner_of_the_configuration_is_one_whatever_was_said_before",),

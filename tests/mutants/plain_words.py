@@ -101,14 +101,14 @@ FAULTS = (
     ),
     Fault(
         "plain-words/an-older-order-allows",
-        "bot/commands/approvals.py",
+        "bot/approvals/commands.py",
         " or found[0].asked_at >= message.sent_at + _CLOCKS:",
         ":",
         (f"{_PLAIN}approve_without_an_id",),
     ),
     Fault(
         "plain-words/another-waits-elsewhere",
-        "bot/commands/approvals.py",
+        "bot/approvals/commands.py",
         "if several or len(found)",
         "if len(found)",
         (f"{_PLAIN}approve_without_an_id",),
@@ -199,7 +199,7 @@ FAULTS = (
     ),
     Fault(
         "typed/as-on-telegram",
-        "bot/replies.py",
+        "bot/replies/cutting.py",
         "wording.typed(text, channel.capabilities.commands) if ours else text",
         "text",
         ("tests/bot/test_typed.py::test_a_request_names_commands_as_they_are_typed_and_leaves_what_is_asked_alone",),

@@ -7,14 +7,14 @@ _ASIDES = "tests/bot/test_asides.py::test_"
 FAULTS = (
     Fault(
         "replies/aside-taken-for-words",
-        "bot/runs/asides.py",
+        "bot/replies/side_messages.py",
         'replace(one, said="", silent=True)',
         "replace(one, silent=True)",
         (f"{_ASIDES}calls_of_a_batch_are_one_message_without_a_sound_before_they_run",),
     ),
     Fault(
         "replies/aside-with-a-sound",
-        "bot/runs/asides.py",
+        "bot/replies/side_messages.py",
         'replace(one, said="", silent=True)',
         'replace(one, said="")',
         (f"{_ASIDES}calls_of_a_batch_are_one_message_without_a_sound_before_they_run",),
@@ -28,21 +28,21 @@ FAULTS = (
     ),
     Fault(
         "replies/aside-shown-again",
-        "bot/runs/asides.py",
+        "bot/replies/side_messages.py",
         ':s{self._step}:{name}"',
         ':s{self._step}:{name}{id(self._numbers)}"',
         (f"{_ASIDES}what_was_shown_is_not_shown_again",),
     ),
     Fault(
         "replies/reasoning-of-a-silent-answer",
-        "bot/runs/asides.py",
+        "bot/replies/side_messages.py",
         "before = self.before() if says else ()",
         "before = self.before()",
         (f"{_ASIDES}reasoning_stands_before_the_words_of_its_answer",),
     ),
     Fault(
         "replies/reasoning-of-what-a-tool-has-said",
-        "bot/runs/asides.py",
+        "bot/replies/side_messages.py",
         "any(not block.unless for block in blocks)",
         "bool(blocks)",
         (f"{_ASIDES}what_a_tool_has_said_needs_no_reasoning",),
@@ -91,7 +91,7 @@ FAULTS = (
     ),
     Fault(
         "replies/any-words-are-the-id-of-a-message",
-        "bot/replies.py",
+        "bot/replies/cutting.py",
         "(not chosen or re.fullmatch(known, chosen, re.ASCII))",
         "True",
         ("tests/wire/test_replies.py::test_streams_of_all_shapes_are_shown_as_they_should_be[block]",),
@@ -112,14 +112,14 @@ FAULTS = (
     ),
     Fault(
         "replies/links-without-their-addresses",
-        "bot/replies.py",
+        "bot/replies/cutting.py",
         "self._defined = _defined(words) if self._cites else {}",
         "self._defined = {}",
         ("tests/bot/test_replies.py::test_links_find_an_address_that_stands_in_a_later_block",),
     ),
     Fault(
         "replies/links-that-wait-for-nothing",
-        "bot/replies.py",
+        "bot/replies/cutting.py",
         "if not words or self._waits or self._cites:",
         "if not words or self._waits:",
         ("tests/bot/test_replies.py::test_links_find_an_address_that_stands_in_a_later_block",),

@@ -82,7 +82,7 @@ FAULTS = (
     ),
     Fault(
         "rooms/who-is-let-in-is-not-seen",
-        "bot/inbound/people.py",
+        "bot/people/people.py",
         'return any(name == channel and not self.owns(f"{name}:{sender}") for name, _, sender in self._paired)',
         "return False",
         (f"{_TABLE}the_session_that_all_share", f"{_CHANGES}a_code_makes_the_session_that_all_share_a_room"),
@@ -260,7 +260,7 @@ FAULTS = (
     ),
     Fault(
         "rooms/anybody-joins-a-run-of-an-owner",
-        "bot/agent_api.py",
+        "bot/gateway/agent_api.py",
         "only_own=sender == PERSON",
         "only_own=False",
         ("tests/bot/gateway/test_agent.py::test_a_program_without_a_token_joins_no_run_of_an_owner",),

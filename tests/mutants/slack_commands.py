@@ -10,7 +10,7 @@ _NOTICES = f"{_WIRE}a_command_between_two_people_moves_no_notices_to_them"
 FAULTS = (
     Fault(
         "slack_commands/the-second-half-is-public",
-        "bot/commands/answers.py",
+        "bot/inbound/commands.py",
         "alone = len(blocks) if self._apart(call) else 1",
         "alone = 1",
         (
@@ -21,7 +21,7 @@ FAULTS = (
     ),
     Fault(
         "slack_commands/one-message-is-edited-again-and-again",
-        "bot/commands/answers.py",
+        "bot/inbound/commands.py",
         "alone = len(blocks) if self._apart(call) else 1",
         "alone = len(blocks)",
         (
@@ -136,7 +136,7 @@ FAULTS = (
     ),
     Fault(
         "slack_commands/stop-stops-nothing-in-threads",
-        "bot/commands/answers.py",
+        "bot/inbound/commands.py",
         "if self._apart(call) and not effect.renew else",
         "if False else",
         (f"{_WIRE}stop_reaches_the_runs_in_the_threads_of_its_channel",),

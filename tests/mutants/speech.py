@@ -52,7 +52,7 @@ FAULTS = (
     ),
     Fault(
         "speech/answers-as-they-are",
-        "bot/replies.py",
+        "bot/replies/cutting.py",
         "channel.render(spoken(text))",
         "channel.render(text)",
         (f"{_SPEECH}however_an_answer_is_streamed_it_is_quoted", f"{_SPEECH}a_preview_shows_it_as_the_answer_does"),
@@ -73,7 +73,7 @@ FAULTS = (
     ),
     Fault(
         "speech/thoughts-leave-their-quotation",
-        "bot/runs/asides.py",
+        "bot/replies/side_messages.py",
         "spoken(quote))",
         "quote)",
         (f"{_SPEECH}what_is_thought_does_not_leave_its_quotation",),
@@ -94,7 +94,7 @@ FAULTS = (
     ),
     Fault(
         "speech/presses-write-into-messages",
-        "bot/commands/answers.py",
+        "bot/inbound/commands.py",
         "        if not label:  # no button",
         "        label = label or message.text\n        if not label:  # no button",
         (f"{_SPEECH}a_choice_that_no_button_offers_is_not_written_into_its_message",),

@@ -14,8 +14,8 @@ import pytest
 
 from bot import wording
 from bot.clock import Clock
-from bot.inbound.people import People
 from bot.outbox import Outbox
+from bot.people.people import People
 from bot.persistence.values import AcceptedMessage, Duplicate
 from channels.base import Channel, CommandInfo, Mark, Reached, Times
 from channels.discord.adapter import DiscordChannel

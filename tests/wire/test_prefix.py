@@ -15,7 +15,7 @@ import pytest
 
 from agent.events import ToolExecutionStart
 from agent.loop import LIMIT_NOTE
-from bot.inbound.access import OWNER
+from bot.people.access import OWNER
 from channels.message import ChatKind, Place
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.anthropic_server import AnthropicServer

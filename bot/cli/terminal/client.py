@@ -14,8 +14,9 @@ import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from agent.events import AgentEvent, UpdateEvent, load
+from bot.background.views import BeatView, HeartbeatView
 from bot.gateway.unix_socket import address
-from bot.gateway.views import BeatView, ConsoleView, HeartbeatView, ReadinessView, RunView, StatusView
+from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView
 from bot.persistence.approvals import Approval, Granted
 from bot.persistence.values import Person, Standing
 

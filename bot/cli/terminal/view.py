@@ -11,9 +11,9 @@ from enum import StrEnum
 
 from agent import events
 from bot import wording
-from bot.directives import Directives, for_people
 from bot.persistence.approvals import SHOWN
 from bot.persistence.values import Exchange
+from bot.replies.directives import Directives, for_people
 from bot.speech import spoken
 
 # The event of a message that shows a request, see `bot/persistence/approvals.Request`; ids that Tab offers at the most.

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from bot import wording
-from bot.accounts import Account, twins
 from bot.clock import moment
 from bot.gateway.views import ChannelView, ReadinessView
+from bot.people.accounts import Account, twins
 from bot.persistence.found import Salvage
 from channels.base import Health, HealthState
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from agent.journal import Step
 from agent.message import Entry
-from bot.directives import Directives
-from bot.repeats import is_repeat
+from bot.replies.directives import Directives
+from bot.replies.repeats import is_repeat
 from channels.settings import Beats
 from heartbeat.quiet import HEARTBEAT_OK, alert
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from bot.bus import EventBus
 from bot.clock import Clock
-from bot.inbound.access import PERSON
 from bot.inbound.pipeline import Pipeline
+from bot.people.access import PERSON
 from bot.persistence.approvals import Approval
 from bot.persistence.protocols import Store
 from bot.persistence.values import AcceptedMessage, Duplicate, TurnState, TurnView
@@ -41,7 +41,7 @@ class AgentApi:
         """Store a message and return its turn, as it is then; the same key and body give the same turn, the same key
         with another body None.
 
-        place: whose conversation it is (http or console). sender: OWNER or PERSON of `bot/inbound/access`.
+        place: whose conversation it is (http or console). sender: OWNER or PERSON of `bot/people/access`.
         Raises StoreUnavailable when nothing was stored.
         """
         turn_id = self._clock.new_id()

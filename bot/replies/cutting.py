@@ -14,9 +14,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from bot import wording
-from bot.directives import Directives
 from bot.persistence.values import TOOL, Said, Turn
-from bot.repeats import is_repeat, may_become
+from bot.replies.directives import Directives
+from bot.replies.repeats import is_repeat, may_become
 from bot.speech import spoken
 from channels.base import Channel
 from channels.markdown.parse import parse

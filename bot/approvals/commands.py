@@ -10,8 +10,8 @@ from bot.approvals.decisions import ORDERS, NotDecided, Order, answer, check, me
 from bot.approvals.requests import Requests
 from bot.clock import Clock
 from bot.commands.registry import Arguments, Call, Command, Decide, Effect, Say
-from bot.inbound.access import LOCAL
-from bot.inbound.people import chat_of
+from bot.people.access import LOCAL
+from bot.people.people import chat_of
 from bot.persistence.approvals import Approval
 from bot.persistence.protocols import Store
 from channels.message import ChatKind, InboundKind, InboundMessage, Place

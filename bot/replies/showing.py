@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from bot.clock import Clock
-from bot.replies import Replies
+from bot.replies.cutting import Replies
 from channels.base import Channel
 from channels.message import ChatKind, Place
 from channels.outgoing import Planned

@@ -1,0 +1,1 @@
+"""Who people are, and where they may speak with the bot: owners, guests, groups, accounts and conversations."""

@@ -1,0 +1,1 @@
+"""From the words of the model to the messages that people are shown."""
