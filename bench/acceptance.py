@@ -162,8 +162,10 @@ async def measure(model: Model, scale: Scale) -> list[Row]:
 
 async def _round(platform: Platform, home: Path, model: Model, count: int) -> list[float]:
     async with platform.server() as server, _running(home, model, platform.section(server)) as service:
-        await _until(lambda: service.health().ready)
-        if isinstance(server, Slack) and (url := re.search(r"http://\S+", service.health().channels["slack"].detail)):
+        await _until(lambda: service.parts.health.view().ready)
+        if isinstance(server, Slack) and (
+            url := re.search(r"http://\S+", service.parts.health.view().channels["slack"].detail)
+        ):
             await server.use_url(url.group())
         if isinstance(server, Discord):
             await _until(lambda: server.commands)

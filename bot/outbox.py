@@ -19,9 +19,9 @@ from bot.clock import Clock
 from bot.people.accounts import is_of
 from bot.people.people import People, chat_of
 from bot.persistence.errors import StoreUnavailable, once_available
-from bot.persistence.protocols import Store
 from bot.persistence.values import MISSED, REFUSED, Fate, OwnerNotice, PlanIn
 from bot.replies.cutting import notice
+from bot.store.store import Store
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatMoved, Place

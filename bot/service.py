@@ -23,18 +23,16 @@ from bot.background.dispatcher import Dispatcher
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.gateway.agent_api import AgentApi
-from bot.gateway.health import report
-from bot.gateway.views import ReadinessView
+from bot.gateway.health import Health
 from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
-from bot.people.accounts import Account
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.found import CutTurn
-from bot.persistence.protocols import Store
 from bot.runs.lanes import Lanes
+from bot.store.store import Store
 from channels.base import Surface
 from channels.outgoing import Planned
 from heartbeat.scheduler import Scheduler
@@ -58,9 +56,8 @@ BACKGROUND_GRACE = 3.0
 class Parts:
     """Everything the service starts and stops, and what surfaces read and call: bus and api.
 
-    worker: who this process is for the store. create_workspace: the first step of the start. on_wait: called with each
-    new reason why the start waits; what it raises ends the start. listed: the accounts of which people are told how
-    they stand. sandbox: which one holds commands in, and why.
+    worker: who this process is for the store. create_workspace: the first step of the start. sandbox: which one holds
+    commands in, and why.
     """
 
     store: Store
@@ -72,7 +69,7 @@ class Parts:
     people: People
     pairing: Pairing
     channels: Sequence[Surface]
-    listed: Sequence[Account]
+    health: Health
     models: Sequence[ModelClient]
     clock: Clock
     drain_seconds: float
@@ -83,20 +80,24 @@ class Parts:
     background: Background
     create_workspace: Callable[[], Awaitable[None]]
     sandbox: str
-    on_preloaded: Callable[[], None]
-    on_wait: Callable[[StoreUnavailable], None]
 
 
 class Service:
-    """One per process and state directory."""
+    """One per process and state directory.
 
-    def __init__(self, parts: Parts) -> None:
+    on_preloaded: called once everything heavy has been imported. on_wait: called with each new reason why the start
+    waits; what it raises ends the start.
+    """
+
+    def __init__(
+        self, parts: Parts, on_preloaded: Callable[[], None], on_wait: Callable[[StoreUnavailable], None]
+    ) -> None:
         self.parts = parts
+        self._on_preloaded = on_preloaded
+        self._on_wait = on_wait
         # Set before start, where there is one.
         self.gateway: Gateway | None = None
         self._background: list[asyncio.Task[None]] = []
-        self._obstacle: str | None = None
-        self._serving = False
         self._scheduler = Scheduler(parts.dispatcher.tick)
 
     async def start(self) -> None:
@@ -123,25 +124,18 @@ class Service:
             self.gateway.open()
         for channel in parts.channels:
             await channel.start(parts.pipeline)
-        self._serving = True
+        self.parts.health.serving = True
         self._in_background(self._begin_runs(), "begin-runs")
         self._in_background(self._prune(), "prune")
         self._in_background(self._sweep(), "sweep")
         self._in_background(parts.requests.serve(), "requests")
         self._in_background(self._probe_store(), "probe-store")
 
-    def health(self) -> ReadinessView:
-        """Whether every channel receives and the store can be used; and that it was damaged, if it was."""
-        parts = self.parts
-        store = parts.store
-        failure = self._obstacle or store.failure
-        return report(parts.listed, failure, store.salvage, parts.clock.now, self._serving)
-
     async def close(self) -> None:
         """Drain and stop. Whatever is not finished is found in the store at the next start."""
         parts = self.parts
         log.info("stopping", running=parts.lanes.active)
-        self._serving = False
+        self.parts.health.serving = False
         if self.gateway is not None:
             self.gateway.stop_intake()
         for channel in parts.channels:
@@ -168,16 +162,16 @@ class Service:
         """Take a step of the start. While the store cannot be used it is tried again, and `/readyz` says why."""
 
         async def wait(error: StoreUnavailable) -> None:
-            if str(error) != self._obstacle:
-                self._obstacle = str(error)
-                log.error("the service waits with its start", reason=self._obstacle)
-                self.parts.on_wait(error)
+            if str(error) != self.parts.health.obstacle:
+                self.parts.health.obstacle = str(error)
+                log.error("the service waits with its start", reason=self.parts.health.obstacle)
+                self._on_wait(error)
             await self.parts.clock.sleep(PROBE_EVERY)
 
         await once_available(step, wait)
-        if self._obstacle:
+        if self.parts.health.obstacle:
             log.info("the service goes on with its start")
-        self._obstacle = None
+        self.parts.health.obstacle = None
 
     def _in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -188,7 +182,7 @@ class Service:
         """Nothing ends in silence."""
         if not task.cancelled() and (error := task.exception()):
             log.error("a part of the service has failed", part=task.get_name(), exc_info=error)
-            self._obstacle = f"{task.get_name()} has failed: {error}"
+            self.parts.health.obstacle = f"{task.get_name()} has failed: {error}"
 
     async def _recover(self) -> None:
         """End the processes that earlier runs left, and repair turns that a crash cut."""
@@ -229,7 +223,7 @@ class Service:
                 await model.preload()
         except Exception as error:
             log.warning("the model client is not ready yet", reason=str(error))
-        self.parts.on_preloaded()
+        self._on_preloaded()
         await self._once_possible(self.parts.lanes.start)
         self.parts.dispatcher.hurry = self._scheduler.hurry
         self._scheduler.start()

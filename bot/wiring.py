@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.images import Images
 from agent.models import registry as models
@@ -30,9 +30,9 @@ from agent.tools.search import AT_ONCE
 from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import NAMES as WORKSPACE_FILES
 from agent.workspace_files import create as create_workspace
-from bot.approvals import commands as approvals
+from bot.approvals import commands as approval_commands
 from bot.approvals.requests import Requests
-from bot.background import commands as background
+from bot.background import commands as background_commands
 from bot.background.beats import Beats
 from bot.background.control import Control
 from bot.background.dispatcher import Dispatcher
@@ -48,6 +48,7 @@ from bot.config.choose_model import Probe, beat_model, choose_model, probe_ollam
 from bot.config.model import Config
 from bot.config.secrets import secrets
 from bot.gateway.agent_api import AgentApi
+from bot.gateway.health import Health
 from bot.gateway.status import Status
 from bot.gateway.unix_socket import SOCKET
 from bot.inbound.commands import CommandRunner
@@ -57,10 +58,10 @@ from bot.inbound.routing import Routing
 from bot.inbound.staleness import is_stale
 from bot.outbox import Outbox
 from bot.people.accounts import Account, Accounts
+from bot.people.conversations import Conversations
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Turn
-from bot.runs import tools_command as tools
+from bot.runs import tools_command
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
@@ -75,12 +76,8 @@ from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from bot.telemetry.redact import Redactor
 from channels.base import Channel, Times
-from channels.message import Origin
 from channels.session_key import console_key, link_index
 from channels.settings import ChannelSection
-
-if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
-    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +86,7 @@ class Dependencies:
 
     model: instead of the one the configuration chooses. channels, commands, tools and tool_factories: besides those of
     the configuration. hooks: around all calls of tools, in order. only_local: no platforms and no TCP port, for `hark
-    chat`. gateway: whether it is served at all. on_preloaded: called once everything heavy has been imported. on_wait:
-    see `bot/service.py`. commit_probe: see `bot/store/writer.py`.
+    chat`. gateway: whether it is served at all. on_preloaded, on_wait: see `Service`. commit_probe: see `Writer`.
     """
 
     environ: Mapping[str, str]
@@ -162,30 +158,31 @@ def _assemble(
     confinement: Confinement,
 ) -> Service:
     """Make the parts and tell them of each other. chosen, clients: the model that answers, the one that beats."""
-    clock = given.clock
-    messaging = _messaging(config, given, store, lambda origin: routing.session_of(origin))
-    accounts, outbox, people, rooms = messaging.accounts, messaging.outbox, messaging.people, messaging.rooms
-    requests = Requests(messaging, config.approvals, lambda key, behind: lanes.wake(key, background=behind))
-    running = Background(lambda one: dispatcher.command_over(one), rooms.overflow_of, clock.monotonic)
+    clock, accounts, people = given.clock, _accounts(config, given), People(store, config.owners)
+    conversations = _conversations(config, store, accounts, people)
+    outbox = _outbox(config, clock, store, people, accounts)
+    lanes = Lanes(store, clock, config.agent.max_concurrent)
+    requests = Requests(store, clock, outbox, conversations, config.approvals, lanes.wake)
+    rooms = _rooms(config, conversations)
+    dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, chosen[1], bus)
+    running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
     rooms.furnish = _furnishing(config, given, running, requests, confinement)
-    specs = _specs(config, given, clients, messaging, requests, lambda turn: ScheduleTool(jobs, turn))
-    worker = clock.new_id()
+    jobs, worker = Jobs(dispatcher), clock.new_id()
+    specs = _specs(config, given, store, clients, outbox, conversations, rooms, requests, jobs)
     around = RunDependencies(store, outbox, bus, clock, requests, rooms, worker, people.is_owner)
-    runner = TurnRunner(around, specs, Media(rooms, accounts.delivering))
-    lanes = Lanes(store, clock, runner, config.agent.max_concurrent)
-    model = clients[0].name, chosen[0].why
-    status = Status(store, lanes, *model, confinement.shown, clock.stamp, lambda: service.health())
-    pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop, lambda *one: pipeline.begin(*one))
-    dispatcher = _dispatcher(config, clock, store, lanes, outbox, messaging, chosen[1], bus)
-    jobs = Jobs(dispatcher)
-    besides = (tools.build(specs), *approvals.build(requests, store, clock), *given.commands)
-    besides += background.build(jobs, Control(dispatcher))
+    lanes.runner = TurnRunner(around, specs, Media(rooms, accounts.delivering))
+    health = Health([one for one in accounts if one.section.enabled or not one.section.local], store, clock.now)
+    status = Status(store, lanes, clients[0].name, chosen[0].why, confinement.shown, clock.stamp, health.view)
+    pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
+    besides = (tools_command.build(specs), *approval_commands.build(requests, store, clock))
+    besides += (*given.commands, *background_commands.build(jobs, Control(dispatcher)))
     registry = builtin.build(status.text, pairing.carry_out, store.reads.settings, config.agent.name, besides)
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, requests.decided, running)
-    routing = _routing(config, accounts, people, registry, clock, outbox)
+    routing = _routing(config, conversations, registry, clock, outbox)
     pipeline = Pipeline(
         store, routing, people, registry, lanes, commands, outbox, clock, config.catch_up, requests.waits, pairing.tell
     )
+    pairing.begin = pipeline.begin
     parts = Parts(
         store=store,
         worker=worker,
@@ -195,8 +192,8 @@ def _assemble(
         pipeline=pipeline,
         people=people,
         pairing=pairing,
-        channels=[account.channel for account in accounts],
-        listed=[one for one in accounts if one.section.enabled or not one.section.local],
+        channels=[one.channel for one in accounts],
+        health=health,
         models=tuple(dict.fromkeys(clients)),
         clock=clock,
         drain_seconds=config.agent.drain_seconds,
@@ -207,36 +204,33 @@ def _assemble(
         background=running,
         create_workspace=partial(_create_workspace, config.workspace),
         sandbox=confinement.shown,
-        on_preloaded=given.on_preloaded,
-        on_wait=given.on_wait,
     )
-    service = Service(parts)
+    service = Service(parts, given.on_preloaded, given.on_wait)
     return _served(config, given, service, status)
 
 
 def _served(config: Config, given: Dependencies, service: Service, status: Status) -> Service:
     """The service with its HTTP interface, if it has one."""
     if given.gateway:
+        from bot.gateway import app
+        from bot.gateway.agent_routes import AgentRoutes
+        from bot.gateway.approval_routes import ApprovalRoutes
+        from bot.gateway.event_routes import EventRoutes
+        from bot.gateway.heartbeat_routes import HeartbeatRoutes
+        from bot.gateway.people_routes import PeopleRoutes
         from bot.gateway.server import Gateway
 
-        address = None if given.only_local else config.gateway
-        service.gateway = Gateway(service, status.view, config.state / SOCKET, address)
+        parts = service.parts
+        routes = app.build(
+            app.StateRoutes(parts.health.view, status.view),
+            EventRoutes(parts.store.reads, parts.bus),
+            PeopleRoutes(parts.pairing),
+            AgentRoutes(parts.api),
+            HeartbeatRoutes(Control(parts.dispatcher)),
+            ApprovalRoutes(parts.requests),
+        )
+        service.gateway = Gateway(routes, config.state / SOCKET, None if given.only_local else config.gateway)
     return service
-
-
-def _messaging(config: Config, given: Dependencies, store: Store, session_of: Callable[[Origin], str]) -> Messaging:
-    people, accounts = People(store, config.owners), _accounts(config, given)
-    outbox = _outbox(config, given.clock, store, people, accounts)
-    sessions = config.sessions
-    rooms = Rooms(
-        root=config.workspace,
-        people=people,
-        accounts=accounts,
-        scope=sessions.dm_scope,
-        links=sessions.identity_links,
-        has_token=config.gateway.token is not None,
-    )
-    return Messaging(store, given.clock, outbox, accounts, people, rooms, config.tools.message.reach, session_of)
 
 
 def _furnishing(
@@ -276,6 +270,28 @@ def _furnishing(
     return furnish
 
 
+def _conversations(config: Config, store: Store, accounts: Accounts, people: People) -> Conversations:
+    return Conversations(
+        reads=store.reads,
+        accounts=accounts,
+        people=people,
+        scope=config.sessions.dm_scope,
+        links=link_index(config.sessions.identity_links),
+        several={name for name, section in config.channels.sections().items() if len(section.bots()) > 1},
+    )
+
+
+def _rooms(config: Config, conversations: Conversations) -> Rooms:
+    return Rooms(
+        root=config.workspace,
+        people=conversations.people,
+        accounts=conversations.accounts,
+        scope=config.sessions.dm_scope,
+        links=config.sessions.identity_links,
+        has_token=config.gateway.token is not None,
+    )
+
+
 def _outbox(config: Config, clock: Clock, store: Store, people: People, accounts: Accounts) -> Outbox:
     outbox = Outbox(store, clock, int(config.delivery.max_age.total_seconds() * 1000), people)
     for account in accounts:
@@ -290,7 +306,8 @@ def _dispatcher(
     store: Store,
     lanes: Lanes,
     outbox: Outbox,
-    messaging: Messaging,
+    conversations: Conversations,
+    rooms: Rooms,
     beating: ModelSpec,
     bus: EventBus,
 ) -> Dispatcher:
@@ -300,45 +317,45 @@ def _dispatcher(
         clock=clock,
         starter=starter,
         outbox=outbox,
-        messaging=messaging,
+        conversations=conversations,
+        rooms=rooms,
         settings=config.heartbeat,
         cost=lambda usage: beating.price.cost(usage) if beating.price else None,
         terminal_is_open=lambda: bus.is_read(console_key()),
     )
-    return Dispatcher(store, clock, starter, messaging, beats)
+    return Dispatcher(store, clock, starter, outbox, conversations, beats)
 
 
 def _specs(
     config: Config,
     given: Dependencies,
+    store: Store,
     clients: tuple[ModelClient, ModelClient],
-    messaging: Messaging,
+    outbox: Outbox,
+    conversations: Conversations,
+    rooms: Rooms,
     requests: Requests,
-    scheduling: Callable[[Turn], Tool[Any]],
+    jobs: Jobs,
 ) -> Specs:
-    agent = config.agent
+    agent, accounts, people = config.agent, conversations.accounts, conversations.people
     limits = Limits(timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps)
     return Specs(
-        store=messaging.store,
+        store=store,
         clock=given.clock,
         model=clients[0],
         beat_model=clients[1],
-        rooms=messaging.rooms,
+        rooms=rooms,
         tools=(same_for_all(given.tools), *given.tool_factories),
         limits=limits,
         beat_limits=replace(limits, timeout=config.heartbeat.timeout_seconds, idle_timeout=0),
         heartbeat=config.heartbeat,
         name=agent.name,
-        accounts=messaging.accounts,
-        people=messaging.people,
-        messaging=messaging,
-        scheduling=scheduling,
+        accounts=accounts,
+        people=people,
+        messaging=Messaging(store.reads, given.clock.nonce, outbox, conversations, rooms, config.tools.message.reach),
+        scheduling=partial(ScheduleTool, jobs),
         permissions=Permissions(
-            tools=config.tools,
-            channels=config.channels.sections(),
-            accounts=messaging.accounts,
-            people=messaging.people,
-            rooms=messaging.rooms,
+            tools=config.tools, channels=config.channels.sections(), accounts=accounts, people=people, rooms=rooms
         ),
         granted=requests.granted,
         hooks=given.hooks,
@@ -367,16 +384,11 @@ def _accounts(config: Config, given: Dependencies) -> Accounts:
     return Accounts(found)
 
 
-def _routing(
-    config: Config, accounts: Accounts, people: People, registry: Registry, clock: Clock, outbox: Outbox
-) -> Routing:
+def _routing(config: Config, conversations: Conversations, registry: Registry, clock: Clock, outbox: Outbox) -> Routing:
     return Routing(
-        accounts=accounts,
-        people=people,
+        people=conversations.people,
+        conversations=conversations,
         registry=registry,
-        scope=config.sessions.dm_scope,
-        links=link_index(config.sessions.identity_links),
-        several={name for name, section in config.channels.sections().items() if len(section.bots()) > 1},
         approvers=config.approvals.approvers,
         debounce=config.queue.debounce_ms,
         new_code=partial(new_code, clock.random),

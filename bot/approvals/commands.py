@@ -13,7 +13,7 @@ from bot.commands.registry import Arguments, Call, Command, Decide, Effect, Say
 from bot.people.access import LOCAL
 from bot.people.people import chat_of
 from bot.persistence.approvals import Approval
-from bot.persistence.protocols import Store
+from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, InboundMessage, Place
 
 # Milliseconds by which the time of a message may be too early: some platforms give whole seconds.

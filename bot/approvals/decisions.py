@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from agent.tools.base import Verdict
-from bot.approvals import plain, words
+from bot import plain_words as plain
+from bot.approvals import words
 from bot.persistence.approvals import STOPPED, Approval
 
 # What people type for a decision; `again` is for what nobody has decided about. `ask` is what a reply is that decides

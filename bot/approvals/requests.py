@@ -17,14 +17,17 @@ from agent.errors import ToolError
 from agent.tools.base import Ask, Decision, Verdict
 from bot import wording
 from bot.approvals import decisions, words
+from bot.clock import Clock
 from bot.commands.registry import AskAgain, Say
 from bot.config.background import Approvals as Settings
-from bot.people.access import LOCAL, OWNER, is_trusted
+from bot.outbox import Outbox
+from bot.people.access import FOR_GUESTS, LOCAL, OWNER, is_trusted
+from bot.people.conversations import Conversations
 from bot.people.people import chat_of
 from bot.persistence.approvals import ANYONE, Approval, Granted, Request
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import OwnerNotice, Turn
-from bot.runs.messaging import FOR_GUESTS, Messaging
+from bot.store.store import Store
 from channels.actions import ActionFailed
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, InboundKind, InboundMessage, Place
@@ -44,14 +47,22 @@ LOCALLY = f"console:{OWNER}"
 class Requests:
     """settings: of the configuration. wake: lets a session's turn go on (session, whether it is of the background)."""
 
-    def __init__(self, messaging: Messaging, settings: Settings, wake: Callable[[str, bool], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        outbox: Outbox,
+        conversations: Conversations,
+        settings: Settings,
+        wake: Callable[[str, bool], None],
+    ) -> None:
         self._wake = wake
-        self._messaging = messaging
         self._settings = settings
-        self._store = messaging.store
-        self._clock = messaging.clock
-        self._outbox = messaging.outbox
-        self._people = messaging.people
+        self._store = store
+        self._clock = clock
+        self._outbox = outbox
+        self._conversations = conversations
+        self._people = conversations.people
         self._granted: set[str] = set()
         self._hurried = asyncio.Event()
         # Of requests whose look failed: how often in a row, and the moment (of the monotonic clock) of the next try.
@@ -357,7 +368,7 @@ class Requests:
             return None
         try:
             async with asyncio.timeout(_PATIENCE):
-                return (await self._messaging.named(self._settings.forward_to)).place
+                return (await self._conversations.named(self._settings.forward_to)).place
         except (ToolError, ActionFailed, TimeoutError) as error:
             log.warning("approvals.forward_to cannot be used", reason=str(error) or "the platform does not answer")
             return None

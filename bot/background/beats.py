@@ -23,10 +23,11 @@ from bot.compose import shortened
 from bot.config.background import Heartbeat
 from bot.outbox import Outbox
 from bot.people.access import LOCAL, OWNER, PERSON
-from bot.persistence.protocols import Store
+from bot.people.conversations import Conversations
 from bot.persistence.schedules import HEARTBEAT, BeatFacts, Fired, Firing, Job
-from bot.runs.messaging import Messaging
+from bot.runs.rooms import Rooms
 from bot.speech import spoken
+from bot.store.store import Store
 from channels.actions import ActionFailed
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Origin, Place
@@ -80,7 +81,8 @@ class Beats:
     clock: Clock
     starter: Starter
     outbox: Outbox
-    messaging: Messaging
+    conversations: Conversations
+    rooms: Rooms
     settings: Heartbeat
     cost: Callable[[Usage], float | None]
     terminal_is_open: Callable[[], bool]
@@ -249,18 +251,18 @@ class Beats:
         that was, for several people may share it. A place where nobody is reached at present comes behind all others:
         a terminal shows what it has missed when it opens."""
         own = self.settings.session
-        wrote = await self.store.schedules.owner_places(self.messaging.people.owners)
+        wrote = await self.store.schedules.owner_places(self.conversations.people.owners)
         found = [(key, place) for key, place in wrote if own in (None, key)]
         return next((one for one in found if self._reaches(*one)), found[0] if found else (own, None))
 
     def _reaches(self, of: str, place: Place) -> bool:
         if place.kind is ChatKind.CONSOLE:
             return self.terminal_is_open()
-        return self.messaging.reaches(self._in_name_of(of, Origin(place=place)))
+        return self.conversations.reaches(self._in_name_of(of, Origin(place=place)))
 
     def _is_owners(self, of: str) -> bool:
         """Whether the heartbeat of a session is that of the owners: nobody else writes there, or they have named it."""
-        return of in ("", self.settings.session) or self.messaging.rooms.of(of).owned
+        return of in ("", self.settings.session) or self.rooms.of(of).owned
 
     def _today(self) -> int:
         return day_start(self.clock.now(), self._zone())
@@ -280,14 +282,14 @@ class Beats:
             return (self._in_name_of(of, Origin(place=place)) if place else None), of, ""
         try:
             async with asyncio.timeout(_PATIENCE):
-                origin = await self.messaging.named(target)
+                origin = await self.conversations.named(target)
         except (ToolError, ActionFailed, TimeoutError) as error:
             return None, "", f"The target {target} cannot be used. {error or 'The platform does not answer.'}"
-        return self._in_name_of(of, origin), self.messaging.session_of(origin), ""
+        return self._in_name_of(of, origin), self.conversations.session_of(origin), ""
 
     def _in_name_of(self, of: str, origin: Origin) -> Origin:
         """Whose tools a beat has: those of the person whose direct session it is, else of an owner on that channel."""
-        place, key, owners = origin.place, parse(of), self.messaging.people.owners
+        place, key, owners = origin.place, parse(of), self.conversations.people.owners
         own = key.id if key.kind == "direct" and key.channel == place.channel else ""
         if key.channel not in ("", CONSOLE.channel) and (key.kind != "direct" or (key.channel, key.id) not in owners):
             sender = PERSON if place.kind in LOCAL else own  # of a group, or of somebody who is no owner
@@ -299,7 +301,7 @@ class Beats:
 
     def _shown(self, origin: Origin) -> bool:
         """Whether anything that a beat says could be read there."""
-        place, accounts = origin.place, self.messaging.accounts
+        place, accounts = origin.place, self.conversations.accounts
         if place.kind in LOCAL:
             return True
         account = accounts.of(place) or accounts.like(place)
@@ -308,12 +310,12 @@ class Beats:
         shows = self.settings.shown_by(account.section)
         if (shows.direct == "block" and place.kind is ChatKind.DIRECT) or not (shows.show_alerts or shows.show_ok):
             return False
-        return self.messaging.reaches(origin)
+        return self.conversations.reaches(origin)
 
     async def _checklist(self) -> Checklist | None:
         """HEARTBEAT.md as it is now; an owner is told once of each mistake in it."""
         try:
-            text = await asyncio.to_thread(read, self.messaging.rooms.root, FILE)
+            text = await asyncio.to_thread(read, self.rooms.root, FILE)
         except WorkspaceError as error:
             await self._complain(str(error))
             return None
@@ -338,7 +340,7 @@ class Beats:
     async def _say_again(self, beat: Beat) -> None:
         """What beats have said and nobody could read has another chance, once, where this one would say it."""
         place = beat.origin.place
-        account = self.messaging.accounts.of(place)
+        account = self.conversations.accounts.of(place)
         if not may_say_again(beat.facts) or account is None or self.outbox.serving(place) is None:
             return
         if not self.settings.shown_by(account.section).show_alerts:

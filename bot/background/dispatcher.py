@@ -14,11 +14,12 @@ from bot import wording
 from bot.background.beats import Beats
 from bot.background.firing import Starter, firings_of, message_of
 from bot.clock import Clock
+from bot.outbox import Outbox
+from bot.people.conversations import Conversations
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.found import Leftover
-from bot.persistence.protocols import Store
 from bot.persistence.schedules import HEARTBEAT, Fired, Firing, Job
-from bot.runs.messaging import Messaging
+from bot.store.store import Store
 from channels.session_key import job_key
 from heartbeat.prompt import job_prompt
 from heartbeat.schedule import At, Due, ScheduleError, due
@@ -41,7 +42,8 @@ class Dispatcher:
     store: Store
     clock: Clock
     starter: Starter
-    messaging: Messaging
+    outbox: Outbox
+    conversations: Conversations
     beats: Beats
     hurry: Callable[[], None] = lambda: None
 
@@ -101,16 +103,18 @@ class Dispatcher:
         log.info("job passed over", job=job.job_id, reason=reason)
         if found.next_at is None:  # it will not come any more
             told = wording.job_passed_over(job.name, reason)
-            await self.messaging.outbox.tell_owner(f"job:{job.job_id}:{found.due_at}", told)
+            await self.outbox.tell_owner(f"job:{job.job_id}:{found.due_at}", told)
         return await self.store.schedules.fire(job, (replace(firing, reason=reason), *missed), found.next_at)
 
     def _against(self, job: Job, due_at: int) -> str:
         """Why a due time of a job is passed over; empty: nothing speaks against it."""
         if due_at < job.retry_at:
             return FAILED
-        if job.origin is None or not self.messaging.people.is_owner(message_of(job, job.origin, "", due_at, due_at)):
+        if job.origin is None or not self.conversations.people.is_owner(
+            message_of(job, job.origin, "", due_at, due_at)
+        ):
             return NO_OWNER
-        return "" if self.messaging.reaches(job.origin) else NOT_LET_IN
+        return "" if self.conversations.reaches(job.origin) else NOT_LET_IN
 
     async def _run(self, job: Job, firings: Sequence[Firing], next_at: int | None) -> Fired:
         assert job.origin is not None

@@ -75,7 +75,7 @@ class Jobs:
             raise JobError("Say what is to be done then: the prompt is empty.")
         if len(prompt) > _PROMPT or len(name) > _NAME:
             raise JobError(f"A prompt has at most {_PROMPT} characters, a name {_NAME}.")
-        if place.kind is ChatKind.API or not self.dispatcher.messaging.may_speak(origin):
+        if place.kind is ChatKind.API or not self.dispatcher.conversations.may_speak(origin):
             raise JobError("What a job says could not be delivered here. Schedule it where it is to answer.")
         return Job(
             job_id=job_id,
@@ -83,7 +83,7 @@ class Jobs:
             schedule=schedule,
             prompt=prompt,
             origin=replace(origin, message_id=""),
-            session_key=self.dispatcher.messaging.session_of(origin),
+            session_key=self.dispatcher.conversations.session_of(origin),
             own=own and place.kind is not ChatKind.CONSOLE,  # terminals read the events of one session
             next_at=next_after(schedule, self.dispatcher.clock.now()),
         )

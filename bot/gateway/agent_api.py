@@ -13,9 +13,9 @@ from bot.clock import Clock
 from bot.inbound.pipeline import Pipeline
 from bot.people.access import PERSON
 from bot.persistence.approvals import Approval
-from bot.persistence.protocols import Store
 from bot.persistence.values import AcceptedMessage, Duplicate, TurnState, TurnView
 from bot.runs.lanes import Lanes
+from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 
 OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)

@@ -12,8 +12,8 @@ from agent.events import Outcome, dump
 from bot import wording
 from bot.bus import EventBus, Published
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
-from bot.persistence.protocols import Reads
 from bot.persistence.values import StoredEvent
+from bot.store.reads import Reads
 
 _PAGE = 200
 

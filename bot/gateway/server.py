@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import structlog
@@ -12,11 +11,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bot.config.model import Gateway as Address
 from bot.gateway.access import Guard
 from bot.gateway.answers import unavailable
-from bot.gateway.app import build
 from bot.gateway.listener import Listener, tell_failures
 from bot.gateway.unix_socket import listening_socket
-from bot.gateway.views import StatusView
-from bot.service import Service
 
 log = structlog.get_logger()
 
@@ -41,14 +37,12 @@ class GatewayError(OSError):
 
 
 class Gateway:
-    """One per service. status: what is told of it. socket: its path. tcp: None listens on no port at all."""
+    """One per service. app: what is served. socket: the path of the Unix socket. tcp: None listens on no port."""
 
-    def __init__(
-        self, service: Service, status: Callable[[], Awaitable[StatusView]], socket: Path, tcp: Address | None
-    ) -> None:
+    def __init__(self, app: ASGIApp, socket: Path, tcp: Address | None) -> None:
         self._socket = socket
         self._address = tcp
-        self._app = build(service, status)
+        self._app = app
         self._open = self._stopping = False
         token = tcp.token.get_secret_value() if tcp and tcp.token else None
         self._tcp = Listener(Guard(self._once_open, token, socket=False), self._health)
@@ -86,7 +80,7 @@ class Gateway:
         self._socket.unlink(missing_ok=True)
 
     async def _once_open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app: ASGIApp = self._app
+        app = self._app
         if not self._open and scope["path"] not in HEALTH:
             app = _STARTING.response()
         elif self._stopping and scope["method"] == "POST":
@@ -95,7 +89,7 @@ class Gateway:
 
     async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:
         """What is answered when all places are taken."""
-        app: ASGIApp = self._app if scope["path"] in HEALTH else _BUSY.response()
+        app = self._app if scope["path"] in HEALTH else _BUSY.response()
         await app(scope, receive, send)
 
 

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from bot.approvals import words
 from bot.commands.registry import Call
 from bot.gateway.views import ReadinessView, StatusView
-from bot.persistence.protocols import Store
 from bot.persistence.settings import SessionSettings
 from bot.runs.lanes import Lanes
+from bot.store.store import Store
 
 _LOST_SHOWN = 5
 

@@ -23,9 +23,9 @@ from bot.inbound.routing import Routing
 from bot.inbound.threads import Threads
 from bot.outbox import Outbox
 from bot.persistence.errors import StoreUnavailable, once_available
-from bot.persistence.protocols import Store
 from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.runs.lanes import Lanes
+from bot.store.store import Store
 from channels.base import History, Mark, NotReadable, Page, Reached, Threaded
 from channels.message import ChatKind, InboundKind, InboundMessage, Incoming, Place, id_order
 

@@ -15,10 +15,10 @@ from bot.clock import Clock
 from bot.commands.registry import AskAgain, Call, Decide, Effect, Registry, Say
 from bot.outbox import Outbox
 from bot.persistence.errors import once_available
-from bot.persistence.protocols import Store
 from bot.persistence.values import CommandKept, Stopped
 from bot.runs.lanes import Lanes
 from bot.speech import spoken
+from bot.store.store import Store
 from channels.message import InboundKind, InboundMessage
 from channels.outgoing import Action, Button, Planned
 from channels.session_key import threads_of

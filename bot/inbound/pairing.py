@@ -5,7 +5,7 @@ Owners take that back as well, and shut people out: at once, also for what runs 
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import Literal
@@ -21,8 +21,8 @@ from bot.people.access import OWNER
 from bot.people.accounts import Accounts
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.protocols import Store
 from bot.persistence.values import OwnerNotice, Person, Settled, Standing
+from bot.store.store import Store
 from channels.message import InboundMessage
 from channels.settings import AccountSection
 
@@ -54,8 +54,7 @@ class NotChanged(Exception):
 @dataclass(eq=False)
 class Pairing:
     """People and codes of a service that runs. background: commands that were begun in sessions, which end with the
-    rights of an owner. interrupt: ends the runs of turns; what is left of one is claimed anew. begin: is given each
-    message that was accepted."""
+    rights of an owner. interrupt: ends the runs of turns; what is left of one is claimed anew."""
 
     store: Store
     clock: Clock
@@ -64,7 +63,8 @@ class Pairing:
     accounts: Accounts
     background: Background
     interrupt: Callable[[Collection[str]], None]
-    begin: Callable[[int, str, InboundMessage], None]
+    # Is given each message that was accepted. To be set before anybody is let in: it knows all commands.
+    begin: Callable[[int, str, InboundMessage], None] = field(init=False)
 
     async def pending(self) -> Sequence[Person]:
         """Who waits with a code that is still good. Raises StoreUnavailable."""

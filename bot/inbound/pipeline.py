@@ -21,9 +21,9 @@ from bot.outbox import Outbox
 from bot.people.access import GROUP, PAIRING, STRANGER
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.protocols import Store
 from bot.persistence.values import BOTS, Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.runs.lanes import Lanes
+from bot.store.store import Store
 from channels.base import Mark, NotAccepted
 from channels.message import (
     BACKGROUND,

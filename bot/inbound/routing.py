@@ -1,7 +1,7 @@
 """What becomes of one message from a platform, decided purely: access, gate, command, place of the answer, session."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from bot import wording
@@ -9,13 +9,12 @@ from bot.commands.registry import Registry
 from bot.inbound.gate import gate
 from bot.inbound.pairing import digest
 from bot.people.access import GROUP, LOCAL, PAIRING, refusal
-from bot.people.accounts import Accounts
+from bot.people.conversations import Conversations
 from bot.people.groups import group_of
 from bot.people.people import People, chat_of
 from bot.persistence.values import OUTSIDE, AcceptedMessage, OwnerNotice
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
 from channels.outgoing import Action, Planned
-from channels.session_key import DmScope, session_key
 from channels.settings import AccountSection, Acknowledgement
 
 # Milliseconds within which the next part of a message comes (an album, a long paste).
@@ -28,7 +27,7 @@ _STARTED = re.compile(r"/start\s+(?![\w-]{1,64}\s*$)(.*\S)\s*", re.DOTALL | re.I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routing:
-    """Decides by configuration and people. links, scope: of session keys. several: channels with more than one account.
+    """Decides by configuration and people.
 
     approvers: "channel:id" of each; they are let in to decide. debounce: milliseconds for which one waits for more of
     its sender.
@@ -36,12 +35,9 @@ class Routing:
     to_owner: the same for an owner, of source and text.
     """
 
-    accounts: Accounts
     people: People
+    conversations: Conversations
     registry: Registry
-    scope: DmScope
-    links: Mapping[str, str]
-    several: Collection[str]
     approvers: Collection[str]
     debounce: int
     new_code: Callable[[], str]
@@ -53,9 +49,12 @@ class Routing:
         place = message.origin.place
         if message.kind is InboundKind.MESSAGE and (asked := _STARTED.fullmatch(message.text)):
             message = replace(message, text=asked[1])
-        account = None if self.people.is_blocked(message.origin) else self._section(place)
+        account = None if self.people.is_blocked(message.origin) else self.conversations.section(place)
         group = group_of(account, self.people, message)
-        is_owner, is_paired = self.people.is_owner(message), self.people.is_paired(message.origin)
+        is_owner, is_paired = (
+            self.people.is_owner(message),
+            self.people.is_paired(message.origin),
+        )
         command = self.registry.find(message.text, is_owner)
         decides = command is not None and command[0].name == "approve" and _name_of(message.origin) in self.approvers
         reason = refusal(message, account, group, is_owner=is_owner or decides, is_paired=is_paired)
@@ -76,7 +75,7 @@ class Routing:
             message = replace(message, origin=replace(message.origin, place=lifted))
         follows = None if passes is True else passes
         delay = _patience(message, self.debounce)
-        key, say = self._session_key(message.origin, account), self._said(message, account)
+        key, say = self.conversations.session_key(message.origin, account), self._said(message, account)
         reason = reason or (OUTSIDE if message.origin.outside else None)
         accepted = AcceptedMessage(
             message=message, session_key=key, reason=reason, follows=follows, delay=delay, gathers=delay > 0, say=say
@@ -97,7 +96,7 @@ class Routing:
 
     def answers_in(self, place: Place, space: str) -> bool:
         """Whether anybody can be answered there. space: what it lies in, as of `Origin`."""
-        account = self._section(place)
+        account = self.conversations.section(place)
         if account is None or place.kind is ChatKind.DIRECT:
             return account is not None and account.dm.policy != "disabled"
         return account.groups.of(*self.people.chats(*chat_of(place)), space) is not None
@@ -110,7 +109,7 @@ class Routing:
         if origin.sender == origin.place.account:
             return True
         asks = _asking(replace(origin, by_bot=False))
-        account, is_owner = self._section(origin.place), self.people.is_owner(asks)
+        account, is_owner = self.conversations.section(origin.place), self.people.is_owner(asks)
         group = group_of(account, self.people, asks)
         return refusal(asks, account, group, is_owner=is_owner, is_paired=self.people.is_paired(origin)) is None
 
@@ -122,27 +121,6 @@ class Routing:
             return message
         return replace(message, replied=Quoted(author="", text=wording.NOT_SHOWN), replied_by=None)
 
-    def session_of(self, origin: Origin) -> str:
-        """The session of what is said there; empty where each person has one of their own and nobody is named."""
-        account = self._section(origin.place)
-        several = account is not None and account.groups.session == "person" and not origin.sender
-        return "" if several and origin.place.kind is not ChatKind.DIRECT else self._session_key(origin, account)
-
-    def _section(self, place: Place) -> AccountSection | None:
-        found = self.accounts.of(place)
-        return found.section if found and isinstance(found.section, AccountSection) else None
-
-    def _session_key(self, origin: Origin, account: AccountSection | None) -> str:
-        """A chat that has moved goes on with the session that it began with."""
-        if origin.place.kind is not ChatKind.DIRECT:
-            chat = self.people.chats(*chat_of(origin.place))[-1]
-            origin = replace(origin, place=replace(origin.place, chat=chat))
-        elif account is not None and not account.direct_threads:
-            origin = replace(origin, place=replace(origin.place, thread=""))
-        with_account = origin.place.channel in self.several
-        shared = account.groups.session if account else "thread"
-        return session_key(origin, self.scope, self.links, with_account=with_account, groups=shared)
-
     def _held(self, accepted: AcceptedMessage) -> AcceptedMessage:
         message, code = _bounded(accepted.message, PAIRING), self.new_code()
         texts = {f"code:{digest(code)}": wording.pairing_code(code), "kept": wording.KEPT}
@@ -153,7 +131,7 @@ class Routing:
 
     def _told(self, dropped: AcceptedMessage, message: InboundMessage, account: AccountSection) -> AcceptedMessage:
         """An owner who names the bot in a group that is not let in is told how to let it in, once for each group."""
-        origin, found = message.origin, self.accounts.of(message.origin.place)
+        origin, found = message.origin, self.conversations.accounts.of(message.origin.place)
         named = message.mentioned or message.kind is InboundKind.COMMAND
         if found is None or not named or account.groups.policy != "allowlist":
             return dropped

@@ -19,6 +19,10 @@ STRANGER, GROUP, MEMBER, BOT = "access", "groups", "member", "bot"
 PAIRING = "pairing"
 _ASKS = (InboundKind.MESSAGE, InboundKind.COMMAND, InboundKind.EDIT, InboundKind.DELETE)
 
+# Messages to others that one turn of somebody who is no owner may send: enough to ask a few people for something, too
+# few to pester them in the name of the bot.
+FOR_GUESTS = 3
+
 
 def is_trusted(message: InboundMessage) -> bool:
     """Whether somebody vouches for the sender: a channel's rules, a token, or the permissions of a socket."""

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
-from agent.events import AgentEnd, RunRef
 from agent.tools.base import Ask, Verdict
-from bot.persistence.values import OwnerNotice, PlanIn
+from bot.persistence.values import OwnerNotice
 from channels.message import Place
-from channels.outgoing import Delivery, Planned
+from channels.outgoing import Planned
 
 # Digits of an id that people are shown: no other beginning of it means a request.
 SHOWN = 8
@@ -68,63 +67,3 @@ class Granted:
 
 # How a request looks once it is decided: for which place, and whether the message shows all of it (else its end).
 Shown = Callable[[Place, bool], Sequence[Planned]]
-
-
-class Approvals(Protocol):
-    """Turns that wait for a person."""
-
-    async def park(
-        self, run: RunRef, call_id: str, ask: Ask, request: Request, where: PlanIn
-    ) -> tuple[tuple[Delivery, ...], AgentEnd]:
-        """A run ends at a call about which a person must decide.
-
-        Its message stays taken: the turn has not ended. Returns what is to be delivered and the end of the run.
-        """
-
-    async def decide(self, approval_id: str, state: Verdict, by: str, reason: str = "") -> tuple[str, bool] | None:
-        """Settle an open approval and queue its turn; by: who decided, "channel:id"; empty: nobody did in time.
-
-        reason: for the model; of one that expires empty, for then its own words count.
-
-        Returns the session to wake, and whether its turn is of the background; None when it is not open any more, or
-        not in time. Whether `by` may decide is the caller's to know.
-        """
-
-    async def due(self) -> Sequence[str]:
-        """The ids of those that are open and whose time is over: they are to be decided as "expired"."""
-
-    async def next_expiry(self) -> int | None:
-        """When the next of the others has had its time; None where there is none."""
-
-    async def find(self, named: str) -> Sequence[Approval]:
-        """Those that an id means, in any state, newest first; at most twenty.
-
-        named: all 32 digits of it, or the SHOWN first ones; case and dashes do not matter. Anything else means none.
-        """
-
-    async def questions(self, turn_id: str) -> int:
-        """How many questions a turn has asked people, whatever became of them."""
-
-    async def open(self) -> Sequence[Approval]:
-        """Those that wait, oldest first."""
-
-    async def offered(self, place: Place) -> Sequence[Approval]:
-        """Requests that wait and are shown in a chat in full, oldest first; no questions."""
-
-    async def seen(self, place: Place) -> frozenset[str]:
-        """Who has written to the bot in a chat, by their ids."""
-
-    async def words(self, approval_id: str, seq: int, place: Place) -> str:
-        """What somebody wrote in a chat while a request waited, by its place in the inbox; empty when it is gone."""
-
-    async def untold(self) -> Sequence[str]:
-        """The ids of those that are settled, while their messages do not show it."""
-
-    async def tell(self, approval_id: str, shown: Shown) -> tuple[Delivery, ...]:
-        """Plan the edits that show it, once."""
-
-    async def granted(self) -> Sequence[Granted]:
-        """What is allowed for always, oldest first."""
-
-    async def revoke(self, what: str) -> bool:
-        """Allow it no more; False when it was not."""

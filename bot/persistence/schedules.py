@@ -3,14 +3,12 @@
 Each due time of a job lies in exactly one firing, which ran, ran late, or was skipped for a reason.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from agent.message import Usage
-from bot.persistence.values import AcceptedMessage, Changes
 from channels.message import Origin, Place
-from channels.outgoing import Delivery, Planned
 from heartbeat.gate import Cause
 from heartbeat.schedule import Schedule
 
@@ -95,73 +93,3 @@ class LostAlert:
     session_key: str
     text: str
     at: int
-
-
-class Schedules(Protocol):
-    """Jobs and their firings."""
-
-    async def jobs(self) -> Sequence[Job]:
-        """All of them, oldest first."""
-
-    async def due(self, now: int) -> tuple[Sequence[Job], int | None]:
-        """Jobs that are due, the longest first; and when the next of the others is."""
-
-    async def put(self, job: Job, most: int | None = None) -> bool:
-        """Add a job, or replace the schedule of the one that has its id. False: there are as many others already."""
-
-    async def pause(self, job_id: str, paused: bool, next_at: int | None) -> None:
-        """Let a job rest, or go on at next_at with its failures forgotten."""
-
-    async def delete(self, job_id: str) -> None:
-        """Forget a job; what has begun of it goes on."""
-
-    async def fire(
-        self,
-        job: Job,
-        firings: Sequence[Firing],
-        next_at: int | None,
-        run: AcceptedMessage | None = None,
-        most: int | None = None,
-    ) -> Fired:
-        """Keep what became of due times of a job, and its next one; with run, as the message that a turn answers.
-
-        The turn has the id that the message and its firing name. most: runs of jobs at once. What is skipped for the
-        reason for which the one before was lengthens that.
-        """
-
-    async def firings(self, job_id: str, limit: int) -> Sequence[Firing]:
-        """The newest of a job, newest first."""
-
-    async def firing_of(self, turn_id: str) -> tuple[Firing, Job | None] | None:
-        """What a turn is the run of, and the job as it is; None for turns that people cause."""
-
-    async def owner_places(self, owners: Sequence[tuple[str, str]]) -> Sequence[tuple[str, Place]]:
-        """Where one of these wrote, directly or in the terminal, and in which session; the last such place first.
-        owners: channel and id."""
-
-    async def beat_facts(self, session_key: str, runs_in: str, since: int) -> BeatFacts:
-        """What the gate asks. runs_in: the session in which the beat would run, that one or an isolated one of it.
-
-        since: the beginning of the day whose beats count.
-        """
-
-    async def tell(self, session_key: str, key: str, text: str) -> None:
-        """Tell a session of an event, with its next turn; once per key."""
-
-    async def events(self, session_key: str) -> Changes:
-        """What the next turn of a session is told of, oldest first."""
-
-    async def last_alert(self, turn_id: str, conv_id: int, since: int) -> str:
-        """What a beat has said last in a conversation since, as far as it arrived or may still, or was said again.
-
-        turn_id: the beat that asks. One that did other tasks only does not count; one without tasks always does.
-        """
-
-    async def lost_alerts(self, since: int) -> Sequence[LostAlert]:
-        """What beats have said since that was refused or expired, and was not said again; oldest first."""
-
-    async def say_again(
-        self, lost: Sequence[LostAlert], place: Place, blocks: Sequence[Planned], session_key: str
-    ) -> tuple[Delivery, ...]:
-        """Plan that once more, somewhere, and know it from then on as said again. session_key: that of the conversation
-        there, which is told of it unless it holds it already."""

@@ -33,7 +33,6 @@ from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.people.access import LOCAL
 from bot.persistence.errors import StaleRun
-from bot.persistence.protocols import Store
 from bot.persistence.values import Said, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
@@ -43,6 +42,7 @@ from bot.replies.typing import Typing
 from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
 from bot.speech import spoken
+from bot.store.store import Store
 from bot.to_the_end import to_the_end
 from channels.message import ChatKind, InboundMessage, Place
 from channels.outgoing import Action, Planned

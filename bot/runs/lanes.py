@@ -12,9 +12,9 @@ import structlog
 
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.protocols import Store
 from bot.runs.journal import RunJournal
 from bot.runs.runner import PAUSE, TurnRunner
+from bot.store.store import Store
 
 log = structlog.get_logger()
 
@@ -43,10 +43,12 @@ class RunHandle:
 class Lanes:
     """Starts runs. places: runs at once."""
 
-    def __init__(self, store: Store, clock: Clock, runner: TurnRunner, places: int) -> None:
+    # Claims turns and executes them. To be set before `start`: what it works with wakes sessions itself.
+    runner: TurnRunner
+
+    def __init__(self, store: Store, clock: Clock, places: int) -> None:
         self._store = store
         self._clock = clock
-        self._runner = runner
         self._places = places
         self._background_places = max(1, places // 2)
         # By session until when messages count as ready, whatever the clock says.
@@ -65,7 +67,7 @@ class Lanes:
         await self._refill()
         self._pump()
 
-    def wake(self, session_key: str, *, background: bool = False) -> None:
+    def wake(self, session_key: str, background: bool = False) -> None:
         """Something may be there to run in this session. Cheap, and right to call too often."""
         self._line_up(session_key, background)
         self._pump()
@@ -189,7 +191,7 @@ class Lanes:
     async def _work(self, session_key: str, background: bool, until: int) -> None:
         """One turn of a session; when there is another, the session goes to the end of the row."""
         try:
-            turn = await self._runner.claim(session_key, background=background, until=until)
+            turn = await self.runner.claim(session_key, background=background, until=until)
         except StoreUnavailable:
             await self._clock.sleep(PAUSE)
             self._line_up(session_key, background, until)
@@ -197,13 +199,13 @@ class Lanes:
         if turn is None:
             return
         if not self._open:
-            await self._runner.give_back(turn)
+            await self.runner.give_back(turn)
             return
-        journal = self._runner.journal(turn)
+        journal = self.runner.journal(turn)
         self._handles[session_key] = RunHandle(journal, self._tasks[session_key])
         again = True
         try:
-            again = await self._runner.run(journal) or turn.more
+            again = await self.runner.run(journal) or turn.more
         finally:
             del self._handles[session_key]
             if again:

@@ -6,7 +6,6 @@ of the channel. It speaks only where the bot may: in groups that are let in, and
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,41 +17,34 @@ from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.text import well_formed
 from agent.tools.base import CallContext, Parameters, Tool
-from bot.clock import Clock
 from bot.commands.registry import COMMAND_SIGNS
 from bot.config.values import MESSAGE
 from bot.outbox import Outbox
-from bot.people.access import LOCAL, refusal
-from bot.people.accounts import Account, Accounts, is_of
-from bot.people.people import People, chat_of
-from bot.persistence.protocols import Store
+from bot.people.access import FOR_GUESTS, LOCAL
+from bot.people.accounts import Account, is_of
+from bot.people.conversations import NAME_CHANNEL, Conversations
+from bot.people.people import chat_of
 from bot.persistence.values import Turn, tool_message
 from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
 from bot.speech import button, on_wish, spoken
-from channels.actions import LOOKS, REPLY, THREAD_CREATE, ActionFailed, Arguments, ToolAction, nearest
+from bot.store.reads import Reads
+from channels.actions import LOOKS, REPLY, THREAD_CREATE, ActionFailed, Arguments, ToolAction
 from channels.base import Channel
-from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.message import ChatKind, Origin, Place
 from channels.outgoing import IDEMPOTENT, Action, Button, Planned
 from channels.session_key import parse
-from channels.settings import AccountSection
 from heartbeat.quiet import is_silent
 
 # Seconds for which a call waits for what becomes of its messages.
 PATIENCE = 20.0
 _SENDS = (Action.SEND, Action.FILE)
 _CAPTION = 800
-# Messages to others that one turn of somebody who is no owner may send: enough to ask a few people for something, too
-# few to pester them in the name of the bot.
-FOR_GUESTS = 3
 _LABEL = 64
 _DESCRIPTION = (
     "Send messages, and act on messages, in this conversation or another one. Your answer is delivered here by itself:"
     " use this for anything else, and do not repeat in the answer what you sent."
 )
-
-
-_NAME_CHANNEL = "Name the channel as well, as in `<channel>:#general`."
 
 
 # Plans what a call sends: where, what, the session whose next turn is told of it (empty for none), and how many
@@ -62,20 +54,16 @@ Send = Callable[[Place, Sequence[Planned], str, int], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Messaging:
-    """What the tools of all runs work with. session_of: the session of what is said in a place, may be empty. rooms:
-    where the files lie that are sent.
+    """Makes the `message` tool of each run."""
 
-    reach: where else than in the conversation of its run a tool may act.
-    """
-
-    store: Store
-    clock: Clock
+    reads: Reads
+    nonce: Callable[[], int]
     outbox: Outbox
-    accounts: Accounts
-    people: People
+    conversations: Conversations
+    # Where the files lie that are sent.
     rooms: Rooms
+    # Where else than in the conversation of its run a tool may act.
     reach: Literal["conversation", "channel", "all"]
-    session_of: Callable[[Origin], str]
 
     def tools(self, turn: Turn, trusted: bool, send: Send) -> "Sequence[MessageTool]":
         """The tool of a run, if there is something for it to do.
@@ -86,66 +74,15 @@ class Messaging:
             key = parse(turn.session_key)
         except ValueError:
             return ()
-        accounts: Sequence[Account] = self.accounts
+        accounts: Sequence[Account] = self.conversations.accounts
         if key.channel:
-            own = self.accounts.like(Place(channel=key.channel, account=key.account, chat="", kind=ChatKind.DIRECT))
+            own = self.conversations.accounts.like(
+                Place(channel=key.channel, account=key.account, chat="", kind=ChatKind.DIRECT)
+            )
             accounts = (own,) if own else ()
         actions = {action.name: action for one in accounts for action in one.section.tool_actions()}
         reach = self.reach if trusted else "conversation"
         return (MessageTool(replace(self, reach=reach), turn, tuple(actions.values()), send),) if actions else ()
-
-    def labelled(self, to: str) -> tuple[Account | None, str]:
-        """The account that a name of a conversation begins with, and the rest; None: it begins with none."""
-        found = [one for one in self.accounts if to.startswith(f"{one.label}:")]
-        account = max(found, key=lambda one: len(one.label), default=None)
-        return account, to.removeprefix(f"{account.label}:") if account else to
-
-    async def find(self, channel: Channel, wanted: str) -> Origin:
-        """A conversation by id or name: where people wrote, else what the channel finds. Raises ToolError, also where
-        the bot may not speak, or ActionFailed."""
-        heard = await self.store.reads.directory(channel.name, channel.account)
-        known = [one for one in heard if self.may_speak(one)]
-        found: Origin | Sequence[str] = nearest(wanted, _directory(known))
-        if not isinstance(found, Origin):
-            near = found
-            found = await channel.find(wanted)
-            if not isinstance(found, Origin):
-                names = ", ".join(dict.fromkeys((*near, *found))) or "none"
-                raise ToolError(f"There is no conversation {wanted!r} that is known. Near it: {names}.")
-            chat = found.place.chat
-            found = replace(next((one for one in known if one.place.chat == chat), found), place=found.place)
-        if not self.may_speak(found):
-            raise ToolError(f"{wanted!r} is not let in by the configuration, or not known to be.")
-        return found
-
-    async def named(self, to: str) -> Origin:
-        """The same by a name that begins with its account. Raises ToolError or ActionFailed."""
-        account, wanted = self.labelled(to)
-        if account is None or not isinstance(account.channel, Channel):
-            raise ToolError(_NAME_CHANNEL)
-        return await self.find(account.channel, wanted)
-
-    def may_speak(self, origin: Origin) -> bool:
-        """Whether the bot may speak there: in direct messages, to their sender."""
-        account = self.accounts.of(origin.place)
-        if account is None or not isinstance(account.section, AccountSection):
-            return account is not None or origin.place.kind in LOCAL
-        if origin.place.kind is not ChatKind.DIRECT:
-            chats = self.people.chats(*chat_of(origin.place))
-            return account.section.groups.of(*chats, origin.space) is not None
-        asks = InboundMessage(origin=origin, event_key="", kind=InboundKind.MESSAGE, text="", sent_at=0)
-        is_owner, is_paired = self.people.is_owner(asks), self.people.is_paired(origin)
-        if self.people.is_blocked(origin):
-            return False
-        return refusal(asks, account.section, None, is_owner=is_owner, is_paired=is_paired) is None
-
-    def reaches(self, origin: Origin) -> bool:
-        """Whether what is said there can arrive. While an account is not connected nobody knows which places are its
-        own: that waits. An account that is gone reaches nobody."""
-        place = origin.place
-        if place.kind in LOCAL or self.accounts.of(place) is not None:
-            return self.may_speak(origin)
-        return any(one.channel.name == place.channel and not one.channel.account for one in self.accounts)
 
 
 class MessageTool(Tool[Parameters]):
@@ -180,7 +117,7 @@ class MessageTool(Tool[Parameters]):
             raise ToolError(str(error)) from None
         name = tool_message(context.turn_id, context.call_id)
         if action.makes in (Action.EDIT, Action.DELETE):
-            own = await self._given.store.reads.own_message(place, asked.message_id)
+            own = await self._given.reads.own_message(place, asked.message_id)
             if own is None:
                 raise ToolError(f"{asked.message_id!r} is no message of yours there, or none that is still known.")
             place = own
@@ -190,7 +127,9 @@ class MessageTool(Tool[Parameters]):
             place = replace(place, thread=asked.message_id)
         guests = self._wishing(place)
         blocks = await self._blocks(name, action, asked, channel, on_wish(guests) if guests else "")
-        session_key = self._given.session_of(replace(origin, place=place)) if action.makes in _SENDS else ""
+        session_key = (
+            self._given.conversations.session_of(replace(origin, place=place)) if action.makes in _SENDS else ""
+        )
         told = "" if session_key == self._turn.session_key else session_key
         if not await self._send(place, blocks, told, FOR_GUESTS if guests else 0):
             raise ToolError(f"One turn sends at most {FOR_GUESTS} messages to others for people who are no owners.")
@@ -209,7 +148,7 @@ class MessageTool(Tool[Parameters]):
                 ("direct messages with others", "send") if private else ("other conversations", "send and look")
             )
             raise ToolError(f"In {where} you can only {can}.")
-        account = self._given.accounts.like(place)
+        account = self._given.conversations.accounts.like(place)
         names = [one.name for one in account.section.tool_actions()] if account else []
         if action.name not in names:
             raise ToolError(f"{action.name} cannot be done there, only: {', '.join(names) or 'nothing'}.")
@@ -218,10 +157,10 @@ class MessageTool(Tool[Parameters]):
     async def _found(self, to: str, as_guest: bool) -> Origin:
         """Where people wrote, else what the channel finds. Raises ToolError, where that is not allowed as well."""
         given, here = self._given, self._turn.place
-        account, wanted = given.labelled(to)
-        account = account or given.accounts.like(here)
+        account, wanted = given.conversations.labelled(to)
+        account = account or given.conversations.accounts.like(here)
         if account is None or not isinstance(account.channel, Channel):
-            raise ToolError(_NAME_CHANNEL)
+            raise ToolError(NAME_CHANNEL)
         own = is_of(account.channel, here)
         if own and wanted == here.chat:
             return Origin(place=replace(here, thread=""))
@@ -230,7 +169,7 @@ class MessageTool(Tool[Parameters]):
         if given.reach == "conversation" or (given.reach == "channel" and not own):
             places = "this conversation" if given.reach == "conversation" else f"conversations on {here.channel}"
             raise ToolError(f"Only {places} can be written to; the configuration says so.")
-        return await given.find(account.channel, wanted)
+        return await given.conversations.find(account.channel, wanted)
 
     def _asking(self, place: Place) -> str:
         """The id of the message that asked, for what names none."""
@@ -243,14 +182,14 @@ class MessageTool(Tool[Parameters]):
         """Those on whose wish something would be shown to others in a place, unless owners alone ask for it."""
         if chat_of(place) == chat_of(self._turn.place):
             return ()
-        return [one.origin for one in self._turn.messages if not self._given.people.is_owner(one)]
+        return [one.origin for one in self._turn.messages if not self._given.conversations.people.is_owner(one)]
 
     async def _blocks(
         self, name: str, action: ToolAction, asked: Arguments, channel: Channel, wish: str
     ) -> Sequence[Planned]:
         """The deliveries that an action is. wish: stands above what is shown. Raises ToolError."""
         assert action.makes is not None
-        bare = Planned(source=name, body="", nonce=self._given.clock.nonce(), action=action.makes)
+        bare = Planned(source=name, body="", nonce=self._given.nonce(), action=action.makes)
         if action.makes is Action.REACT:
             return (replace(bare, body=asked.emoji, target=asked.message_id),)
         if action.makes is Action.DELETE:
@@ -328,15 +267,3 @@ def _buttons(asked: Arguments) -> tuple[Button, ...]:
     if any(label.startswith(COMMAND_SIGNS) for label in labels):
         raise ToolError("The label of a button is no command.")
     return tuple(button(label, label) for label in labels)
-
-
-def _directory(known: Sequence[Origin]) -> dict[str, Origin]:
-    """Conversations by their names, and by their ids, which nobody can take as a name. One of several of a name is not
-    found by that."""
-    chats = {one.place.chat: replace(one, place=replace(one.place, thread="")) for one in reversed(known)}
-    named = [(one.sender_name if one.place.kind is ChatKind.DIRECT else one.chat_name, one) for one in chats.values()]
-    count = Counter(name.casefold() for name, _ in named)
-    shown = {
-        name if count[name.casefold()] == 1 else f"{name} (id {one.place.chat})": one for name, one in named if name
-    }
-    return shown | chats

@@ -21,12 +21,12 @@ from bot.people.access import is_trusted
 from bot.people.accounts import Accounts
 from bot.people.groups import group_of
 from bot.people.people import People
-from bot.persistence.protocols import Store
 from bot.persistence.values import Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.runs.messaging import Messaging, Send
 from bot.runs.permissions import Offer, Permissions
 from bot.runs.rooms import Furniture, Room, Rooms
+from bot.store.store import Store
 from channels.session_key import begins_anew, parse
 from channels.settings import AccountSection, ReplyTo, Streaming
 

@@ -14,31 +14,32 @@ from typing import Any
 
 from agent.events import WAITING, AgentEnd, Notice, Outcome, RunRef
 from agent.tools.base import Ask, Decision, Verdict
-from bot.approvals import plain
-from bot.persistence.approvals import ANYONE, SHOWN, STOPPED, Approval, Granted, Request, Shown
+from bot.persistence.approvals import SHOWN, STOPPED, Approval, Granted, Request, Shown
 from bot.persistence.values import PlanIn
 from bot.store import codec, endings, rows
 from bot.store.indexes import OPEN_APPROVAL, SAID, UNTOLD_APPROVAL
 from bot.store.rows import IN_BACKGROUND
 from bot.store.writer import Subject, query, transaction
-from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, id_order
+from channels.message import ChatKind, Origin, Place
 from channels.outgoing import Action, Delivery
 
 _FOUND = 20
 _NAMED = re.compile(rf"[0-9a-f]{{{SHOWN}}}|[0-9a-f]{{32}}")
 # True of deliveries that show an approval.
-_OF_IT = "source >= 'ask:' || approval_id AND source < 'ask:' || approval_id || ';'"
-# Milliseconds by which the clock of a platform may be behind ours: what was sent before is about something else.
-_CLOCKS = 10_000
+OF_IT = "source >= 'ask:' || approval_id AND source < 'ask:' || approval_id || ';'"
 
 
 class Approvals(Subject):
-    """Transactions of parking."""
+    """Turns that wait for a person."""
 
     @transaction
     def park(
         self, db: sqlite3.Connection, run: RunRef, call_id: str, ask: Ask, request: Request, where: PlanIn
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
+        """A run ends at a call about which a person must decide.
+
+        Its message stays taken: the turn has not ended. Returns what is to be delivered and the end of the run.
+        """
         now = self._now()
         rows.check_epoch(db, run)
         db.execute("UPDATE tool_call SET state='waiting' WHERE turn_id=? AND call_id=?", (run.turn_id, call_id))
@@ -66,10 +67,18 @@ class Approvals(Subject):
     def decide(
         self, db: sqlite3.Connection, approval_id: str, state: Verdict, by: str, reason: str = ""
     ) -> tuple[str, bool] | None:
+        """Settle an open approval and queue its turn; by: who decided, "channel:id"; empty: nobody did in time.
+
+        reason: for the model; of one that expires empty, for then its own words count.
+
+        Returns the session to wake, and whether its turn is of the background; None when it is not open any more, or
+        not in time. Whether `by` may decide is the caller's to know.
+        """
         return decide(db, approval_id, state, by, reason, self._now())
 
     @query
     def due(self, db: sqlite3.Connection) -> Sequence[str]:
+        """The ids of those that are open and whose time is over: they are to be decided as "expired"."""
         found = db.execute(
             f"SELECT approval_id FROM approval WHERE {OPEN_APPROVAL} AND expires_at <= ?", (self._now(),)
         )
@@ -77,12 +86,17 @@ class Approvals(Subject):
 
     @query
     def next_expiry(self, db: sqlite3.Connection) -> int | None:
+        """When the next of the others has had its time; None where there is none."""
         later = f"SELECT min(expires_at) FROM approval WHERE {OPEN_APPROVAL} AND expires_at > ?"
         (at,) = db.execute(later, (self._now(),)).fetchone()
         return at  # type: ignore[no-any-return]
 
     @query
     def find(self, db: sqlite3.Connection, named: str) -> Sequence[Approval]:
+        """Those that an id means, in any state, newest first; at most twenty.
+
+        named: all 32 digits of it, or the SHOWN first ones; case and dashes do not matter. Anything else means none.
+        """
         digits = named.lower().replace("-", "")
         if not _NAMED.fullmatch(digits):
             return ()
@@ -92,24 +106,28 @@ class Approvals(Subject):
 
     @query
     def questions(self, db: sqlite3.Connection, turn_id: str) -> int:
+        """How many questions a turn has asked people, whatever became of them."""
         return int(db.execute("SELECT count(*) FROM approval WHERE turn_id=? AND question=1", (turn_id,)).fetchone()[0])
 
     @query
     def open(self, db: sqlite3.Connection) -> Sequence[Approval]:
+        """Those that wait, oldest first."""
         return _read(db, f"approval.{OPEN_APPROVAL} AND expires_at > ? ORDER BY asked_at", self._now())
 
     @query
     def offered(self, db: sqlite3.Connection, place: Place) -> Sequence[Approval]:
+        """Requests that wait and are shown in a chat in full, oldest first; no questions."""
         return _read(
             db,
             f"approval.{OPEN_APPROVAL} AND question=0 AND expires_at > ? AND EXISTS (SELECT 1 FROM delivery"
-            f" JOIN conversation USING (conv_id) WHERE {_OF_IT} AND delivery.{SAID} AND buttons IS NOT NULL"
+            f" JOIN conversation USING (conv_id) WHERE {OF_IT} AND delivery.{SAID} AND buttons IS NOT NULL"
             " AND channel=? AND account=? AND chat=?) ORDER BY asked_at",
             *(self._now(), place.channel, place.account, place.chat),
         )
 
     @query
     def seen(self, db: sqlite3.Connection, place: Place) -> frozenset[str]:
+        """Who has written to the bot in a chat, by their ids."""
         found = db.execute(
             "SELECT DISTINCT sender FROM conversation JOIN inbox USING (conv_id)"
             " WHERE conversation.channel=? AND conversation.account=? AND chat=?",
@@ -119,6 +137,7 @@ class Approvals(Subject):
 
     @query
     def words(self, db: sqlite3.Connection, approval_id: str, seq: int, place: Place) -> str:
+        """What somebody wrote in a chat while a request waited, by its place in the inbox; empty when it is gone."""
         found = db.execute(
             "SELECT payload, seq FROM inbox JOIN conversation USING (conv_id) WHERE seq=? AND inbox.state<>'withdrawn'"
             " AND conversation.channel=? AND conversation.account=? AND chat=?",
@@ -129,11 +148,13 @@ class Approvals(Subject):
 
     @query
     def untold(self, db: sqlite3.Connection) -> Sequence[str]:
+        """The ids of those that are settled, while their messages do not show it."""
         found = db.execute(f"SELECT approval_id FROM approval WHERE approval.{UNTOLD_APPROVAL} ORDER BY asked_at")
         return [ident for (ident,) in found]
 
     @transaction
     def tell(self, db: sqlite3.Connection, approval_id: str, shown: Shown) -> tuple[Delivery, ...]:
+        """Plan the edits that show it, once."""
         now, name = self._now(), f"ask:{approval_id}"
         if not db.execute("UPDATE approval SET told=1 WHERE approval_id=? AND told=0", (approval_id,)).rowcount:
             return ()
@@ -155,11 +176,13 @@ class Approvals(Subject):
 
     @query
     def granted(self, db: sqlite3.Connection) -> Sequence[Granted]:
+        """What is allowed for always, oldest first."""
         found = db.execute("SELECT what, words, granted_by, granted_at FROM granted ORDER BY granted_at, what")
         return [Granted(*row) for row in found]
 
     @transaction
     def revoke(self, db: sqlite3.Connection, what: str) -> bool:
+        """Allow it no more; False when it was not."""
         return db.execute("DELETE FROM granted WHERE what=?", (what,)).rowcount == 1
 
 
@@ -226,95 +249,6 @@ def asked_by(db: sqlite3.Connection, approval_id: str) -> Origin | None:
     ).fetchone()
     message = codec.read_inbound(*found) if found else None
     return message.origin if message else None
-
-
-def meant_by(
-    db: sqlite3.Connection, message: InboundMessage, conv_id: int, now: int
-) -> tuple[InboundMessage | None, str | None]:
-    """The command that a message is where something is asked, None for none; then also the request that was shown last
-    where it was written, if who wrote it may decide about that.
-
-    A reply to the message that shows a request, or what stands in the thread below, decides it if it is a plain word,
-    else they are asked what is to become of it; to a question it is the answer. Without a reply an answer is what
-    `plain` takes for one, unless it is older, or there are several questions; and a plain word decides in a direct chat
-    alone, about what was shown last there, if that came before it and is the only one that waits there.
-    """
-    place, said = message.origin.place, message.text.strip()
-    if not said or message.attachments or message.origin.by_bot:  # files would be lost
-        return None, None
-    typed = place.kind is ChatKind.CONSOLE
-    word = None if message.forwarded else plain.decision(said, typed=typed)
-    if (target := message.reply_to or place.thread) and (shown := _shown_by(db, place, target, now)):
-        for approval_id, question in _theirs(shown, message):
-            order = f"/approve {approval_id} {word or f'ask {said}'}"
-            return _as_command(message, f"/answer {approval_id} {said}" if question else order), None
-        return None, None
-    asked = _theirs(_questions_in(db, conv_id, message.sent_at + _CLOCKS if message.sent_at else now, now), message)
-    if len(asked) == 1:
-        (ask,) = db.execute("SELECT ask FROM approval WHERE approval_id=?", (asked[0][0],)).fetchone()
-        if plain.answers(codec.ASK.load(ask, Ask(digest="", subject="")), said):
-            return _as_command(message, f"/answer {asked[0][0]} {said}"), None
-    last = (
-        None
-        if message.reply_to or not (typed or place.kind is ChatKind.DIRECT)
-        else _last_in(db, message, conv_id, now)
-    )
-    return (_as_command(message, f"/approve {last} {word}"), None) if last and word else (None, last)
-
-
-def _as_command(message: InboundMessage, text: str) -> InboundMessage:
-    return replace(message, kind=InboundKind.COMMAND, text=text)
-
-
-def _theirs(found: Sequence[tuple[str, int, str]], message: InboundMessage) -> list[tuple[str, bool]]:
-    """Of approvals (id, whether it is a question, who may decide) those that are for who wrote a message."""
-    place = message.origin.place
-    whose = {ANYONE, f"{place.channel}:{message.origin.sender}"}
-    local = place.kind is ChatKind.CONSOLE
-    return [(one[0], bool(one[1])) for one in found if local or not whose.isdisjoint(json.loads(one[2]))]
-
-
-def _shown_by(db: sqlite3.Connection, place: Place, target: str, now: int) -> list[tuple[str, int, str]]:
-    """What is open of what a message shows."""
-    return db.execute(
-        "SELECT approval_id, question, approvers FROM delivery JOIN conversation USING (conv_id)"
-        " JOIN approval ON approval_id=substr(source, 5, 32)"
-        " WHERE channel=? AND account=? AND chat=? AND platform_id=? AND source GLOB 'ask:*'"
-        f" AND delivery.{SAID} AND approval.{OPEN_APPROVAL} AND expires_at > ?",
-        (place.channel, place.account, place.chat, target, now),
-    ).fetchall()
-
-
-def _questions_in(db: sqlite3.Connection, conv_id: int, until: int, now: int) -> list[tuple[str, int, str]]:
-    """The questions that are open in a conversation, asked until then."""
-    return db.execute(
-        "SELECT approval_id, question, approvers FROM approval INDEXED BY approval_question"
-        " WHERE state='open' AND question=1 AND expires_at > ?1 AND asked_at <= ?3 AND EXISTS (SELECT 1 FROM"
-        f" delivery WHERE conv_id=?2 AND {_OF_IT})",
-        (now, conv_id, until),
-    ).fetchall()
-
-
-def _last_in(db: sqlite3.Connection, message: InboundMessage, conv_id: int, now: int) -> str | None:
-    """The request that is the last thing shown in a conversation, and the only one that waits there, if who wrote the
-    message may decide and wrote it later: by the platform's order of messages, which no clock disturbs."""
-    shown = db.execute(
-        "SELECT approval_id, question, approvers, delivery_id, platform_id, settled_at FROM approval"
-        f" INDEXED BY approval_expires CROSS JOIN delivery WHERE approval.{OPEN_APPROVAL} AND expires_at > ?"
-        f" AND {_OF_IT} AND conv_id=? AND buttons IS NOT NULL AND delivery.{SAID} ORDER BY delivery_id",
-        (now, conv_id),
-    ).fetchall()
-    if len({one[0] for one in shown}) != 1 or shown[0][1] or not _theirs([shown[0][:3]], message):
-        return None
-    approval_id, *_, delivery_id, platform_id, settled_at = shown[-1]
-    later = db.execute(
-        "SELECT 1 FROM delivery WHERE delivery_id > ? AND conv_id=? AND action IN ('send','preview','file')"
-        " AND state IN ('sent','sending','unknown','uncertain')",
-        (delivery_id, conv_id),
-    ).fetchone()
-    ours = message.origin.message_id
-    after = id_order(ours) > id_order(platform_id) if ours and platform_id else message.sent_at >= settled_at
-    return str(approval_id) if after and not later else None
 
 
 def waited_for(db: sqlite3.Connection, session_key: str, now: int) -> str | None:

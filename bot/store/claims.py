@@ -63,6 +63,15 @@ class Claims(Subject):
         most: int = 1,
         until: int = 0,
     ) -> Turn | None:
+        """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
+
+        worker: who takes it, and has it until it is settled or its lease is gone. model: which one will answer, for the
+        event. background: take beats, jobs and children's results instead of what people wrote. beats: which model
+        answers a beat, if that is another one. most: messages that one new turn answers, if they came one after the
+        other into one conversation; those that waited for each other (`AcceptedMessage.gathers`) are taken together
+        anyway. until: messages that are ready by then count as ready, also when the clock says less (milliseconds).
+        None when nothing is ready, or one runs or waits for a person.
+        """
         models = model, beats or model
         turns = db.execute(
             f"SELECT turn_id, state, epoch FROM turn WHERE session_key=? AND {OPEN_TURN} ORDER BY created_at, turn_id",

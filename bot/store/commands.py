@@ -29,18 +29,24 @@ _OF_ITS_OWN = "EXISTS (SELECT 1 FROM firing WHERE firing.turn_id=turn.turn_id AN
 
 
 class Commands(Subject):
-    """Transactions of commands. seq: of the command's own row in the inbox."""
+    """Commands of people (TC): effect, reply and the end of the command at once.
+
+    seq: of the command's own row in the inbox. chosen: the edit of the message whose button the command is; when it is
+    planned already, somebody was first, and nothing else is done.
+    """
 
     @transaction
     def answer(
         self, db: sqlite3.Connection, seq: int, blocks: Sequence[Planned], chosen: Sequence[Planned] = ()
     ) -> CommandKept:
+        """A command that only says something."""
         return self._carry_out(db, seq, lambda now: Stopped(), lambda _: blocks, chosen)
 
     @transaction
     def set(
         self, db: sqlite3.Connection, seq: int, session_key: str, change: Change, blocks: Sequence[Planned]
     ) -> CommandKept:
+        """Change a setting of the session."""
 
         def effect(now: int) -> Stopped:
             rows.transcript_of(db, session_key, None, now, self._new_id())
@@ -54,6 +60,10 @@ class Commands(Subject):
     def take_up(
         self, db: sqlite3.Connection, seq: int, message: InboundMessage, chosen: Sequence[Planned], again: str = ""
     ) -> CommandKept:
+        """A press of a button that is no command becomes a message of who pressed it.
+
+        again: an approval that has expired: the turn of that message begins with the same call.
+        """
 
         def effect(now: int) -> Stopped:
             said = replace(message, origin=approvals.asked_by(db, again) or message.origin) if again else message
@@ -84,6 +94,8 @@ class Commands(Subject):
         reply: Callable[[bool], Sequence[Planned]],
         passed_on: int = 0,
     ) -> CommandKept:
+        """Settle an approval (see `Approvals.decide`). reply: made of whether it was this command that did. passed_on:
+        a message whose words are the reason; while it still waits, no run takes it any more."""
         resumed: list[tuple[str, bool]] = []
 
         def effect(now: int) -> Stopped:
@@ -106,6 +118,9 @@ class Commands(Subject):
         renew: str = "",
         below: str = "",
     ) -> CommandKept:
+        """End the session's run and drop what waited before the command was written; below: also in the sessions whose
+        keys begin so, and say it there. renew: the session goes on with a new, empty transcript of that id.
+        """
 
         def effect(now: int) -> Stopped:
             each = [_stop(db, session_key, seq, now, "reset" if renew else "stop")]
@@ -131,6 +146,7 @@ class Commands(Subject):
 
     @transaction
     def abort(self, db: sqlite3.Connection, turn_id: str) -> bool:
+        """End one turn, queued or running; False when it has ended already or is not known."""
         found = db.execute(f"SELECT 1 FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)).fetchone()
         if found:
             stop_turn(db, turn_id, self._now(), "abort")

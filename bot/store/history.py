@@ -26,10 +26,18 @@ _HEARD_IN = "CASE WHEN thread=message_id THEN '' ELSE thread END"
 
 
 class History(Subject):
-    """Transactions of who catches up."""
+    """How far conversations were heard, where their platform can be asked for what is missing.
+
+    A message is accepted once, but one that came live, waits behind a history (`behind`) and is then found there takes
+    its place in the order of acceptance then: `seq` follows the order of the platform.
+    """
 
     @transaction
     def known(self, db: sqlite3.Connection, channel: str, account: str, since: int) -> AccountHistory:
+        """The conversations of an account, for who has to look what was said there meanwhile.
+
+        since: threads in which the bot has said nothing since that moment (milliseconds) are not listed.
+        """
         mark = (f"history:{channel}:{account}", "first")
         begin = "INSERT INTO kv (scope, key, value) VALUES (?,?,?) ON CONFLICT DO NOTHING"
         fresh = db.execute(begin, (*mark, str(self._now()))).rowcount
@@ -56,6 +64,7 @@ class History(Subject):
 
     @transaction  # no query: it is to find what is on its way into the store
     def begins(self, db: sqlite3.Connection, place: Place) -> str:
+        """The id of the first message that waits in this thread, if no turn of its session took any there; or empty."""
         found = db.execute(
             "SELECT conv_id, session_key, message_id FROM inbox JOIN conversation USING (conv_id)"
             f" WHERE {IS_BEHIND} AND inbox.channel=? AND inbox.account=? AND chat=? AND thread=? AND thread<>message_id"
@@ -66,6 +75,8 @@ class History(Subject):
 
     @transaction
     def release(self, db: sqlite3.Connection, place: Place, around: Sequence[InboundMessage] = ()) -> Sequence[str]:
+        """What waits behind the history of this place comes next, in the order of the platform; returns its sessions.
+        Nothing is missing up to the last of it. around: what was said in a thread before, which counts as overheard."""
         for line in around:
             overhear(db, rows.conversation(db, place), line)
         found = db.execute(

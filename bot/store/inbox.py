@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from bot.persistence.values import GATHER_MOST, MISSED, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, PlanIn
 from bot.store import codec, edits, history, rows
-from bot.store.approvals import WAITS, meant_by, waited_for
+from bot.store.approvals import WAITS, waited_for
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.people import admitted
+from bot.store.plain_decisions import meant_by
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
 from bot.store.writer import Subject, query, transaction
 from channels.base import Mark
@@ -21,12 +22,19 @@ UNREAD_LIMIT = 65_536
 
 
 class Inbox(Subject):
-    """Order of acceptance is order within a session: `seq` is given here, by the database."""
+    """What people wrote. Order of acceptance is order within a session: the database gives `seq`."""
 
     @transaction
     def accept(
         self, db: sqlite3.Connection, batch: Sequence[Accepted], mark: Mark | None = None
     ) -> Sequence[Fresh | Duplicate]:
+        """Store a batch and the mark behind it; one answer per item, in order.
+
+        An edit or a deletion finds its message by `message_key`. No model has seen it: it is replaced, or withdrawn. It
+        is being answered: an edit is a message of its own to the next turn, and what it says (`say`) is planned. Else
+        it is mentioned in front of the next turn of that session. The last edit counts; the same words change nothing.
+        Raises StoreUnavailable when nothing of it was stored.
+        """
         now = self._now()
         answers = [self._accept(db, item, now) for item in batch]
         if mark:
@@ -37,6 +45,13 @@ class Inbox(Subject):
     def steer(
         self, db: sqlite3.Connection, turn_id: str, what: InboundMessage | int, *, only_own: bool = False
     ) -> bool:
+        """Let a turn that has not ended read a text before its next answer: a new one, or one that waits (its seq).
+
+        only_own: a new one that may join only what its sender alone has asked for, since a run that is under way has
+        the rights of those who wrote its turn before. False, and nothing is stored or changed, when the turn has
+        ended or is of others; and when the message does not wait any more, came to another place than the turn
+        answers, or stands behind a command that is not carried out.
+        """
         turn = db.execute(
             f"SELECT session_key, reply_conv FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)
         ).fetchone()
@@ -58,11 +73,13 @@ class Inbox(Subject):
 
     @query
     def mark(self, db: sqlite3.Connection, scope: str) -> str | None:
+        """The value of the last mark of a scope."""
         found = db.execute("SELECT value FROM kv WHERE scope=? AND key='mark'", (scope,)).fetchone()
         return found[0] if found else None
 
     @query
     def waiting_sessions(self, db: sqlite3.Connection, limit: int) -> Sequence[tuple[str, bool]]:
+        """Sessions with something to run, those that wait longest first; True for work in the background."""
         found = db.execute(
             "SELECT session_key, background, min(seq) AS since FROM ("
             f" SELECT session_key, {IN_BACKGROUND} AS background,"
@@ -76,6 +93,7 @@ class Inbox(Subject):
 
     @query
     def open_commands(self, db: sqlite3.Connection) -> Sequence[tuple[int, str, InboundMessage]]:
+        """Commands that are not carried out, oldest first: seq, session key, message. Damaged ones are passed over."""
         found = db.execute(
             "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
             f" WHERE {WAITING} AND {rows.CARRIED_OUT} ORDER BY seq"
@@ -85,6 +103,7 @@ class Inbox(Subject):
 
     @query
     def count_waiting(self, db: sqlite3.Connection, session_key: str) -> int:
+        """How many messages wait in a session, ready or not: those that a stop would drop."""
         found = db.execute(
             f"SELECT count(*) FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN}", (session_key,)
         ).fetchone()

@@ -38,10 +38,11 @@ _LONGEST_PAUSE = 60
 
 
 class Deliveries(Subject):
-    """Transactions of the outbox."""
+    """The ledger of deliveries: begin and settle (T6), in the order of planning within a conversation."""
 
     @query
     def next(self, db: sqlite3.Connection, conv_id: int) -> Delivery | None:
+        """The oldest open delivery of a conversation."""
         found = db.execute(
             f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery"
             f" WHERE conv_id=? AND {OPEN_DELIVERY} ORDER BY delivery_id LIMIT 1",
@@ -53,6 +54,11 @@ class Deliveries(Subject):
     def begin(
         self, db: sqlite3.Connection, delivery_id: int, conv_id: int, max_age: int, missed: Missed = None
     ) -> Delivery | None:
+        """planned → sending, directly before the call; None when it is not planned any more.
+
+        conv_id: the conversation that is served; None also when it has moved, for then another worker serves it.
+        max_age: milliseconds after planning when a delivery expires instead. missed: makes what is told of that.
+        """
         now = self._now()
         old = f"conv_id=? AND {OPEN_DELIVERY} AND state='planned' AND planned_at < ? AND NOT {_TELLS}"
         given_up = rows.expire(db, old, (conv_id, now - max_age), "age", now)  # all, to be told once
@@ -91,6 +97,7 @@ class Deliveries(Subject):
         notice: OwnerNotice | None,
         missed: Missed = None,
     ) -> None:
+        """T6: what became of a call. A chat that moved takes its conversation along; notice: of a refused message."""
         now = self._now()
         if isinstance(result, Elsewhere):
             there = rows.conversation(db, result.place)
@@ -116,10 +123,12 @@ class Deliveries(Subject):
 
     @transaction
     def tell_owner(self, db: sqlite3.Connection, notice: OwnerNotice) -> None:
+        """Plan a notice to an owner."""
         rows.tell_owner(db, notice, self._now())
 
     @transaction
     def recover(self, db: sqlite3.Connection) -> None:
+        """What a crash left in `sending` has an unknown outcome, or is simply repeated. Before the outbox runs."""
         db.execute(
             f"UPDATE delivery SET state=CASE WHEN {_IDEMPOTENT} THEN 'planned' ELSE 'unknown' END,"
             f" error='the service ended during the call' WHERE {OPEN_DELIVERY} AND state='sending'"
@@ -127,6 +136,7 @@ class Deliveries(Subject):
 
     @query
     def open_conversations(self, db: sqlite3.Connection) -> Sequence[tuple[int, Place]]:
+        """Conversations with something to deliver."""
         found = db.execute(f"SELECT DISTINCT conv_id FROM delivery WHERE {OPEN_DELIVERY}").fetchall()
         return [(conv_id, rows.place_of(db, conv_id)) for (conv_id,) in found]
 

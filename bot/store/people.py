@@ -37,10 +37,11 @@ _HELD = f"{HELD} AND reason='pairing'"
 
 
 class People(Subject):
-    """Transactions about people."""
+    """Who may write, as far as the configuration does not say it."""
 
     @query
     def known(self, db: sqlite3.Connection) -> tuple[Sequence[Person], Sequence[ChatMoved]]:
+        """Everybody of whom something is stored, and every chat that moved, in the order in which they did."""
         known = f"SELECT {_COLUMNS} FROM person WHERE standing<>'pending' OR expires_at > ? ORDER BY since, sender"
         people = db.execute(known, (self._now(),))
         moved = db.execute(
@@ -52,11 +53,13 @@ class People(Subject):
 
     @query
     def pending(self, db: sqlite3.Connection) -> Sequence[Person]:
+        """Who has a code that is still good, oldest first."""
         asked = f"SELECT {_COLUMNS} FROM person WHERE standing='pending' AND expires_at > ? ORDER BY expires_at"
         return [Person(*row) for row in db.execute(asked, (self._now(),))]
 
     @transaction
     def tell(self, db: sqlite3.Connection, notice: Callable[[Sequence[Person]], OwnerNotice]) -> tuple[Delivery, ...]:
+        """Tell an owner who has got a code since they were told last, unless that is less than an hour ago."""
         now = self._now()
         (last,) = db.execute("SELECT coalesce(max(told_at), 0) FROM person").fetchone()
         if 0 <= now - last < HOUR:
@@ -74,6 +77,11 @@ class People(Subject):
         tell: Callable[[str], Sequence[Planned]],
         by: str = "",
     ) -> Settled | None:
+        """Let in (allowed, owner) or shut out (blocked) who was given the code with this digest; None: there is none.
+
+        Once. What they had written is accepted, or dropped. tell: makes what somebody who is let in is told, by the
+        name of their channel. by: who says so, as "channel:id".
+        """
         now = self._now()
         found = db.execute(f"SELECT {_COLUMNS} FROM person WHERE code_hash=?", (code,)).fetchone()
         if found is None:
@@ -100,6 +108,11 @@ class People(Subject):
         tell: Callable[[str], Sequence[Planned]],
         by: str,
     ) -> Settled | None:
+        """Make somebody an owner, shut them out, or forget what is stored of them (None), on all accounts of a channel.
+
+        Of an owner to be, what was held is accepted. Of others it ends what they alone asked for and drops what waits:
+        everywhere when they are shut out, else in direct conversations. None: there is nothing to be forgotten.
+        """
         now, who = self._now(), (channel, sender)
         known = db.execute(f"DELETE FROM person WHERE channel=? AND sender=? RETURNING {_COLUMNS}", who).fetchall()
         if standing is None and not known:

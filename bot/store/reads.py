@@ -46,21 +46,24 @@ def look(file: Path) -> Totals:
 
 
 class Reads(Subject):
-    """Queries of the whole service."""
+    """Queries without side effects."""
 
     @query
     def context(self, db: sqlite3.Connection, transcript_id: str) -> tuple[Entry, ...]:
+        """The lines of a transcript that still go to the model, in order."""
         since = "(SELECT context_start FROM transcript WHERE transcript_id=?1)"
         found = db.execute(f"{_LINES} AND seq >= {since} ORDER BY seq", (transcript_id,)).fetchall()
         return _entries(transcript_id, found)
 
     @query
     def settings(self, db: sqlite3.Connection, session_key: str) -> SessionSettings:
+        """What is set for a session."""
         found = db.execute("SELECT settings FROM session WHERE session_key=?", (session_key,)).fetchone()
         return codec.SETTINGS.load(found[0] if found else None, SessionSettings())
 
     @query
     def turn(self, db: sqlite3.Connection, turn_id: str) -> TurnView | None:
+        """A turn by its id, with what it said so far."""
         found = db.execute(
             "SELECT session_key, state, outcome, model, usage, error_kind, error_message, created_at, started_at,"
             " ended_at FROM turn WHERE turn_id=?",
@@ -74,6 +77,7 @@ class Reads(Subject):
 
     @query
     def offer(self, db: sqlite3.Connection, place: Place, message_id: str) -> Delivery | None:
+        """A message with buttons, by its place and platform id; None when it is not known (any more)."""
         found = db.execute(
             f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery JOIN conversation USING (conv_id)"
             " WHERE channel=? AND account=? AND chat=? AND platform_id=? AND buttons IS NOT NULL"
@@ -84,6 +88,7 @@ class Reads(Subject):
 
     @query
     def own_message(self, db: sqlite3.Connection, place: Place, message_id: str) -> Place | None:
+        """Where in its chat the model has sent this message, by an answer or a tool; None: not known (any more)."""
         found = db.execute(
             "SELECT conv_id FROM delivery JOIN conversation USING (conv_id)"
             f" WHERE channel=? AND account=? AND chat=? AND platform_id=? AND {SAID}"
@@ -94,6 +99,7 @@ class Reads(Subject):
 
     @query
     def directory(self, db: sqlite3.Connection, channel: str, account: str) -> Sequence[Origin]:
+        """The conversations in which somebody who was let in has written: the origin of the newest message of each."""
         found = db.execute(
             "SELECT seq, payload, coalesce(moved_to, conv_id) FROM inbox JOIN conversation USING (conv_id)"
             " WHERE seq IN (SELECT max(seq) FROM inbox WHERE channel=? AND account=? AND inbox.kind='message'"
@@ -105,6 +111,7 @@ class Reads(Subject):
 
     @query
     def last_failure(self, db: sqlite3.Connection) -> tuple[int, str] | None:
+        """When the newest failed turn ended, in milliseconds, and why."""
         return db.execute(  # type: ignore[no-any-return]
             "SELECT ended_at, coalesce(error_message, error_kind, '') FROM turn"
             f" WHERE {FAILED_TURN} ORDER BY ended_at DESC LIMIT 1"
@@ -112,6 +119,7 @@ class Reads(Subject):
 
     @query
     def last_exchange(self, db: sqlite3.Connection, session_key: str, upto: int) -> Exchange | None:
+        """The newest exchange in a session's present transcript of which a reader up to that position has seen some."""
         found = db.execute(
             "SELECT turn_id FROM entry WHERE kind='user' AND hidden=0"
             " AND NOT EXISTS (SELECT 1 FROM firing WHERE firing.turn_id = entry.turn_id)"  # what a job is asked
@@ -124,10 +132,12 @@ class Reads(Subject):
 
     @query
     def totals(self, db: sqlite3.Connection) -> Totals:
+        """What is open, for /status and `hark status`."""
         return _count(db)
 
     @query
     def lost_deliveries(self, db: sqlite3.Connection, limit: int) -> tuple[LostDelivery, ...]:
+        """What did not arrive, or may not have, newest first."""
         found = db.execute(
             "SELECT state, channel, chat, coalesce(error, ''), settled_at FROM delivery"
             f" JOIN conversation USING (conv_id) WHERE {LOST_DELIVERY} AND {rows.MESSAGE}"
@@ -147,6 +157,7 @@ class Reads(Subject):
         limit: int,
         sessions: str = "",
     ) -> Sequence[StoredEvent]:
+        """Kept events after a position up to another, oldest first; of sessions whose keys begin with `sessions`."""
         found = db.execute(
             f"{_EVENTS} WHERE seq > ?1 AND seq <= ?2 AND json_valid(body) AND (?3 IS NULL OR session_key = ?3)"
             " AND (?4 IS NULL OR turn_id = ?4) AND instr(session_key, ?5) = 1 ORDER BY seq LIMIT ?6",
@@ -158,6 +169,7 @@ class Reads(Subject):
     def under_way(
         self, db: sqlite3.Connection, session_key: str | None, sessions: str
     ) -> tuple[int, Sequence[StoredEvent]]:
+        """The position of the newest kept event, and the beginnings of the answers that are being written at it."""
         db.execute("BEGIN")  # both of one moment
         try:
             found = db.execute(
@@ -174,17 +186,20 @@ class Reads(Subject):
 
     @query
     def first_event(self, db: sqlite3.Connection, run_id: str) -> int | None:
+        """Where a run's first kept event stands; None when none is kept (yet, or any more)."""
         # a run that was dropped before it began has an end alone
         ids = first_and_last(run_id)
         return db.execute("SELECT min(seq) FROM event WHERE event_id IN (?,?)", ids).fetchone()[0]  # type: ignore[no-any-return]
 
     @query
     def end_of(self, db: sqlite3.Connection, run_id: str) -> int | None:
+        """Where the end of a run stands; None when it is not kept (yet, or any more)."""
         found = db.execute("SELECT seq FROM event WHERE event_id=?", (first_and_last(run_id)[1],)).fetchone()
         return int(found[0]) if found else None
 
     @query
     def last_event(self, db: sqlite3.Connection) -> int:
+        """The position of the newest kept event, 0 when there is none."""
         return rows.newest_event(db)
 
 

@@ -21,10 +21,11 @@ _LEASE_GONE = "worker IS NOT ?"
 
 
 class Recovery(Subject):
-    """Transactions of the start."""
+    """What a crash has left, settled before lanes and intake open."""
 
     @query
     def leftovers(self, db: sqlite3.Connection, worker: str) -> Sequence[Leftover]:
+        """Processes of turns whose lease is gone that nobody has seen end: the turn may run, or was over before."""
         found = db.execute(
             "SELECT pid, pid_started, session_key, turn_id || ':' || call_id, iif(tool_call.state='done', args, '')"
             f" FROM tool_call JOIN turn USING (turn_id) WHERE {WITH_PROCESS} AND {_LEASE_GONE}",
@@ -34,6 +35,7 @@ class Recovery(Subject):
 
     @transaction
     def forget(self, db: sqlite3.Connection, ended: Sequence[Leftover]) -> None:
+        """These processes are known to have ended; their sessions are told what there is to tell, with a next turn."""
         db.executemany(
             "UPDATE tool_call SET pid=NULL, pid_started=NULL WHERE pid=? AND pid_started=?",
             [(leftover.pid, leftover.started) for leftover in ended],
@@ -44,6 +46,7 @@ class Recovery(Subject):
 
     @query
     def cut_turns(self, db: sqlite3.Connection, worker: str) -> Sequence[CutTurn]:
+        """Turns that run and whose lease is gone, oldest first: none of `worker`'s own, whose lease holds."""
         found = db.execute(
             "SELECT turn_id, channel FROM turn JOIN conversation ON conv_id = reply_conv"
             f" WHERE {HELD_TURN} AND state='running' AND {_LEASE_GONE} ORDER BY created_at",
@@ -53,12 +56,18 @@ class Recovery(Subject):
 
     @transaction
     def ready(self, db: sqlite3.Connection) -> None:
+        """Messages that waited for their moment, or for more of their sender, wait no longer."""
         db.execute(f"UPDATE inbox SET ready_at=0 WHERE {DELAYED}")
 
     @transaction
     def recover(
         self, db: sqlite3.Connection, turn_id: str, worker: str, give_up: Callable[[str], Sequence[Planned]]
     ) -> bool:
+        """Repair one of those turns and put it back into the queue; after a second crash end it instead.
+
+        give_up: makes the notice to the person. Returns whether the turn goes on: not, when its lease holds. Beats are
+        stopped, not repeated. The attempt counts as having run until its last sign.
+        """
         now = self._now()
         found = db.execute(
             f"UPDATE turn SET crashes=crashes+1 WHERE {_LEASE_GONE} AND turn_id=? AND state='running'"

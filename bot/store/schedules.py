@@ -35,14 +35,16 @@ _LOST, _AGAIN = "state IN ('failed','expired')", "error GLOB '*said again'"
 
 
 class Schedules(Inbox):
-    """Transactions of jobs and beats."""
+    """Jobs and their firings."""
 
     @query
     def jobs(self, db: sqlite3.Connection) -> Sequence[Job]:
+        """All of them, oldest first."""
         return _jobs(db.execute(f"SELECT {_JOB} FROM job ORDER BY rowid"))
 
     @query
     def due(self, db: sqlite3.Connection, now: int) -> tuple[Sequence[Job], int | None]:
+        """Jobs that are due, the longest first; and when the next of the others is."""
         waiting = "next_at IS NOT NULL AND paused=0"
         found = _jobs(db.execute(f"SELECT {_JOB} FROM job WHERE {waiting} AND next_at <= ? ORDER BY next_at", (now,)))
         (later,) = db.execute(f"SELECT min(next_at) FROM job WHERE {waiting} AND next_at > ?", (now,)).fetchone()
@@ -50,6 +52,7 @@ class Schedules(Inbox):
 
     @transaction
     def put(self, db: sqlite3.Connection, job: Job, most: int | None = None) -> bool:
+        """Add a job, or replace the schedule of the one that has its id. False: there are as many others already."""
         (others,) = db.execute("SELECT count(*) FROM job WHERE job_id<>?", (job.job_id,)).fetchone()
         if most is not None and others >= most:
             return False
@@ -66,6 +69,7 @@ class Schedules(Inbox):
 
     @transaction
     def pause(self, db: sqlite3.Connection, job_id: str, paused: bool, next_at: int | None) -> None:
+        """Let a job rest, or go on at next_at with its failures forgotten."""
         if paused:
             db.execute("UPDATE job SET paused=1 WHERE job_id=?", (job_id,))
             return
@@ -79,6 +83,7 @@ class Schedules(Inbox):
 
     @transaction
     def delete(self, db: sqlite3.Connection, job_id: str) -> None:
+        """Forget a job; what has begun of it goes on."""
         db.execute("DELETE FROM job WHERE job_id=?", (job_id,))
 
     @transaction
@@ -91,6 +96,11 @@ class Schedules(Inbox):
         run: AcceptedMessage | None = None,
         most: int | None = None,
     ) -> Fired:
+        """Keep what became of due times of a job, and its next one; with run, as the message that a turn answers.
+
+        The turn has the id that the message and its firing name. most: runs of jobs at once. What is skipped for the
+        reason for which the one before was lengthens that.
+        """
         now = self._now()
         if run is not None:
             others, same = db.execute(
@@ -127,11 +137,13 @@ class Schedules(Inbox):
 
     @query
     def firings(self, db: sqlite3.Connection, job_id: str, limit: int) -> Sequence[Firing]:
+        """The newest of a job, newest first."""
         found = db.execute(f"{_FIRINGS} WHERE job_id=? ORDER BY due_at DESC LIMIT ?", (job_id, limit))
         return [_firing(row) for row in found]
 
     @query
     def firing_of(self, db: sqlite3.Connection, turn_id: str) -> tuple[Firing, Job | None] | None:
+        """What a turn is the run of, and the job as it is; None for turns that people cause."""
         found = db.execute(f"{_FIRINGS} WHERE firing.turn_id=?", (turn_id,)).fetchone()
         if found is None:
             return None
@@ -140,6 +152,8 @@ class Schedules(Inbox):
 
     @query
     def owner_places(self, db: sqlite3.Connection, owners: Sequence[tuple[str, str]]) -> Sequence[tuple[str, Place]]:
+        """Where one of these wrote, directly or in the terminal, and in which session; the last such place first.
+        owners: channel and id."""
         found: list[tuple[int, str, int]] = []
         for channel, sender in (*owners, ("console", "owner")):
             found += db.execute(
@@ -154,6 +168,10 @@ class Schedules(Inbox):
 
     @query
     def beat_facts(self, db: sqlite3.Connection, session_key: str, runs_in: str, since: int) -> BeatFacts:
+        """What the gate asks. runs_in: the session in which the beat would run, that one or an isolated one of it.
+
+        since: the beginning of the day whose beats count.
+        """
         used = db.execute("SELECT last_conv FROM session WHERE session_key=?", (session_key,)).fetchone()
         (busy,) = db.execute(
             f"SELECT EXISTS (SELECT 1 FROM turn WHERE session_key IN (?1, ?2) AND {OPEN_TURN} AND epoch > 0"
@@ -189,10 +207,12 @@ class Schedules(Inbox):
 
     @transaction
     def tell(self, db: sqlite3.Connection, session_key: str, key: str, text: str) -> None:
+        """Tell a session of an event, with its next turn; once per key."""
         edits.note_event(db, session_key, f"{TOLD}{key}", text, self._now())
 
     @query
     def events(self, db: sqlite3.Connection, session_key: str) -> Changes:
+        """What the next turn of a session is told of, oldest first."""
         found = db.execute(
             f"SELECT payload, seq FROM inbox WHERE session_key=? AND {UNNOTED} AND {edits.IS_EVENT} ORDER BY seq",
             (session_key,),
@@ -202,6 +222,10 @@ class Schedules(Inbox):
 
     @query
     def last_alert(self, db: sqlite3.Connection, turn_id: str, conv_id: int, since: int) -> str:
+        """What a beat has said last in a conversation since, as far as it arrived or may still, or was said again.
+
+        turn_id: the beat that asks. One that did other tasks only does not count; one without tasks always does.
+        """
         found = db.execute(
             f"SELECT group_concat(said, '') FROM (SELECT said, turn_id, delivery_id FROM delivery {_OF_BEAT}"
             f" AND conv_id=?2 AND ({rows.STANDS} OR {_AGAIN}) AND {_SHARES} ORDER BY delivery_id)"
@@ -212,6 +236,7 @@ class Schedules(Inbox):
 
     @query
     def lost_alerts(self, db: sqlite3.Connection, since: int) -> Sequence[LostAlert]:
+        """What beats have said since that was refused or expired, and was not said again; oldest first."""
         found = db.execute(
             "SELECT turn_id, (SELECT session_key FROM turn WHERE turn.turn_id=lost.turn_id), group_concat(said, ''),"
             f" min(planned_at) AS at FROM (SELECT delivery.* FROM delivery {_OF_BEAT} AND {_LOST}"
@@ -229,6 +254,8 @@ class Schedules(Inbox):
         blocks: Sequence[Planned],
         session_key: str,
     ) -> tuple[Delivery, ...]:
+        """Plan that once more, somewhere, and know it from then on as said again. session_key: that of the conversation
+        there, which is told of it unless it holds it already."""
         said_again = (
             "UPDATE delivery SET error=coalesce(error || '; ', '') || 'said again'"
             f" WHERE turn_id=? AND {_LOST} AND step IS NOT NULL"

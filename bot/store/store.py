@@ -5,10 +5,6 @@ import sqlite3
 from pathlib import Path
 
 from bot.clock import Clock
-from bot.persistence import approvals as asking
-from bot.persistence import people as people_kept
-from bot.persistence import protocols
-from bot.persistence import schedules as persistence
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.found import Salvage
 from bot.persistence.values import Ring
@@ -55,16 +51,16 @@ class Store:
         self._clock = clock
         # What the start-up check found and recovered, if anything.
         self.salvage: Salvage | None = None
-        self.inbox: protocols.Inbox = Inbox(self.database, self.writer, clock)
-        self.history: protocols.History = History(self.database, self.writer, clock)
-        self.people: people_kept.People = People(self.database, self.writer, clock)
-        self.turns: protocols.Turns = Turns(self.database, self.writer, clock, compose, stale)
-        self.approvals: asking.Approvals = Approvals(self.database, self.writer, clock)
-        self.deliveries: protocols.Deliveries = Deliveries(self.database, self.writer, clock)
-        self.commands: protocols.Commands = Commands(self.database, self.writer, clock)
-        self.recovery: protocols.Recovery = Recovery(self.database, self.writer, clock)
-        self.schedules: persistence.Schedules = Schedules(self.database, self.writer, clock)
-        self.reads: protocols.Reads = Reads(self.database, self.writer, clock)
+        self.inbox = Inbox(self.database, self.writer, clock)
+        self.history = History(self.database, self.writer, clock)
+        self.people = People(self.database, self.writer, clock)
+        self.turns = Turns(self.database, self.writer, clock, compose, stale)
+        self.approvals = Approvals(self.database, self.writer, clock)
+        self.deliveries = Deliveries(self.database, self.writer, clock)
+        self.commands = Commands(self.database, self.writer, clock)
+        self.recovery = Recovery(self.database, self.writer, clock)
+        self.schedules = Schedules(self.database, self.writer, clock)
+        self.reads = Reads(self.database, self.writer, clock)
 
     async def open(self) -> None:
         """Check the file, all of it unless it was closed in order, and open it.

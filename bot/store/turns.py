@@ -20,10 +20,14 @@ from channels.outgoing import Delivery, Planned
 
 
 class Turns(Claims):
-    """Transactions of a run."""
+    """The life of a turn: claim (T2), blocks (T5), step (T3), calls and results (T4), finish (T7), cut, release.
+
+    Every method but the claim names the run: one that has lost its turn gets StaleRun.
+    """
 
     @transaction
     def set_prompt(self, db: sqlite3.Connection, transcript_id: str, prompt: str, fingerprint: str) -> None:
+        """Fix the system prompt of a transcript."""
         db.execute(
             "UPDATE transcript SET prompt=?, fingerprint=? WHERE transcript_id=?",
             (prompt, fingerprint, transcript_id),
@@ -33,6 +37,7 @@ class Turns(Claims):
     def plan(
         self, db: sqlite3.Connection, run: RunRef, where: PlanIn, blocks: Sequence[Planned]
     ) -> tuple[Delivery, ...]:
+        """T5: put blocks of the answer that is being streamed into the ledger."""
         now = self._now()
         rows.check_epoch(db, run)
         return rows.plan(db, where, blocks, run.turn_id, now)
@@ -47,6 +52,11 @@ class Turns(Claims):
         session_key: str,
         most: int = 0,
     ) -> tuple[Delivery, ...]:
+        """Put what a call of a tool sends to another place into the ledger; its conversation is made if need be.
+
+        session_key: whose next turn is told that this was written there; empty: nobody's. most: how many messages the
+        turn may have put into other chats than its own, these included, or nothing is planned; 0: any number.
+        """
         now = self._now()
         rows.check_epoch(db, run)
         if most and tool_messages.elsewhere(db, run.turn_id) + len(blocks) > most:
@@ -62,6 +72,11 @@ class Turns(Claims):
     def step(
         self, db: sqlite3.Connection, run: RunRef, step: Step, where: PlanIn, blocks: Sequence[Planned]
     ) -> tuple[Kept, tuple[Delivery, ...]]:
+        """T3: an answer with its calls, its last blocks, usage and event; with T7 when nothing is open.
+
+        With a note the turn goes on. The outcome applies only if the turn is finished: no note, no calls, and no
+        steering text came. A message without parts leaves no line.
+        """
         now, message, note = self._now(), step.message, step.note
         transcript_id, number = rows.check_epoch(db, run)
         number += 1
@@ -93,6 +108,7 @@ class Turns(Claims):
 
     @transaction
     def note(self, db: sqlite3.Connection, run: RunRef, text: Message, kind: EntryKind = "note") -> Entry:
+        """Add a note of the service to the transcript, for the model to read; as kind user, what people sent along."""
         transcript_id, step = rows.check_epoch(db, run)
         return rows.append_entry(db, transcript_id, kind, text, run.turn_id, step)
 
@@ -100,6 +116,7 @@ class Turns(Claims):
     def start_calls(
         self, db: sqlite3.Connection, run: RunRef, call_ids: Sequence[str], events: Sequence[PersistedEvent]
     ) -> None:
+        """Mark calls as running, directly before they are executed: a decision about one is used up by that."""
         now = self._now()
         rows.check_epoch(db, run)
         db.executemany(
@@ -111,6 +128,7 @@ class Turns(Claims):
 
     @transaction
     def process_started(self, db: sqlite3.Connection, run: RunRef, call_id: str, pid: int, started: str) -> None:
+        """Remember the process of a call, before it may do anything."""
         rows.check_epoch(db, run)
         db.execute(
             "UPDATE tool_call SET pid=?, pid_started=? WHERE turn_id=? AND call_id=?",
@@ -119,6 +137,7 @@ class Turns(Claims):
 
     @query
     def delivered(self, db: sqlite3.Connection, name: str) -> Fate:
+        """What has become of a message that a call has planned, by its source."""
         return tool_messages.fate(db, name)
 
     @transaction
@@ -132,6 +151,10 @@ class Turns(Claims):
         silent: bool = False,
         events: Sequence[PersistedEvent],
     ) -> Kept:
+        """T4: results of calls, in call order; with batch_done also the steering texts that came meanwhile.
+
+        silent: with T7 (completed), unless such a text came.
+        """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         lines = []
@@ -154,6 +177,10 @@ class Turns(Claims):
 
     @transaction
     def cut(self, db: sqlite3.Connection, run: RunRef, tell: Callable[[Cut], Sequence[PersistedEvent]]) -> Cut:
+        """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
+
+        Nothing of it is kept when nothing had been planned. tell: makes events of what was kept. Another try begins.
+        """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         cut = repair.close_cut_answer(db, run.turn_id, transcript_id, step, now, go_on=True)
@@ -174,6 +201,10 @@ class Turns(Claims):
         blocks: Sequence[Planned],
         notice: OwnerNotice | None = None,
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
+        """T7 for a run that did not end with an answer: repair, one plain sentence (blocks), the end.
+
+        Returns what is to be delivered, and the end.
+        """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
         repair.close_run(db, run.turn_id, transcript_id, step, now)
@@ -184,6 +215,11 @@ class Turns(Claims):
 
     @transaction
     def release(self, db: sqlite3.Connection, run: RunRef, until: int | None = None) -> None:
+        """Give a turn back to the queue without counting a crash (drain, or a store that could not write).
+
+        until: when the run ceased to work, in milliseconds; now, if nothing is said. A turn that is not the
+        run's any more (stopped) stays as it is.
+        """
         now = self._now()
         try:
             transcript_id, step = rows.check_epoch(db, run)

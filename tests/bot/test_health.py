@@ -45,7 +45,7 @@ def test_what_does_not_serve_yet_or_any_more_is_not_ready() -> None:
 @pytest.mark.parametrize("enabled", [True, False])
 async def test_a_console_that_is_not_enabled_is_not_listed(tmp_path: Path, enabled: bool) -> None:
     async with running(tmp_path, config={"channels": {"console": {"enabled": enabled}}}) as hark:
-        assert ("console" in hark.service.health().channels) is enabled
+        assert ("console" in hark.service.parts.health.view().channels) is enabled
 
 
 def damage(path: Path) -> None:
@@ -63,7 +63,7 @@ async def test_the_service_tells_of_its_recovered_store(tmp_path: Path) -> None:
         await hark.say("hello")
     damage(hark.state / "hark.db")
     async with running(tmp_path) as hark:
-        health = hark.service.health()
+        health = hark.service.parts.health.view()
         assert health.ready
         assert health.channels["store"].detail.startswith("the store was damaged: kept as ")
         assert health.channels["store"].detail.endswith("nothing of it could be read, so a new store was begun")

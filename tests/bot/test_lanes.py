@@ -262,7 +262,7 @@ async def test_a_store_that_cannot_write_during_a_run(tmp_path: Path) -> None:
         hark.model.add("It is unknown.")
         await hark.write("do it")
         await hark.until(lambda: full.is_set() and hark.service.parts.store.failure)
-        assert not hark.service.health().ready
+        assert not hark.service.parts.health.view().ready
         for _ in range(3):
             await hark.time.until_pause(PROBE_EVERY, 2)
             hark.time.advance(PROBE_EVERY)
@@ -272,7 +272,7 @@ async def test_a_store_that_cannot_write_during_a_run(tmp_path: Path) -> None:
             hark.time.advance(PROBE_EVERY)
             await asyncio.sleep(0)
         await hark.delivered()
-        assert hark.service.health().ready
+        assert hark.service.parts.health.view().ready
         assert hark.channel.texts() == ["I try.", "It is unknown."]
         (end,) = hark.ends(session_of("1"))
         assert (end.outcome, end.run.attempt) == (Outcome.COMPLETED, 2)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.approvals.plain import decision
+from bot.plain_words import decision
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import Attachment, ChatKind, Origin, Place, Quoted
 from tests.bot.test_approvals import GROUP, IN_GROUPS, OPEN, Commanding, at, begin, labels, order, press, shows

@@ -27,7 +27,7 @@ class LateModel(ScriptedModel):
 
 def store_of(hark: Hark) -> tuple[bool, str | None, str]:
     """Whether the service is ready, and what is said of the store."""
-    found = hark.service.health()
+    found = hark.service.parts.health.view()
     store = found.channels.get("store")
     return (found.ready, store.state, store.detail) if store else (found.ready, None, "")
 
@@ -52,7 +52,7 @@ async def test_every_step_of_the_start_waits(tmp_path: Path, table: str) -> None
         hark.stored.rename("gone", table)
         await hark.time.until_pause(PROBE_EVERY)
         hark.time.advance(PROBE_EVERY)
-        await hark.until(lambda: hark.service.health().ready, "the end of the start")
+        await hark.until(lambda: hark.service.parts.health.view().ready, "the end of the start")
         assert await hark.until_texts(1) == ["answered"]
 
 
@@ -85,7 +85,7 @@ async def test_a_read_that_fails_later_turns_the_service_red_until_one_succeeds(
         hark.stored.rename("gone", "delivery")
         await hark.time.until_pause(PROBE_EVERY)
         hark.time.advance(PROBE_EVERY)
-        await hark.until(lambda: hark.service.health().ready, "green")
+        await hark.until(lambda: hark.service.parts.health.view().ready, "green")
 
 
 async def test_a_part_that_fails_is_seen(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ async def test_a_part_that_fails_is_seen(tmp_path: Path) -> None:
         (failed,) = (task for task in asyncio.all_tasks() if task.get_name() == "begin-runs")
         await asyncio.wait([failed])
         await asyncio.sleep(0)
-        found = service.health()
+        found = service.parts.health.view()
         assert not found.ready
         assert found.channels["store"].detail == "begin-runs has failed: nobody expected this"
     finally:

@@ -25,7 +25,7 @@ async def main():
     assert list(warnings(config)) == []
     service = await build(config, Dependencies(environ={}, ollama=lambda url: None, gateway=False))
     await service.start()
-    health = service.health()
+    health = service.parts.health.view()
     assert health.ready, health
     print(*health.channels, flush=True)
     await asyncio.to_thread(sys.stdin.readline)

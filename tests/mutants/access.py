@@ -5,14 +5,14 @@ from tests.mutants import Fault
 FAULTS = (
     Fault(
         "access/rules-of-another-account",
-        "bot/inbound/routing.py",
+        "bot/people/conversations.py",
         "found = self.accounts.of(place)",
         "found = next(one for one in self.accounts if one.channel.name == place.channel)",
         ("tests/wire/test_accounts.py::test_each_account_has_its_own_people_answers_and_session",),
     ),
     Fault(
         "access/accounts-share-a-session",
-        "bot/inbound/routing.py",
+        "bot/people/conversations.py",
         "with_account = origin.place.channel in self.several",
         "with_account = False",
         ("tests/wire/test_accounts.py::test_each_account_has_its_own_people_answers_and_session",),
@@ -282,7 +282,7 @@ FAULTS = (
     ),
     Fault(
         "access/a-moved-group-begins-anew",
-        "bot/inbound/routing.py",
+        "bot/people/conversations.py",
         "self.people.chats(*chat_of(origin.place))[-1]",
         "origin.place.chat",
         ("tests/bot/test_groups.py::test_a_group_whose_id_changes_stays_what_it_was",),

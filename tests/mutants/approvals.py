@@ -130,14 +130,14 @@ FAULTS = (
     ),
     Fault(
         "approvals/older-words-answer",
-        "bot/store/approvals.py",
+        "bot/store/plain_decisions.py",
         "message.sent_at + _CLOCKS if message.sent_at else now",
         "now",
         (f"{_ELSEWHERE}what_was_written_before_a_question_is_no_answer",),
     ),
     Fault(
         "approvals/words-answer-one-of-several",
-        "bot/store/approvals.py",
+        "bot/store/plain_decisions.py",
         "if len(asked) == 1:",
         "if asked:",
         (f"{_ELSEWHERE}words_that_may_mean_several_questions_answer_none",),

@@ -94,7 +94,7 @@ FAULTS = (
     ),
     Fault(
         "heartbeat/reminders-lost-before-the-platform-is-there",
-        "bot/runs/messaging.py",
+        "bot/people/conversations.py",
         "and not one.channel.account for one in self.accounts",
         "and False for one in self.accounts",
         (f"{_DUE}a_reminder_waits_for_its_platform",),
@@ -144,7 +144,7 @@ FAULTS = (
     Fault(
         "heartbeat/jobs-of-anybody",
         DISPATCHER,
-        "job.origin is None or not self.messaging.people.is_owner(",
+        "job.origin is None or not self.conversations.people.is_owner(",
         "job.origin is None or not bool(",
         (f"{_DUE}who_is_no_owner_any_more_has_no_jobs",),
     ),

@@ -59,7 +59,7 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-places/an-account-that-is-gone-counts",
-        "bot/runs/messaging.py",
+        "bot/people/conversations.py",
         " and not one.channel.account for one in self.accounts",
         " for one in self.accounts",
         _GONE,

@@ -10,14 +10,14 @@ SPEAKS = f"{TEST}only_where_the_bot_may_speak"
 FAULTS = (
     Fault(
         "messaging/strangers-are-written-to",
-        TOOL,
+        "bot/people/conversations.py",
         "        if not self.may_speak(found):\n",
         "        if not self.accounts:\n",
         (SPEAKS,),
     ),
     Fault(
         "messaging/strangers-are-found-by-name",
-        TOOL,
+        "bot/people/conversations.py",
         "[one for one in heard if self.may_speak(one)]",
         "heard",
         (f"{TEST}who_is_let_in_no_more_is_not_even_named",),
@@ -31,7 +31,7 @@ FAULTS = (
     ),
     Fault(
         "messaging/one-of-two-of-a-name",
-        TOOL,
+        "bot/people/conversations.py",
         "name if count[name.casefold()] == 1 else",
         "name if count else",
         (SPEAKS,),

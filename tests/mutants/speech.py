@@ -116,7 +116,7 @@ FAULTS = (
     Fault(
         "speech/owners-are-named",
         _TOOL,
-        "if not self._given.people.is_owner(one)]",
+        "if not self._given.conversations.people.is_owner(one)]",
         "if one]",
         (f"{_GUESTS}owners_alone_are_not_named_and_not_counted",),
     ),

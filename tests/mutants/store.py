@@ -120,7 +120,7 @@ FAULTS = (
     Fault(
         "store/a-part-fails-unseen",
         "bot/service.py",
-        'self._obstacle = f"{task.get_name()} has failed: {error}"',
+        'self.parts.health.obstacle = f"{task.get_name()} has failed: {error}"',
         "pass",
         ("tests/bot/test_starting.py::test_a_part_that_fails_is_seen",),
     ),

@@ -24,8 +24,8 @@ FAULTS = (
     Fault(
         "terminal/listed-when-not-enabled",
         "bot/wiring.py",
-        "listed=[one for one in accounts if one.section.enabled or not one.section.local]",
-        "listed=accounts",
+        "Health([one for one in accounts if one.section.enabled or not one.section.local]",
+        "Health(accounts",
         ("tests/bot/test_health.py::test_a_console_that_is_not_enabled_is_not_listed",),
     ),
     Fault(
@@ -100,7 +100,7 @@ FAULTS = (
     ),
     Fault(
         "terminal/opens-without-the-last-exchange",
-        "bot/gateway/app.py",
+        "bot/gateway/event_routes.py",
         "return answer(ConsoleView(position=position, last=last))",
         "return answer(ConsoleView(position=position, last=None))",
         (f"{_CONSOLE}the_last_exchange_is_what_was_shown_of_it",),

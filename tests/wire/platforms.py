@@ -542,7 +542,7 @@ class SlackHttp(Slack):
         self.server.stamp = lambda: int(machine.time())  # signatures go by the machine's clock
 
     async def connect(self, service: Service) -> None:
-        (health,) = (found for name, found in service.health().channels.items() if name == "slack")
+        (health,) = (found for name, found in service.parts.health.view().channels.items() if name == "slack")
         found = re.search(r"http://\S+", health.detail)
         assert found, health
         await self.server.use_url(found.group())

@@ -176,7 +176,7 @@ class Stage:
             await self.until(lambda: starting.done() or self.dead, "the start")
             if ready and not self.dead:
                 starting.result()
-                await self.passing(lambda: service.health().ready or self.dead, "readiness")
+                await self.passing(lambda: service.parts.health.view().ready or self.dead, "readiness")
                 if not self.dead:
                     await self.side.connect(service)
                     await self.passing(lambda: self.side.listed() or self.dead, "the list of commands")
@@ -246,12 +246,12 @@ class Stage:
     def ready(self) -> bool:
         """What `/readyz` says."""
         assert self.service is not None
-        return self.service.health().ready
+        return self.service.parts.health.view().ready
 
     def state(self) -> HealthState:
         """How the channel stands."""
         assert self.service is not None
-        return HealthState(self.service.health().channels[self.side.name].state)
+        return HealthState(self.service.parts.health.view().channels[self.side.name].state)
 
     async def settled(self) -> None:
         """Return when everything that was said until now has been decided about, and what it led to is done."""

@@ -67,7 +67,7 @@ async def test_each_account_has_its_own_people_answers_and_session(tmp_path: Pat
         await plain.wait_sent(1)
         await second.wait_sent(1)
         assert (plain.texts(private(BOB)), second.texts(private(ALICE))) == ([], [])
-        health = service.health()
+        health = service.parts.health.view()
         assert health.ready
         assert list(health.channels) == ["telegram", "telegram:work"]
         assert health.channels["telegram:work"].detail.startswith("receiving as @work_bot")
@@ -98,7 +98,7 @@ async def test_two_accounts_that_are_one_bot_are_said(tmp_path: Path) -> None:
     async with two_bots(tmp_path, {}) as (plain, second, bots):
         second.bot = plain.bot
         async with bots() as service:
-            health = service.health
+            health = service.parts.health.view
             await second.wait_for(lambda: "same bot as telegram" in health().channels["telegram:work"].detail, "that")
             assert health().channels["telegram:work"].state == HealthState.DOWN
             assert not health().ready

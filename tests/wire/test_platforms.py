@@ -27,11 +27,13 @@ async def test_it_is_stored_before_it_is_acknowledged_and_answered_once(name: st
         said = side.say("kept")
         await stage.until(lambda: stage.commits > before, "a try to store it")
         side.again()
-        await stage.until(lambda: not service.health().ready, "red")
+        await stage.until(lambda: not service.parts.health.view().ready, "red")
         assert (side.open, side.posts(), stage.stored.messages()) == (side.acknowledges, [], [])
         stage.full = False
         side.again()
-        await stage.passing(lambda: side.posts() == ["re: kept"] and service.health().ready, "an answer and green")
+        await stage.passing(
+            lambda: side.posts() == ["re: kept"] and service.parts.health.view().ready, "an answer and green"
+        )
         side.repeat(said)
         burst = [f"word {number}" for number in range(5)]
         for word in burst:
@@ -119,10 +121,10 @@ async def test_a_wrong_token_is_one_sentence_and_the_other_platform_runs_on(
             await stage.passing(lambda: stage.side.posts() == ["re: hello"], "an answer")
             later = stage.time.monotonic() + 30
             await stage.passing(lambda: stage.time.monotonic() >= later, "more tries")
-            found = service.health().channels[broken.name]
+            found = service.parts.health.view().channels[broken.name]
             assert found.state == HealthState.DOWN.value
             assert "token" in found.detail
-            assert not service.health().ready
+            assert not service.parts.health.view().ready
         said = [one for one in caplog.records if one.levelno >= logging.WARNING and broken.name in one.name]
         assert [one.exc_info for one in said] == [None]
         assert found.detail in said[0].getMessage()
@@ -138,8 +140,8 @@ async def test_two_accounts_that_are_one_bot_are_said_and_the_first_goes_on(tmp_
         stage.changes["section"] = {**section, "enabled": True, "accounts": {"twin": tokens}}
         stage.alone = True
         async with stage.serving(ready=False) as service:
-            await stage.passing(lambda: "same bot" in service.health().channels["slack:twin"].detail, "that")
+            await stage.passing(lambda: "same bot" in service.parts.health.view().channels["slack:twin"].detail, "that")
             await stage.passing(lambda: stage.state() is HealthState.READY, "the first")
-            assert not service.health().ready
+            assert not service.parts.health.view().ready
             stage.side.say("hello")
             await stage.passing(lambda: stage.side.posts() == ["re: hello"], "an answer")

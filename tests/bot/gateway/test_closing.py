@@ -10,11 +10,17 @@ import httpx2
 import pytest
 from pydantic import SecretStr
 
+from bot.background.control import Control
 from bot.config.model import Gateway as Address
+from bot.gateway.agent_routes import AgentRoutes
+from bot.gateway.app import StateRoutes, build
+from bot.gateway.approval_routes import ApprovalRoutes
+from bot.gateway.event_routes import EventRoutes
+from bot.gateway.heartbeat_routes import HeartbeatRoutes
+from bot.gateway.people_routes import PeopleRoutes
 from bot.gateway.server import Gateway, GatewayError
 from bot.gateway.unix_socket import address
 from bot.gateway.views import ChannelView, ReadinessView, StatusView
-from bot.service import Service
 from tests.bot.gateway.house import PATIENCE, TOKEN, House, house
 from tests.bot.gateway.test_agent import error_of
 
@@ -25,12 +31,16 @@ def another(at: House, folder: Path, port: int | None = 0, health: ReadinessView
     async def status() -> StatusView:
         raise RuntimeError("the secret is 12345")
 
-    class Observed(Service):
-        def health(self) -> ReadinessView:
-            return health or at.service.health()
-
-    tcp = None if port is None else Address(port=port, token=SecretStr(TOKEN))
-    return Gateway(Observed(at.service.parts), status, folder / "hark.sock", tcp)
+    parts, tcp = at.service.parts, None if port is None else Address(port=port, token=SecretStr(TOKEN))
+    served = build(
+        StateRoutes(lambda: health or at.service.parts.health.view(), status),
+        EventRoutes(parts.store.reads, parts.bus),
+        PeopleRoutes(parts.pairing),
+        AgentRoutes(parts.api),
+        HeartbeatRoutes(Control(parts.dispatcher)),
+        ApprovalRoutes(parts.requests),
+    )
+    return Gateway(served, folder / "hark.sock", tcp)
 
 
 @asynccontextmanager

@@ -11,13 +11,13 @@ from agent.message import Text, ToolCall, Usage
 from agent.tools.base import Ask
 from bot.clock import Clock
 from bot.persistence.approvals import Request
-from bot.persistence.protocols import Store
 from bot.persistence.values import (
     AcceptedMessage,
     OwnerNotice,
     PlanIn,
     Turn,
 )
+from bot.store.store import Store
 from channels.console.adapter import PLACE
 from channels.message import InboundKind
 from channels.outgoing import Delivery, DeliveryState, Planned, SendResult

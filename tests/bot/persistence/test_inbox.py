@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from agent.events import Outcome
-from bot.persistence.protocols import Store
 from bot.persistence.values import (
     AcceptedMessage,
     Duplicate,
     Fresh,
     PlanIn,
 )
+from bot.store.store import Store
 from channels.base import Mark
 from channels.message import InboundKind
 from channels.outgoing import Planned, Sent

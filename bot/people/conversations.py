@@ -1,0 +1,122 @@
+"""The conversations that the bot may take part in: their sessions, their names, and where it may speak.
+
+A conversation is a place on an account together with who is spoken to there (`Origin`).
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agent.errors import ToolError
+from bot.people.access import LOCAL, refusal
+from bot.people.accounts import Account, Accounts
+from bot.people.people import People, chat_of
+from bot.store.reads import Reads
+from channels.actions import nearest
+from channels.base import Channel
+from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
+from channels.session_key import DmScope, session_key
+from channels.settings import AccountSection
+
+NAME_CHANNEL = "Name the channel as well, as in `<channel>:#general`."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversations:
+    """Answers by configuration, by people, and by what was heard so far."""
+
+    reads: Reads
+    accounts: Accounts
+    people: People
+    # Which direct messages share a session, and the names that stand for several ids of one person.
+    scope: DmScope
+    links: Mapping[str, str]
+    # Channels with more than one account: the sessions of those bear the account.
+    several: Collection[str]
+
+    def section(self, place: Place) -> AccountSection | None:
+        """The configuration of the account whose place it is; None for what belongs to no platform."""
+        found = self.accounts.of(place)
+        return found.section if found and isinstance(found.section, AccountSection) else None
+
+    def session_of(self, origin: Origin) -> str:
+        """The session of what is said there; empty where each person has one of their own and nobody is named."""
+        account = self.section(origin.place)
+        several = account is not None and account.groups.session == "person" and not origin.sender
+        return "" if several and origin.place.kind is not ChatKind.DIRECT else self.session_key(origin, account)
+
+    def session_key(self, origin: Origin, account: AccountSection | None) -> str:
+        """A chat that has moved goes on with the session that it began with."""
+        if origin.place.kind is not ChatKind.DIRECT:
+            chat = self.people.chats(*chat_of(origin.place))[-1]
+            origin = replace(origin, place=replace(origin.place, chat=chat))
+        elif account is not None and not account.direct_threads:
+            origin = replace(origin, place=replace(origin.place, thread=""))
+        with_account = origin.place.channel in self.several
+        shared = account.groups.session if account else "thread"
+        return session_key(origin, self.scope, self.links, with_account=with_account, groups=shared)
+
+    def labelled(self, to: str) -> tuple[Account | None, str]:
+        """The account that a name of a conversation begins with, and the rest; None: it begins with none."""
+        found = [one for one in self.accounts if to.startswith(f"{one.label}:")]
+        account = max(found, key=lambda one: len(one.label), default=None)
+        return account, to.removeprefix(f"{account.label}:") if account else to
+
+    async def find(self, channel: Channel, wanted: str) -> Origin:
+        """A conversation by id or name: where people wrote, else what the channel finds. Raises ToolError, also where
+        the bot may not speak, or ActionFailed."""
+        heard = await self.reads.directory(channel.name, channel.account)
+        known = [one for one in heard if self.may_speak(one)]
+        found: Origin | Sequence[str] = nearest(wanted, _directory(known))
+        if not isinstance(found, Origin):
+            near = found
+            found = await channel.find(wanted)
+            if not isinstance(found, Origin):
+                names = ", ".join(dict.fromkeys((*near, *found))) or "none"
+                raise ToolError(f"There is no conversation {wanted!r} that is known. Near it: {names}.")
+            chat = found.place.chat
+            found = replace(next((one for one in known if one.place.chat == chat), found), place=found.place)
+        if not self.may_speak(found):
+            raise ToolError(f"{wanted!r} is not let in by the configuration, or not known to be.")
+        return found
+
+    async def named(self, to: str) -> Origin:
+        """The same by a name that begins with its account. Raises ToolError or ActionFailed."""
+        account, wanted = self.labelled(to)
+        if account is None or not isinstance(account.channel, Channel):
+            raise ToolError(NAME_CHANNEL)
+        return await self.find(account.channel, wanted)
+
+    def may_speak(self, origin: Origin) -> bool:
+        """Whether the bot may speak there: in direct messages, to their sender."""
+        account = self.accounts.of(origin.place)
+        if account is None or not isinstance(account.section, AccountSection):
+            return account is not None or origin.place.kind in LOCAL
+        if origin.place.kind is not ChatKind.DIRECT:
+            chats = self.people.chats(*chat_of(origin.place))
+            return account.section.groups.of(*chats, origin.space) is not None
+        asks = InboundMessage(origin=origin, event_key="", kind=InboundKind.MESSAGE, text="", sent_at=0)
+        is_owner, is_paired = self.people.is_owner(asks), self.people.is_paired(origin)
+        if self.people.is_blocked(origin):
+            return False
+        return refusal(asks, account.section, None, is_owner=is_owner, is_paired=is_paired) is None
+
+    def reaches(self, origin: Origin) -> bool:
+        """Whether what is said there can arrive. While an account is not connected nobody knows which places are its
+        own: that waits. An account that is gone reaches nobody."""
+        place = origin.place
+        if place.kind in LOCAL or self.accounts.of(place) is not None:
+            return self.may_speak(origin)
+        return any(one.channel.name == place.channel and not one.channel.account for one in self.accounts)
+
+
+def _directory(known: Sequence[Origin]) -> dict[str, Origin]:
+    """Conversations by their names, and by their ids, which nobody can take as a name. One of several of a name is not
+    found by that."""
+    chats = {one.place.chat: replace(one, place=replace(one.place, thread="")) for one in reversed(known)}
+    named = [(one.sender_name if one.place.kind is ChatKind.DIRECT else one.chat_name, one) for one in chats.values()]
+    count = Counter(name.casefold() for name, _ in named)
+    shown = {
+        name if count[name.casefold()] == 1 else f"{name} (id {one.place.chat})": one for name, one in named if name
+    }
+    return shown | chats
