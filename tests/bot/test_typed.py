@@ -11,7 +11,7 @@ from channels.discord.adapter import DiscordChannel
 from channels.message import InboundKind
 from channels.slack.adapter import SlackChannel
 from channels.telegram.adapter import TelegramChannel
-from tests.bot.test_approvals import OPEN, Commanding, begin, order, shows
+from tests.bot.approvals.test_approvals import OPEN, Commanding, begin, order, shows
 from tests.service import RecordingChannel, running
 
 SLACK, DISCORD = SlackChannel.capabilities.commands, DiscordChannel.capabilities.commands

@@ -23,8 +23,8 @@ FAULTS = (
         'or (self.policy == "allowlist" and not found)',
         "",
         (
-            "tests/bot/test_access.py::test_groups_are_let_in_by_id_and_their_people_by_id_and_role",
-            "tests/bot/test_groups.py::test_who_is_not_let_in_reaches_no_model_is_told_nothing_and_is_named_once",
+            "tests/bot/people/test_access.py::test_groups_are_let_in_by_id_and_their_people_by_id_and_role",
+            "tests/bot/inbound/test_groups.py::test_who_is_not_let_in_reaches_no_model_is_told_nothing_and_is_named_once",
         ),
     ),
     Fault(
@@ -32,7 +32,7 @@ FAULTS = (
         "bot/inbound/routing.py",
         "event_key=message.event_key if reason == PAIRING else key",
         "event_key=message.event_key",
-        ("tests/bot/test_inbound.py::test_a_stranger_is_told_nothing_and_costs_one_small_message",),
+        ("tests/bot/inbound/test_inbound.py::test_a_stranger_is_told_nothing_and_costs_one_small_message",),
     ),
     Fault(
         "access/any-token",
@@ -126,49 +126,53 @@ FAULTS = (
         "bot/inbound/pipeline.py",
         "            self._named.add(name)\n",
         "",
-        ("tests/bot/test_inbound.py::test_a_stranger_is_named_once_in_the_log",),
+        ("tests/bot/inbound/test_inbound.py::test_a_stranger_is_named_once_in_the_log",),
     ),
     Fault(
         "access/members-not-asked",
         "bot/people/access.py",
         "if _listed(origin, group) or",
         "if True or",
-        ("tests/bot/test_groups.py::test_who_is_not_let_in_reaches_no_model_is_told_nothing_and_is_named_once",),
+        (
+            "tests/bot/inbound/test_groups.py::test_who_is_not_let_in_reaches_no_model_is_told_nothing_and_is_named_once",
+        ),
     ),
     Fault(
         "access/bots-always-heard",
         "bot/people/access.py",
         "if origin.by_bot and not account.allow_bots:",
         "if False:",
-        ("tests/bot/test_groups.py::test_bots_are_ignored_or_let_in_until_only_bots_talk",),
+        ("tests/bot/inbound/test_groups.py::test_bots_are_ignored_or_let_in_until_only_bots_talk",),
     ),
     Fault(
         "access/a-bot-may-be-an-owner",
         "bot/people/people.py",
         " and not origin.by_bot",
         "",
-        ("tests/bot/test_groups.py::test_a_bot_is_no_owner_whatever_its_id",),
+        ("tests/bot/inbound/test_groups.py::test_a_bot_is_no_owner_whatever_its_id",),
     ),
     Fault(
         "access/owners-open-closed-direct-messages",
         "bot/people/access.py",
         'if policy == "disabled":',
         'if policy == "disabled" and not is_owner:',
-        ("tests/bot/test_access.py::test_direct_messages_are_let_in_by_policy_and_lists",),
+        ("tests/bot/people/test_access.py::test_direct_messages_are_let_in_by_policy_and_lists",),
     ),
     Fault(
         "access/a-code-for-the-allowlist",
         "bot/people/access.py",
         'if policy != "pairing" or not',
         "if not",
-        ("tests/bot/test_access.py::test_direct_messages_are_let_in_by_policy_and_lists",),
+        ("tests/bot/people/test_access.py::test_direct_messages_are_let_in_by_policy_and_lists",),
     ),
     Fault(
         "access/a-second-code-within-the-hour",
         "bot/store/people.py",
         "until > now or pending",
         "pending",
-        ("tests/bot/test_pairing.py::test_a_stranger_is_told_once_that_more_is_kept_and_gets_one_answer_to_the_first",),
+        (
+            "tests/bot/inbound/test_pairing.py::test_a_stranger_is_told_once_that_more_is_kept_and_gets_one_answer_to_the_first",
+        ),
     ),
     Fault(
         "access/codes-for-everybody",
@@ -177,7 +181,7 @@ FAULTS = (
         "",
         (
             "tests/bot/persistence/test_people.py::test_few_wait_at_once_and_who_is_shut_out_stays_so",
-            "tests/bot/test_pairing.py::test_only_few_are_given_a_code_and_the_rest_is_told_nothing",
+            "tests/bot/inbound/test_pairing.py::test_only_few_are_given_a_code_and_the_rest_is_told_nothing",
         ),
     ),
     Fault(
@@ -194,7 +198,7 @@ FAULTS = (
         "if person.until and person.until",
         (
             "tests/bot/persistence/test_people.py::test_a_code_is_given_once_and_lets_in_once",
-            "tests/bot/test_pairing.py::test_a_code_is_good_once",
+            "tests/bot/inbound/test_pairing.py::test_a_code_is_good_once",
         ),
     ),
     Fault(
@@ -209,28 +213,28 @@ FAULTS = (
         "bot/inbound/pairing.py",
         'hashlib.sha256(code.strip().upper().encode("utf-8", "replace")).hexdigest()',
         "code.strip().upper()",
-        ("tests/bot/test_pairing.py::test_a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered",),
+        ("tests/bot/inbound/test_pairing.py::test_a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered",),
     ),
     Fault(
         "access/the-waiting-message-is-forgotten",
         "bot/store/people.py",
         "UPDATE inbox SET state='waiting', reason=NULL",
         "UPDATE inbox SET state='dropped', reason=NULL",
-        ("tests/bot/test_pairing.py::test_a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered",),
+        ("tests/bot/inbound/test_pairing.py::test_a_stranger_is_let_in_by_a_code_and_what_they_wrote_is_answered",),
     ),
     Fault(
         "access/owner-commands-for-all",
         "bot/commands/registry.py",
         "if command and (by_owner or not command.owner_only) else None",
         "",
-        ("tests/bot/test_pairing.py::test_for_others_the_command_does_not_exist",),
+        ("tests/bot/inbound/test_pairing.py::test_for_others_the_command_does_not_exist",),
     ),
     Fault(
         "access/paired-people-are-forgotten",
         "bot/service.py",
         "        await self._once_possible(parts.people.load)\n",
         "",
-        ("tests/bot/test_pairing.py::test_who_is_made_an_owner_is_one_everywhere",),
+        ("tests/bot/inbound/test_pairing.py::test_who_is_made_an_owner_is_one_everywhere",),
     ),
     Fault(
         "access/an-open-gate",
@@ -238,8 +242,8 @@ FAULTS = (
         '!= "never" else "shut"',
         '!= "never" else True',
         (
-            "tests/bot/test_access.py::test_the_gate",
-            "tests/bot/test_groups.py::test_what_is_not_for_it_starts_nothing",
+            "tests/bot/people/test_access.py::test_the_gate",
+            "tests/bot/inbound/test_groups.py::test_what_is_not_for_it_starts_nothing",
         ),
     ),
     Fault(
@@ -247,14 +251,14 @@ FAULTS = (
         "bot/inbound/gate.py",
         "message.names_others or ",
         "",
-        ("tests/bot/test_access.py::test_the_gate",),
+        ("tests/bot/people/test_access.py::test_the_gate",),
     ),
     Fault(
         "access/commands-of-other-bots",
         "bot/inbound/gate.py",
         " or _OF_ANOTHER.match(message.text)",
         "",
-        ("tests/bot/test_access.py::test_the_gate",),
+        ("tests/bot/people/test_access.py::test_the_gate",),
     ),
     Fault(
         "access/every-thread-is-followed",
@@ -263,7 +267,7 @@ FAULTS = (
         "return True",
         (
             "tests/bot/persistence/test_people.py::test_a_message_may_depend_on_whether_the_bot_takes_part",
-            "tests/bot/test_groups.py::test_it_follows_a_thread_it_spoke_in_also_after_a_restart_and_no_other",
+            "tests/bot/inbound/test_groups.py::test_it_follows_a_thread_it_spoke_in_also_after_a_restart_and_no_other",
         ),
     ),
     Fault(
@@ -271,7 +275,7 @@ FAULTS = (
         "bot/store/people.py",
         " OR EXISTS (SELECT 1 FROM inbox WHERE session_key=?2 AND {WAITING} AND conv_id=?1)",
         " AND ?2=?2",
-        ("tests/bot/test_groups.py::test_it_follows_a_thread_from_the_question_on",),
+        ("tests/bot/inbound/test_groups.py::test_it_follows_a_thread_from_the_question_on",),
     ),
     Fault(
         "access/bots-talk-for-ever",
@@ -285,49 +289,49 @@ FAULTS = (
         "bot/people/conversations.py",
         "self.people.chats(*chat_of(origin.place))[-1]",
         "origin.place.chat",
-        ("tests/bot/test_groups.py::test_a_group_whose_id_changes_stays_what_it_was",),
+        ("tests/bot/inbound/test_groups.py::test_a_group_whose_id_changes_stays_what_it_was",),
     ),
     Fault(
         "access/a-group-has-all-tools",
         "bot/runs/permissions.py",
         'yield f"{_place(account)}.groups.allow.{one}.tools", account.section.groups.allow[one].tools',
         "yield from ()",
-        ("tests/bot/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
+        ("tests/bot/inbound/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(
         "access/the-prompt-of-a-group-stays-as-it-was",
         "bot/runs/specs.py",
         "[self.name, rules, added, tools, room.name]",
         "[self.name, rules, tools, room.name]",
-        ("tests/bot/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
+        ("tests/bot/inbound/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(
         "access/beats-keep-a-session",
         "bot/store/claims.py",
         "if any(message.kind not in BACKGROUND for _, message, _ in parts):",
         "if True:",
-        ("tests/bot/test_resets.py::test_what_nobody_wrote_neither_resets_nor_keeps_a_session",),
+        ("tests/bot/inbound/test_resets.py::test_what_nobody_wrote_neither_resets_nor_keeps_a_session",),
     ),
     Fault(
         "access/beats-end-a-session",
         "bot/store/claims.py",
         "begins_anew(session_key) if background else self._stale(",
         "self._stale(",
-        ("tests/bot/test_resets.py::test_what_nobody_wrote_neither_resets_nor_keeps_a_session",),
+        ("tests/bot/inbound/test_resets.py::test_what_nobody_wrote_neither_resets_nor_keeps_a_session",),
     ),
     Fault(
         "access/a-session-ends-when-it-is-claimed",
         "bot/store/claims.py",
         "used_at, first)",
         "used_at, now)",
-        ("tests/bot/test_resets.py::test_what_was_written_before_the_end_belongs_to_the_session_before",),
+        ("tests/bot/inbound/test_resets.py::test_what_was_written_before_the_end_belongs_to_the_session_before",),
     ),
     Fault(
         "access/a-day-that-comes-twice-ends-twice",
         "bot/inbound/staleness.py",
         "for day in (today, today - _DAY))",
         "for day in (today - _DAY,))",
-        ("tests/bot/test_resets.py::test_a_day_ends_at_its_time_on_the_wall",),
+        ("tests/bot/inbound/test_resets.py::test_a_day_ends_at_its_time_on_the_wall",),
     ),
     Fault(
         "access/deletions-without-a-sender-are-refused",
@@ -335,7 +339,7 @@ FAULTS = (
         "if message.kind is InboundKind.DELETE and not origin.sender:",
         "if False:",
         (
-            "tests/bot/test_edits.py::test_what_waits_is_withdrawn_also_where_nobody_is_said_to_have_deleted_it",
+            "tests/bot/inbound/test_edits.py::test_what_waits_is_withdrawn_also_where_nobody_is_said_to_have_deleted_it",
             "tests/wire/test_platforms_people.py::"
             "test_deletions_on_discord_are_carried_out_also_of_messages_from_before_the_start",
         ),

@@ -2,7 +2,7 @@
 
 from tests.mutants import Fault
 
-_MOVED = "tests/bot/test_moved.py::test_"
+_MOVED = "tests/bot/inbound/test_moved.py::test_"
 _ON_ITS_WAY = f"{_MOVED}a_call_that_came_to_nothing_is_gone_on_with_where_the_chat_is_now"
 
 FAULTS = (

@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _CATCH_UP = "bot/inbound/catch_up.py"
-_TEST = "tests/bot/test_catch_up.py::test_"
+_TEST = "tests/bot/inbound/test_catch_up.py::test_"
 _STORE = "tests/bot/persistence/test_history.py::test_"
 
 FAULTS = (
@@ -13,7 +13,7 @@ FAULTS = (
         "LONGEST_HOLD = 60.0",
         "LONGEST_HOLD = 1e9",
         (
-            "tests/bot/test_catch_up.py"
+            "tests/bot/inbound/test_catch_up.py"
             "::test_a_history_that_fails_again_and_again_holds_nobody_up_for_longer_than_a_minute",
         ),
     ),

@@ -22,14 +22,16 @@ FAULTS = (
         "bot/store/commands.py",
         "turn_id=? AND state IN ('planned','unknown')",
         "turn_id=? AND state='unknown'",
-        ("tests/bot/test_commands.py::test_stop_takes_back_what_was_not_sent_yet",),
+        ("tests/bot/inbound/test_commands.py::test_stop_takes_back_what_was_not_sent_yet",),
     ),
     Fault(
         "commands/not-carried-out-after-a-restart",
         "bot/service.py",
         "await self._once_possible(parts.commands.recover)",
         "pass",
-        ("tests/bot/test_commands.py::test_a_command_that_was_accepted_before_the_end_is_carried_out_after_the_start",),
+        (
+            "tests/bot/inbound/test_commands.py::test_a_command_that_was_accepted_before_the_end_is_carried_out_after_the_start",
+        ),
     ),
     Fault(
         "commands/stop-forgets-what-is-in-doubt",

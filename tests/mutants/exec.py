@@ -3,9 +3,9 @@
 from tests.mutants import Fault
 
 _EXEC = "tests/agent/tools/test_exec.py::test_"
-_LEFTOVERS = "tests/bot/test_leftovers.py::test_"
+_LEFTOVERS = "tests/bot/runs/test_leftovers.py::test_"
 _BACKGROUND = "tests/agent/tools/test_background.py::test_"
-_SERVICE = "tests/bot/test_background_commands.py::test_"
+_SERVICE = "tests/bot/background/test_background_commands.py::test_"
 _PERMISSION = "tests/agent/tools/test_permission.py::test_"
 
 FAULTS = (

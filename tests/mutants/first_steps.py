@@ -64,7 +64,7 @@ FAULTS = (
         "NOT EXISTS (SELECT 1 FROM firing WHERE firing.turn_id = entry.turn_id)",
         "1",
         (
-            "tests/bot/test_schedule.py::"
+            "tests/bot/background/test_schedule.py::"
             "test_a_terminal_begins_with_what_a_person_wrote_last_and_not_with_what_a_job_was_asked",
         ),
     ),

@@ -2,8 +2,8 @@
 
 from tests.mutants import Fault
 
-_BEATS = "tests/bot/test_beats.py::test_"
-_DUE = "tests/bot/test_due_times.py::test_"
+_BEATS = "tests/bot/background/test_beats.py::test_"
+_DUE = "tests/bot/background/test_due_times.py::test_"
 BEATS, DISPATCHER = "bot/background/beats.py", "bot/background/dispatcher.py"
 STORE, FIRINGS = "bot/store/schedules.py", "bot/store/firings.py"
 

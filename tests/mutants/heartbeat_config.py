@@ -111,6 +111,6 @@ FAULTS = (
         "agent/tools/pipeline.py",
         "background=spec.background",
         "background=False",
-        ("tests/bot/test_specs.py::test_memory_is_marked_that_beats_and_jobs_write",),
+        ("tests/bot/runs/test_specs.py::test_memory_is_marked_that_beats_and_jobs_write",),
     ),
 )

@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _DUE = "tests/crash/test_explorer.py::test_a_death_when_something_is_due"
-_JOBS = "tests/bot/test_due_times.py::test_"
+_JOBS = "tests/bot/background/test_due_times.py::test_"
 FIRING = "bot/background/firing.py"
 STORE, FIRINGS = "bot/store/schedules.py", "bot/store/firings.py"
 _FIRE = (

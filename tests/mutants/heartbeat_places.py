@@ -2,8 +2,8 @@
 
 from tests.mutants import Fault
 
-_PLACES = "tests/bot/test_beats_places.py::test_"
-_BEATS = "tests/bot/test_beats.py::test_"
+_PLACES = "tests/bot/background/test_beats_places.py::test_"
+_BEATS = "tests/bot/background/test_beats.py::test_"
 BEATS, STORE, CONFIG = "bot/background/beats.py", "bot/store/schedules.py", "bot/config/background.py"
 _CLOSED = (f"{_PLACES}a_terminal_that_is_closed_hears_nothing_while_a_platform_is_there",)
 _OPEN = (f"{_PLACES}a_terminal_that_is_open_is_where_the_owner_is",)
@@ -160,13 +160,13 @@ FAULTS = (
         "bot/runs/specs.py",
         'turn.kind is TurnKind.BEAT and parse(turn.session_key).kind in ("direct", "main")',
         "turn.kind is TurnKind.BEAT",
-        ("tests/bot/test_groups.py::test_beats_in_a_group_keep_its_rules",),
+        ("tests/bot/inbound/test_groups.py::test_beats_in_a_group_keep_its_rules",),
     ),
     Fault(
         "heartbeat-places/a-reminder-is-tried-for-ever",
         "bot/store/firings.py",
         " and failures <= TRIES",
         "",
-        ("tests/bot/test_due_times.py::test_a_reminder_that_fails_is_tried_three_times_more",),
+        ("tests/bot/background/test_due_times.py::test_a_reminder_that_fails_is_tried_three_times_more",),
     ),
 )

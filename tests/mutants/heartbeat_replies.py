@@ -2,7 +2,7 @@
 
 from tests.mutants import Fault
 
-_SHOWN = "tests/bot/test_beats_shown.py::test_"
+_SHOWN = "tests/bot/background/test_beats_shown.py::test_"
 _WORDS = "bot/replies/beat_words.py"
 _JOURNAL = "bot/runs/journal.py"
 

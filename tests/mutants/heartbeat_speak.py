@@ -2,8 +2,8 @@
 
 from tests.mutants import Fault
 
-ORDERS = "tests/bot/test_schedule.py::test_"
-STEERED = "tests/bot/test_heartbeat.py::test_"
+ORDERS = "tests/bot/background/test_schedule.py::test_"
+STEERED = "tests/bot/background/test_heartbeat.py::test_"
 HTTP = "tests/bot/gateway/test_heartbeat.py::test_"
 JOBS = "bot/background/jobs.py"
 TOOL = "bot/background/schedule_tool.py"

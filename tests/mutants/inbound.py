@@ -2,9 +2,9 @@
 
 from tests.mutants import Fault
 
-_DEBOUNCE = "tests/bot/test_debounce.py::test_"
-_EDITS = "tests/bot/test_edits.py::test_"
-_MEDIA = "tests/bot/test_media.py::test_"
+_DEBOUNCE = "tests/bot/inbound/test_debounce.py::test_"
+_EDITS = "tests/bot/inbound/test_edits.py::test_"
+_MEDIA = "tests/bot/runs/test_media.py::test_"
 _COMPOSE = "tests/bot/test_compose.py::test_"
 
 FAULTS = (
@@ -139,13 +139,13 @@ FAULTS = (
         "bot/runs/messaging.py",
         "action=Action.FILE, file=file",
         "action=Action.SEND, file=file",
-        ("tests/bot/test_messaging.py::test_what_actions_become_here",),
+        ("tests/bot/runs/test_messaging.py::test_what_actions_become_here",),
     ),
     Fault(
         "inbound/deletions-of-strangers-kept",
         "bot/store/inbox.py",
         "if made.item.reason == edits.UNKNOWN and",
         "if False and",
-        ("tests/bot/test_edits.py::test_a_deletion_of_what_is_not_known_leaves_nothing",),
+        ("tests/bot/inbound/test_edits.py::test_a_deletion_of_what_is_not_known_leaves_nothing",),
     ),
 )

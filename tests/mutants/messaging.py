@@ -2,7 +2,7 @@
 
 from tests.mutants import Fault
 
-TEST = "tests/bot/test_messaging.py::test_"
+TEST = "tests/bot/runs/test_messaging.py::test_"
 TOOL = "bot/runs/messaging.py"
 ELSEWHERE = (f"{TEST}what_is_sent_elsewhere_is_told_there_before_the_next_turn",)
 SPEAKS = f"{TEST}only_where_the_bot_may_speak"

@@ -2,9 +2,9 @@
 
 from tests.mutants import Fault
 
-_PARKING = "tests/bot/test_parking.py::test_"
-_MESSAGES = "tests/bot/test_tool_messages.py::test_"
-_SPECS = "tests/bot/test_specs.py::test_"
+_PARKING = "tests/bot/approvals/test_parking.py::test_"
+_MESSAGES = "tests/bot/runs/test_tool_messages.py::test_"
+_SPECS = "tests/bot/runs/test_specs.py::test_"
 _EXPLORER = "tests/crash/test_explorer.py::test_every_commit"
 
 FAULTS = (

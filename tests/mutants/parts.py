@@ -2,7 +2,7 @@
 
 from tests.mutants import Fault
 
-_PARTS = "tests/bot/test_parts.py::test_"
+_PARTS = "tests/bot/inbound/test_parts.py::test_"
 _WIRE = "tests/wire/test_telegram_people.py::test_"
 
 FAULTS = (
@@ -75,7 +75,7 @@ FAULTS = (
         "(?![\\w-]{1,64}\\s*$)",
         "",
         (
-            "tests/bot/test_pairing.py::test_a_question_behind_start_is_answered_and_what_a_link_brings_along_is_none"
+            "tests/bot/inbound/test_pairing.py::test_a_question_behind_start_is_answered_and_what_a_link_brings_along_is_none"
             "[/start Abc_-123-]",
         ),
     ),

@@ -2,8 +2,8 @@
 
 from tests.mutants import Fault
 
-_STANDS = "tests/bot/test_people.py::"
-_ASKS = "tests/bot/test_pairing.py::"
+_STANDS = "tests/bot/people/test_people.py::"
+_ASKS = "tests/bot/inbound/test_pairing.py::"
 
 FAULTS = (
     Fault(
@@ -32,7 +32,7 @@ FAULTS = (
         "bot/inbound/pipeline.py",
         " and len(self._named) < NAMED",
         "",
-        ("tests/bot/test_inbound.py::test_only_so_many_strangers_are_named",),
+        ("tests/bot/inbound/test_inbound.py::test_only_so_many_strangers_are_named",),
     ),
     Fault(
         "people/the-store-comes-before-memory",
@@ -168,34 +168,34 @@ FAULTS = (
         "bot/inbound/routing.py",
         'key = f"{dropped.message.event_key}:{origin.sender}"',
         "key = message.event_key",
-        ("tests/bot/test_groups.py::test_an_owner_who_names_it_where_it_is_not_let_in_is_told_how_once",),
+        ("tests/bot/inbound/test_groups.py::test_an_owner_who_names_it_where_it_is_not_let_in_is_told_how_once",),
     ),
     Fault(
         "people/a-group-that-is-named-by-nobody-is-told-of",
         "bot/inbound/routing.py",
         "if found is None or not named or",
         "if found is None or",
-        ("tests/bot/test_groups.py::test_an_owner_who_names_it_where_it_is_not_let_in_is_told_how_once",),
+        ("tests/bot/inbound/test_groups.py::test_an_owner_who_names_it_where_it_is_not_let_in_is_told_how_once",),
     ),
     Fault(
         "people/a-thread-cannot-be-quieted",
         "bot/store/people.py",
         'if activation or item.follows == "shut":',
         'if item.follows == "shut":',
-        ("tests/bot/test_activation.py::test_a_thread_that_it_takes_part_in_is_quieted_and_no_other",),
+        ("tests/bot/inbound/test_activation.py::test_a_thread_that_it_takes_part_in_is_quieted_and_no_other",),
     ),
     Fault(
         "people/off-is-not-off",
         "bot/store/people.py",
         'if activation == "off":',
         "if False:",
-        ("tests/bot/test_activation.py::test_it_answers_what_was_set_also_after_a_restart",),
+        ("tests/bot/inbound/test_activation.py::test_it_answers_what_was_set_also_after_a_restart",),
     ),
     Fault(
         "people/anybody-activates",
         "bot/commands/builtin.py",
         "arguments=ActivationArguments, owner_only=True",
         "arguments=ActivationArguments",
-        ("tests/bot/test_activation.py::test_only_owners_set_it_and_only_among_others",),
+        ("tests/bot/inbound/test_activation.py::test_only_owners_set_it_and_only_among_others",),
     ),
 )

@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _PIPELINE = "tests/agent/test_pipeline.py::test_"
-_PERMISSIONS = "tests/bot/test_permissions.py::test_"
+_PERMISSIONS = "tests/bot/runs/test_permissions.py::test_"
 _REPAIR = "tests/agent/tools/test_repair.py::test_"
 _GUARD = "tests/agent/tools/test_loop_guard.py::test_"
 _POLICY = "tests/agent/tools/test_policy.py::test_"

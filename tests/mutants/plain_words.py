@@ -2,10 +2,10 @@
 
 from tests.mutants import Fault
 
-_PLAIN = "tests/bot/test_plain_words.py::test_"
+_PLAIN = "tests/bot/approvals/test_plain_words.py::test_"
 _ELSE = f"{_PLAIN}a_plain_word_that_may_be_about_something_else_decides_nothing"
-_QUESTIONS = "tests/bot/test_questions.py::test_"
-_OLD = "tests/bot/test_older_decisions.py::test_"
+_QUESTIONS = "tests/bot/approvals/test_questions.py::test_"
+_OLD = "tests/bot/approvals/test_older_decisions.py::test_"
 
 FAULTS = (
     Fault(
@@ -181,21 +181,21 @@ FAULTS = (
         "bot/approvals/requests.py",
         "if not _may_read(place, approvers):\n            return False",
         "if _may_read(place, approvers):\n            return True",
-        ("tests/bot/test_who_is_asked.py::test_an_owner_who_is_not_in_the_group_is_told_where_it_waits",),
+        ("tests/bot/approvals/test_who_is_asked.py::test_an_owner_who_is_not_in_the_group_is_told_where_it_waits",),
     ),
     Fault(
         "approvals/a-stranger-is-waited-for",
         "bot/approvals/requests.py",
         'if ":" in ask.who:  # there',
         "if False:  # there",
-        ("tests/bot/test_who_is_asked.py::test_somebody_who_never_wrote_there_is_not_asked",),
+        ("tests/bot/approvals/test_who_is_asked.py::test_somebody_who_never_wrote_there_is_not_asked",),
     ),
     Fault(
         "approvals/nobody-is-somebody",
         "agent/tools/ask_person.py",
         'not all(who.partition(":"))',
         "False",
-        ("tests/bot/test_who_is_asked.py::test_words_that_name_nobody_are_refused",),
+        ("tests/bot/approvals/test_who_is_asked.py::test_words_that_name_nobody_are_refused",),
     ),
     Fault(
         "typed/as-on-telegram",

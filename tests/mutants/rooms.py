@@ -2,9 +2,9 @@
 
 from tests.mutants import Fault
 
-_TABLE = "tests/bot/test_rooms.py::test_"
-_CHANGES = "tests/bot/test_room_changes.py::test_"
-_GUEST = "tests/bot/test_guest_profile.py::test_"
+_TABLE = "tests/bot/runs/test_rooms.py::test_"
+_CHANGES = "tests/bot/runs/test_room_changes.py::test_"
+_GUEST = "tests/bot/runs/test_guest_profile.py::test_"
 _FILES = "tests/agent/test_workspace_files.py::test_"
 _ROOMS = "bot/runs/rooms.py"
 _PERMISSIONS = "bot/runs/permissions.py"

@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _SEVERAL = "tests/bot/store/test_several.py"
-_AT_ONCE = "tests/bot/test_beginning_at_once.py"
+_AT_ONCE = "tests/bot/runs/test_beginning_at_once.py"
 
 FAULTS = (
     Fault(
@@ -39,7 +39,7 @@ FAULTS = (
         "if not self._draining and key",
         "if self._open and key",
         (
-            "tests/bot/test_first_message.py"
+            "tests/bot/inbound/test_first_message.py"
             "::test_it_is_answered_as_soon_as_it_is_ready_and_the_model_can_be_asked[0.0]",
         ),
     ),
@@ -48,49 +48,49 @@ FAULTS = (
         "agent/runner.py",
         "lambda: self.model)",
         "lambda: spec.model)",
-        ("tests/bot/test_specs.py::test_the_model_may_change_between_steps",),
+        ("tests/bot/runs/test_specs.py::test_the_model_may_change_between_steps",),
     ),
     Fault(
         "runs/one-model-for-all-sessions",
         "bot/runs/specs.py",
         "model=self.model_of(turn.session_key, beats=is_beat)",
         "model=self.model",
-        ("tests/bot/test_specs.py::test_sessions_may_have_models_of_their_own",),
+        ("tests/bot/runs/test_specs.py::test_sessions_may_have_models_of_their_own",),
     ),
     Fault(
         "runs/buttons-shown-to-the-model",
         "channels/message.py",
         "{InboundKind.MESSAGE, InboundKind.API}",
         "{InboundKind.MESSAGE, InboundKind.API, InboundKind.BUTTON}",
-        ("tests/bot/test_inbound.py::test_a_button_is_carried_out_and_never_shown_to_a_model[/status]",),
+        ("tests/bot/inbound/test_inbound.py::test_a_button_is_carried_out_and_never_shown_to_a_model[/status]",),
     ),
     Fault(
         "runs/sweep-removed",
         "bot/service.py",
         "                await self.parts.lanes.sweep()\n",
         "",
-        ("tests/bot/test_sweep.py::test_a_message_that_nobody_was_told_of_is_answered",),
+        ("tests/bot/runs/test_sweep.py::test_a_message_that_nobody_was_told_of_is_answered",),
     ),
     Fault(
         "runs/contexts-without-bound",
         "bot/runs/contexts.py",
         "while self._tokens > MAX_TOKENS and self._cached:",
         "while False:",
-        ("tests/bot/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
+        ("tests/bot/runs/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
     ),
     Fault(
         "runs/contexts-not-counted",
         "bot/runs/contexts.py",
         "self._tokens += context.tokens",
         "self._tokens += 1",
-        ("tests/bot/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
+        ("tests/bot/runs/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
     ),
     Fault(
         "runs/contexts-not-kept",
         "bot/runs/contexts.py",
         "self._cached[transcript_id] = context",
         "return",
-        ("tests/bot/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
+        ("tests/bot/runs/test_contexts.py::test_long_conversations_of_many_people_do_not_stay_in_memory",),
     ),
     Fault(
         "runs/leftovers-not-ended",
@@ -117,35 +117,35 @@ def never_called(pid: int, pid_started: str) -> bool:
         "bot/runs/lanes.py",
         "max(1, places // 2)",
         "places",
-        ("tests/bot/test_lanes.py::test_the_background_has_half_of_the_places",),
+        ("tests/bot/runs/test_lanes.py::test_the_background_has_half_of_the_places",),
     ),
     Fault(
         "runs/drain-starts-more",
         "bot/runs/lanes.py",
         "        self._open, self._draining = False, True\n        if self._refilling",
         "        if self._refilling",
-        ("tests/bot/test_lanes.py::test_a_drain_lets_runs_finish_and_cuts_the_rest",),
+        ("tests/bot/runs/test_lanes.py::test_a_drain_lets_runs_finish_and_cuts_the_rest",),
     ),
     Fault(
         "runs/crashed-turns-not-repaired",
         "bot/service.py",
         "await self._once_possible(self._recover)",
         "pass",
-        ("tests/bot/test_crashed.py::test_a_turn_of_a_person_goes_on_after_a_crash",),
+        ("tests/bot/runs/test_crashed.py::test_a_turn_of_a_person_goes_on_after_a_crash",),
     ),
     Fault(
         "runs/beats-repeated",
         "bot/store/recovery.py",
         'if kind == "beat":',
         "if False:",
-        ("tests/bot/test_crashed.py::test_a_beat_is_not_repeated_after_a_crash",),
+        ("tests/bot/runs/test_crashed.py::test_a_beat_is_not_repeated_after_a_crash",),
     ),
     Fault(
         "runs/steering-lost-with-a-failed-run",
         "bot/store/repair.py",
         "    approvals.give_up(db, turn_id, now)\n    release_messages(db, turn_id)",
         "    approvals.give_up(db, turn_id, now)",
-        ("tests/bot/test_crashed.py::test_what_steered_a_run_that_failed_before_reading_it_is_answered",),
+        ("tests/bot/runs/test_crashed.py::test_what_steered_a_run_that_failed_before_reading_it_is_answered",),
     ),
     Fault(
         "runs/stale-context-used",
@@ -194,7 +194,7 @@ def never_called(pid: int, pid_started: str) -> bool:
         "bot/runs/runner.py",
         "self._release(turn, since)",
         "self._release(turn)",
-        ("tests/bot/test_lanes.py::test_waiting_for_the_store_is_no_running_time",),
+        ("tests/bot/runs/test_lanes.py::test_waiting_for_the_store_is_no_running_time",),
     ),
     Fault(
         "runs/each-attempt-has-all-the-time",
@@ -211,14 +211,14 @@ def never_called(pid: int, pid_started: str) -> bool:
             self._pump()
 """,
         "            await self._refill()\n",
-        ("tests/bot/test_lanes.py::test_the_sweep_starts_what_a_lost_signal_left",),
+        ("tests/bot/runs/test_lanes.py::test_the_sweep_starts_what_a_lost_signal_left",),
     ),
     Fault(
         "runs/the-background-is-woken-as-people",
         "bot/inbound/pipeline.py",
         "background = message.kind in BACKGROUND",
         "background = False",
-        ("tests/bot/test_lanes.py::test_what_nobody_wrote_runs_as_soon_as_it_is_accepted[wake]",),
+        ("tests/bot/runs/test_lanes.py::test_what_nobody_wrote_runs_as_soon_as_it_is_accepted[wake]",),
     ),
     Fault(
         "runs/messages-of-several-places-taken-together",
@@ -243,14 +243,14 @@ def never_called(pid: int, pid_started: str) -> bool:
         "bot/runs/specs.py",
         "all(map(is_trusted, turn.messages))",
         "is_trusted(turn.messages[0])",
-        ("tests/bot/test_specs.py::test_a_turn_has_the_tools_of_whom_it_trusts_least",),
+        ("tests/bot/runs/test_specs.py::test_a_turn_has_the_tools_of_whom_it_trusts_least",),
     ),
     Fault(
         "runs/one-owner-among-those-who-asked",
         "bot/runs/journal.py",
         "all(map(dependencies.is_owner, turn.messages))",
         "any(map(dependencies.is_owner, turn.messages))",
-        ("tests/bot/test_specs.py::test_a_failure_is_explained_if_only_owners_asked",),
+        ("tests/bot/runs/test_specs.py::test_a_failure_is_explained_if_only_owners_asked",),
     ),
     Fault(
         "runs/steering-goes-past-commands",
@@ -271,7 +271,7 @@ def never_called(pid: int, pid_started: str) -> bool:
         "bot/store/commands.py",
         "sum(steering for _, steering in begun)",
         "0",
-        ("tests/bot/test_steering.py::test_a_stop_drops_what_steered_and_counts_it",),
+        ("tests/bot/runs/test_steering.py::test_a_stop_drops_what_steered_and_counts_it",),
     ),
     Fault(
         "runs/what-steers-is-not-edited",
@@ -292,28 +292,28 @@ def never_called(pid: int, pid_started: str) -> bool:
         "bot/store/claims.py",
         "ready = max(now, until)",
         "ready = max(now, until) + 10**9",
-        ("tests/bot/test_later.py::test_it_is_answered_when_it_is_ready_and_holds_up_nobody",),
+        ("tests/bot/runs/test_later.py::test_it_is_answered_when_it_is_ready_and_holds_up_nobody",),
     ),
     Fault(
         "runs/later-by-a-clock-that-is-set-back",
         "bot/store/claims.py",
         "ready = max(now, until)",
         "ready = now",
-        ("tests/bot/test_later.py::test_a_clock_that_is_set_back_makes_nobody_wait_longer",),
+        ("tests/bot/runs/test_later.py::test_a_clock_that_is_set_back_makes_nobody_wait_longer",),
     ),
     Fault(
         "runs/later-is-when-the-sweep-comes",
         "bot/runs/lanes.py",
         "self._line_up(session_key, background, ready_at)",
         "pass",
-        ("tests/bot/test_later.py::test_each_of_several_has_its_own_moment",),
+        ("tests/bot/runs/test_later.py::test_each_of_several_has_its_own_moment",),
     ),
     Fault(
         "runs/later-is-forgotten-by-a-restart",
         "bot/service.py",
         "        await store.recovery.ready()\n",
         "",
-        ("tests/bot/test_later.py::test_a_restart_ends_the_wait",),
+        ("tests/bot/runs/test_later.py::test_a_restart_ends_the_wait",),
     ),
     Fault(
         "runs/a-claim-has-a-commit-of-its-own",
@@ -349,7 +349,7 @@ def never_called(pid: int, pid_started: str) -> bool:
         "if edited and state in _UNSEEN:",
         "if False:",
         (
-            "tests/bot/test_inbound.py::test_an_edit_replaces_the_words_of_a_message_that_waits",
+            "tests/bot/inbound/test_inbound.py::test_an_edit_replaces_the_words_of_a_message_that_waits",
             "tests/crash/test_explorer.py::test_nothing_happens[edit]",
         ),
     ),

@@ -2,7 +2,7 @@
 
 from tests.mutants import Fault
 
-_TEST = "tests/bot/test_redaction.py::test_no_secret_is_in_a_log_line"
+_TEST = "tests/bot/telemetry/test_redaction.py::test_no_secret_is_in_a_log_line"
 
 FAULTS = (
     Fault(

@@ -26,7 +26,7 @@ FAULTS = (
         "bot/wiring.py",
         "Health([one for one in accounts if one.section.enabled or not one.section.local]",
         "Health(accounts",
-        ("tests/bot/test_health.py::test_a_console_that_is_not_enabled_is_not_listed",),
+        ("tests/bot/gateway/test_health.py::test_a_console_that_is_not_enabled_is_not_listed",),
     ),
     Fault(
         "terminal/ctrl-c-on-a-text-ends-the-run",

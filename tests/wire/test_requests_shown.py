@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.bot.test_approvals import Commanding
+from tests.bot.approvals.test_approvals import Commanding
 from tests.standins.script import Call
 from tests.wire.platforms import SIDES, Discord, Side, Slack, Telegram
 from tests.wire.stage import staged

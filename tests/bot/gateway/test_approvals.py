@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from agent.message import ToolCall
+from tests.bot.approvals.test_approvals import COMMAND, Commanding
 from tests.bot.cli.test_commands import Done, alone, hark
 from tests.bot.gateway.house import TOKEN, House, house
 from tests.bot.gateway.test_agent import error_of
-from tests.bot.test_approvals import COMMAND, Commanding
 
 __all__ = ["alone"]  # a fixture
 CALL = ToolCall("c1", "ask", '{"label": "it"}')

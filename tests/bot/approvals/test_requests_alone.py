@@ -7,7 +7,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from tests.bot.test_approvals import OPEN, Commanding, begin, shows
+from tests.bot.approvals.test_approvals import OPEN, Commanding, begin, shows
 from tests.service import Hark, running
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from agent.tools.base import Ask, CallContext
 from tests.asking import approval
-from tests.bot.test_approvals import Commanding, begin, order, shows
-from tests.bot.test_parking import over
+from tests.bot.approvals.test_approvals import Commanding, begin, order, shows
+from tests.bot.approvals.test_parking import over
 from tests.service import Labelled, running
 
 

@@ -11,9 +11,9 @@ from bot.inbound.pairing import NotChanged, Pairing
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import Settled
 from channels.message import ChatKind, InboundKind, Origin, Place
-from tests.bot.test_background_commands import EXEC
-from tests.bot.test_groups import CHAT, hear, said
-from tests.bot.test_pairing import CODE, PAIRING, code_of, command
+from tests.bot.background.test_background_commands import EXEC
+from tests.bot.inbound.test_groups import CHAT, hear, said
+from tests.bot.inbound.test_pairing import CODE, PAIRING, code_of, command
 from tests.scripted_model import texts
 from tests.service import Hark, Json, ScriptedTool, running, session_of
 from tests.standins.script import Call, Hang

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.bot.test_beats import BEATS, HALF_AN_HOUR, checklist, receipts, say_hello, tick, with_beats
-from tests.bot.test_schedule import command
+from tests.bot.background.test_beats import BEATS, HALF_AN_HOUR, checklist, receipts, say_hello, tick, with_beats
+from tests.bot.background.test_schedule import command
 from tests.scripted_model import texts
 from tests.service import Hark, running, session_of
 

@@ -14,7 +14,7 @@ from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Origin, Place
 from channels.session_key import console_key
 from heartbeat.schedule import Cron
-from tests.bot.test_due_times import settle
+from tests.bot.background.test_due_times import settle
 from tests.scripted_model import texts
 from tests.service import Hark, running, session_of
 from tests.standins.script import Call, Fail

@@ -12,10 +12,10 @@ from agent.tools.marks import MARK
 from bot.persistence.values import AcceptedMessage, Person
 from channels.message import ChatKind, Origin, Place
 from channels.outgoing import Action
+from tests.bot.inbound.test_pairing import PAIRING, code_of
+from tests.bot.runs.test_media import PNG, file
+from tests.bot.runs.test_messaging import ActingChannel, calls
 from tests.bot.store.opened import message, opened
-from tests.bot.test_media import PNG, file
-from tests.bot.test_messaging import ActingChannel, calls
-from tests.bot.test_pairing import PAIRING, code_of
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, Json, ScriptedTool, running
 from tests.standins.script import Call

@@ -8,8 +8,19 @@ import pytest
 from bot.plain_words import decision
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import Attachment, ChatKind, Origin, Place, Quoted
-from tests.bot.test_approvals import GROUP, IN_GROUPS, OPEN, Commanding, at, begin, labels, order, press, shows
-from tests.bot.test_parking import over, results
+from tests.bot.approvals.test_approvals import (
+    GROUP,
+    IN_GROUPS,
+    OPEN,
+    Commanding,
+    at,
+    begin,
+    labels,
+    order,
+    press,
+    shows,
+)
+from tests.bot.approvals.test_parking import over, results
 from tests.service import Hark, running
 from tests.standins.script import Call
 

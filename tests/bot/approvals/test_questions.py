@@ -7,8 +7,8 @@ import pytest
 from agent.tools.ask_person import AskPersonTool
 from channels.message import Attachment, InboundKind, Origin
 from tests.asking import approval
-from tests.bot.test_approvals import GROUP, IN_GROUPS, at
-from tests.bot.test_parking import results
+from tests.bot.approvals.test_approvals import GROUP, IN_GROUPS, at
+from tests.bot.approvals.test_parking import results
 from tests.service import Hark, running, session_of
 from tests.standins.script import Call
 

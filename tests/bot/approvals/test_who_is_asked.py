@@ -8,8 +8,8 @@ import pytest
 
 from agent.tools.ask_person import AskPersonTool
 from channels.message import Origin
-from tests.bot.test_approvals import GROUP, IN_GROUPS, Commanding, at, begin, labels, press, shows
-from tests.bot.test_parking import over, results
+from tests.bot.approvals.test_approvals import GROUP, IN_GROUPS, Commanding, at, begin, labels, press, shows
+from tests.bot.approvals.test_parking import over, results
 from tests.service import Hark, running
 from tests.standins.script import Call
 

@@ -7,8 +7,19 @@ from agent.tools.ask_person import AskPersonTool
 from channels.message import Quoted
 from channels.outgoing import Action, Delivery, Refused, SendResult, Sent
 from tests.asking import approval
-from tests.bot.test_approvals import GROUP, IN_GROUPS, Commanding, Finding, at, begin, labels, order, press, shows
-from tests.bot.test_parking import over
+from tests.bot.approvals.test_approvals import (
+    GROUP,
+    IN_GROUPS,
+    Commanding,
+    Finding,
+    at,
+    begin,
+    labels,
+    order,
+    press,
+    shows,
+)
+from tests.bot.approvals.test_parking import over
 from tests.service import Hark, running, session_of
 from tests.standins.script import Call
 

@@ -12,7 +12,7 @@ from bot.people.access import OWNER
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Origin, Place
 from channels.session_key import console_key
-from tests.bot.test_beats import BEATS, HALF_AN_HOUR, checklist, receipts, say_hello, tick, with_beats
+from tests.bot.background.test_beats import BEATS, HALF_AN_HOUR, checklist, receipts, say_hello, tick, with_beats
 from tests.service import Hark, RecordingChannel, running
 from tests.watch import Watch
 

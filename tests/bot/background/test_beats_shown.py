@@ -15,7 +15,7 @@ from bot.persistence.schedules import Job
 from channels.outgoing import Action
 from heartbeat.schedule import Every
 from tests.asking import ASKED, AskingTool, approval, said
-from tests.bot.test_beats import BEATS, HALF_AN_HOUR, TASKS, checklist, receipts, say_hello, tick, with_beats
+from tests.bot.background.test_beats import BEATS, HALF_AN_HOUR, TASKS, checklist, receipts, say_hello, tick, with_beats
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, ScriptedTool, running, session_of
 from tests.standins.script import Call, Fail, Hang, Say, Stop

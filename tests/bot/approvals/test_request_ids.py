@@ -10,8 +10,19 @@ from agent.tools.base import Ask
 from bot.approvals.decisions import NotDecided, meant
 from bot.persistence.approvals import Approval
 from channels.message import ChatKind, InboundKind, Place
-from tests.bot.test_approvals import GROUP, IN_GROUPS, OTHER, Commanding, at, begin, carried_out, order, press, shows
-from tests.bot.test_parking import over
+from tests.bot.approvals.test_approvals import (
+    GROUP,
+    IN_GROUPS,
+    OTHER,
+    Commanding,
+    at,
+    begin,
+    carried_out,
+    order,
+    press,
+    shows,
+)
+from tests.bot.approvals.test_parking import over
 from tests.service import Hark, running
 
 SECRET = "print the secret plan"

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot import wording
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from tests.bot.test_pairing import CODE, PAIRING
+from tests.bot.inbound.test_pairing import CODE, PAIRING
 from tests.service import Hark, running
 from tests.standins.script import Hang
 from tests.watch import lanes_idle

@@ -9,9 +9,9 @@ import pytest
 from agent.message import ToolResult
 from channels.message import InboundMessage
 from tests.asking import AskingTool, approval
-from tests.bot.test_approvals import OPEN
-from tests.bot.test_messaging import FULL, ActingHark, service, written
-from tests.bot.test_messaging import GROUPS as IN_GROUPS
+from tests.bot.approvals.test_approvals import OPEN
+from tests.bot.runs.test_messaging import FULL, ActingHark, service, written
+from tests.bot.runs.test_messaging import GROUPS as IN_GROUPS
 from tests.offering import offer
 from tests.service import running
 from tests.standins.script import Call

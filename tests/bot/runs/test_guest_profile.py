@@ -17,7 +17,7 @@ from bot.persistence.values import Turn, TurnKind
 from bot.runs.permissions import FOR_GUESTS, NO_OWNER, NOT_OWNED, UNTRUSTED, Offer, Permissions
 from bot.runs.rooms import Rooms
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
-from tests.bot.test_messaging import calls, place, service, written
+from tests.bot.runs.test_messaging import calls, place, service, written
 from tests.service import ScriptedTool, settings
 from tests.serving import PlainChannel
 from tests.watch import Watch

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from channels.message import Attachment, InboundMessage
-from tests.bot.test_groups import said, settings
+from tests.bot.inbound.test_groups import said, settings
 from tests.scripted_model import texts
 from tests.service import Hark, running
 from tests.standins.script import Hang
