@@ -1,15 +1,12 @@
-"""What the Discord stand-in remembers and what it holds against its client.
+"""What the Discord stand-in remembers and what it holds against its client. See `ledger`."""
 
-Every call is logged without the token, every visible call is in `sent`, every broken rule is a `Violation`.
-`broken()` lists them; the server asks for it at the end of each test. `until()` waits for a state.
-"""
-
-import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from tests.standins import ledger
+from tests.standins.ledger import Violation
 
 Json = dict[str, Any]
 
@@ -32,15 +29,6 @@ class Rule(StrEnum):
     TOKEN_LEAK = "no token in anything but the header"
     STAND_IN = "this server itself does not fail"
     FAULT_NOT_FIRED = "every ordered fault happens"
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    rule: Rule
-    detail: str
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.detail}"
 
 
 class Refusal(Exception):
@@ -131,75 +119,21 @@ class Sent:
     previews: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Ledger:
+@dataclass(kw_only=True)
+class Ledger(ledger.Ledger[Rule, Call, Sent]):
     """The server's memory. `timeline` holds (channel id, "in", "out", "typing" or "over") in order."""
 
     token: str
-    calls: list[Call] = field(default_factory=list)
-    sent: list[Sent] = field(default_factory=list)
-    violations: list[Violation] = field(default_factory=list)
-    tolerated: set[Rule] = field(default_factory=set)
-    repeats_allowed: set[str] = field(default_factory=set)
     timeline: list[tuple[str, str]] = field(default_factory=list)
-    _waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
-    def complain(self, rule: Rule, detail: str) -> None:
-        self.violations.append(Violation(rule, detail))
-
-    def broken(self, more: Iterable[Violation] = ()) -> list[Violation]:
-        """All violations that are not tolerated: as they came, from the whole story, and `more`."""
-        found = [*self.violations, *self._late_typing(), *self._repeated(), *self._leaks(), *more]
-        return [violation for violation in found if violation.rule not in self.tolerated]
-
-    def _late_typing(self) -> list[Violation]:
-        found: list[Violation] = []
-        for channel in {channel for channel, _ in self.timeline}:
-            over = False
-            for kind in (kind for where, kind in self.timeline if where == channel):
-                if kind == "typing" and over:
-                    found.append(Violation(Rule.LATE_TYPING, f"channel {channel}: typing after the turn was over"))
-                over = kind == "over" or (over and kind == "typing")
-        return found
-
-    def _repeated(self) -> list[Violation]:
+    def _story_broken(self) -> Iterable[Violation]:
+        yield from ledger.late_typing(Rule.LATE_TYPING, self.timeline)
         said = ("send", "respond", "follow_up")
-        posts = Counter((one.channel_id, one.text) for one in self.sent if one.method in said and one.text)
-        return [
-            Violation(Rule.REPEATED_TEXT, f"channel {channel}: {count} times {text[:80]!r}")
-            for (channel, text), count in posts.items()
-            if count > 1 and text not in self.repeats_allowed
-        ]
+        posts = ((one.channel_id, one.text) for one in self.sent if one.method in said)
+        yield from self._repeated(Rule.REPEATED_TEXT, posts)
+        for call in self.calls:
+            if self.token in call.route or self.token in repr((call.query, call.body)):
+                yield Violation(Rule.TOKEN_LEAK, f"{call.route} carries the token in its path, query or body")
 
-    def _leaks(self) -> list[Violation]:
-        return [
-            Violation(Rule.TOKEN_LEAK, f"{call.route} carries the token in its path, query or body")
-            for call in self.calls
-            if self.token in call.route or self.token in repr((call.query, call.body))
-        ]
-
-    def story(self) -> str:
-        """The last calls, for error messages."""
-        lines = [
-            f"  {call.at:10.3f} {call.route} {call.query or ''} {str(call.body)[:160]}" for call in self.calls[-15:]
-        ]
-        return "last calls:\n" + ("\n".join(lines) or "  none")
-
-    def changed(self) -> None:
-        """Wake everybody who waits for a state."""
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    async def until(self, ready: Callable[[], bool], what: str, seconds: float = 5.0) -> None:
-        """Wait for a state; AssertionError with the last calls when it does not come."""
-        try:
-            async with asyncio.timeout(seconds):
-                while not ready():
-                    waiter = asyncio.get_running_loop().create_future()
-                    self._waiters.append(waiter)
-                    await waiter
-        except TimeoutError:
-            if not ready():
-                raise AssertionError(f"waited {seconds} s in vain for {what}; {self.story()}") from None
+    def _line(self, call: Call) -> str:
+        return f"{call.route} {call.query or ''} {str(call.body)[:160]}"

@@ -42,7 +42,7 @@ class World:
         self.verified = verified
         self.clock = clock
         self.wall = wall
-        self.ledger = Ledger(token)
+        self.ledger = Ledger(token=token)
         self.snowflakes = Snowflakes(wall)
         self.people: dict[int, Person] = {bot.id: bot}
         self.guilds: dict[str, Json] = {}

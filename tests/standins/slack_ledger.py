@@ -1,15 +1,12 @@
-"""What the Slack stand-in remembers and what it holds against its client.
+"""What the Slack stand-in remembers and what it holds against its client. See `ledger`."""
 
-Every call is logged without its token, every visible call is in `sent`, every broken rule is a `Violation`.
-`broken()` lists them; the server asks for it at the end of each test. `until()` waits for a state.
-"""
-
-import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from tests.standins import ledger
+from tests.standins.ledger import Violation
 
 Json = dict[str, Any]
 
@@ -33,15 +30,6 @@ class Rule(StrEnum):
     RESPONSE_URL = "a response_url is used for 30 minutes and five times"
     PUBLIC_DOWNLOAD = "files are downloaded with the token"
     FAULT_NOT_FIRED = "every ordered fault happens"
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    rule: Rule
-    detail: str
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.detail}"
 
 
 class Refusal(Exception):
@@ -113,68 +101,21 @@ class Sent:
 SAYING = ("chat.postMessage", "response_url", "ack")
 
 
-@dataclass(slots=True)
-class Ledger:
+@dataclass(kw_only=True)
+class Ledger(ledger.Ledger[Rule, Call, Sent]):
     """The server's memory; `secrets` must never be seen in a call."""
 
     secrets: tuple[str, ...]
-    calls: list[Call] = field(default_factory=list)
-    sent: list[Sent] = field(default_factory=list)
-    violations: list[Violation] = field(default_factory=list)
-    tolerated: set[Rule] = field(default_factory=set)
-    repeats_allowed: set[str] = field(default_factory=set)
-    _waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
-    def complain(self, rule: Rule, detail: str) -> None:
-        self.violations.append(Violation(rule, detail))
+    def _story_broken(self) -> Iterable[Violation]:
+        posts = (((one.channel, one.thread_ts), one.shown) for one in self.sent if one.method in SAYING)
+        yield from self._repeated(Rule.REPEATED_TEXT, posts)
+        for call in self.calls:
+            if any(secret in call.url or secret in repr(call.args) for secret in self.secrets):
+                yield Violation(Rule.TOKEN_LEAK, f"{call.method} carries a secret in its query or arguments")
+        for one in self.sent:
+            if mass := one.pings & {"channel", "here", "everyone"}:
+                yield Violation(Rule.MASS_PING, f"{one.method} in {one.channel}: {', '.join(sorted(mass))}")
 
-    def broken(self, more: Iterable[Violation] = ()) -> list[Violation]:
-        """All violations that are not tolerated: as they came, from the whole story, and `more`."""
-        found = [*self.violations, *self._repeated(), *self._leaks(), *self._pings(), *more]
-        return [violation for violation in found if violation.rule not in self.tolerated]
-
-    def _repeated(self) -> list[Violation]:
-        posts = Counter((one.channel, one.thread_ts, one.shown) for one in self.sent if one.method in SAYING)
-        return [
-            Violation(Rule.REPEATED_TEXT, f"{channel} {thread or ''}: {count} times {text[:80]!r}")
-            for (channel, thread, text), count in posts.items()
-            if count > 1 and text and text not in self.repeats_allowed
-        ]
-
-    def _leaks(self) -> list[Violation]:
-        return [
-            Violation(Rule.TOKEN_LEAK, f"{call.method} carries a secret in its query or arguments")
-            for call in self.calls
-            if any(secret in call.url or secret in repr(call.args) for secret in self.secrets)
-        ]
-
-    def _pings(self) -> list[Violation]:
-        return [
-            Violation(Rule.MASS_PING, f"{one.method} in {one.channel}: {', '.join(sorted(mass))}")
-            for one in self.sent
-            if (mass := one.pings & {"channel", "here", "everyone"})
-        ]
-
-    def story(self) -> str:
-        """The last calls, for error messages."""
-        lines = [f"  {call.at:10.3f} {call.method} {str(call.args)[:160]}" for call in self.calls[-15:]]
-        return "last calls:\n" + ("\n".join(lines) or "  none")
-
-    def changed(self) -> None:
-        """Wake everybody who waits for a state."""
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    async def until(self, ready: Callable[[], bool], what: str, seconds: float = 5.0) -> None:
-        """Wait for a state; AssertionError with the last calls when it does not come."""
-        try:
-            async with asyncio.timeout(seconds):
-                while not ready():
-                    waiter = asyncio.get_running_loop().create_future()
-                    self._waiters.append(waiter)
-                    await waiter
-        except TimeoutError:
-            if not ready():
-                raise AssertionError(f"waited {seconds} s in vain for {what}; {self.story()}") from None
+    def _line(self, call: Call) -> str:
+        return f"{call.method} {str(call.args)[:160]}"

@@ -47,7 +47,7 @@ class World:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
         self.secrets = (shapes.BOT_TOKEN, shapes.APP_TOKEN, shapes.SIGNING_SECRET)
-        self.ledger = Ledger(self.secrets)
+        self.ledger = Ledger(secrets=self.secrets)
         self.scopes = set(shapes.SCOPES)
         self.events = set(shapes.EVENTS)
         self.commands = {"/hark"}

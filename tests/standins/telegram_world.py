@@ -46,7 +46,7 @@ class World:
         self.bot = payloads.get_me()
         self.clock = clock
         self.wall = wall
-        self.ledger = Ledger(token)
+        self.ledger = Ledger(token=token)
         self.rooms: dict[int, Room] = {}
         self.messages: dict[tuple[int, int], Json] = {}
         self.closed_chats: dict[int, str] = {}

@@ -5,7 +5,7 @@ A further channel adds itself to `SIDES`: how it is started on a server of its o
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.people.people import People
 from bot.persistence.values import AcceptedMessage, Duplicate
-from channels.base import Channel, CommandInfo, Mark, Reached, Times
+from channels.base import Channel, Times
 from channels.discord.adapter import DiscordChannel
 from channels.discord.settings import DiscordAccount
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
@@ -44,11 +44,14 @@ from tests.deliveries import delivery
 from tests.service import RecordingChannel
 from tests.standins.discord_ledger import Rule
 from tests.standins.discord_objects import ALICE as DISCORD_ALICE
+from tests.standins.discord_objects import HARK
 from tests.standins.discord_server import DiscordServer
 from tests.standins.slack_server import SlackServer
+from tests.standins.slack_shapes import BOT
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID
 from tests.watch import PATIENCE, Watch
+from tests.wire.sink import RecordingSink
 
 LONG = "\n\n".join(
     f"Paragraph {number} with *some* **words** 😀 and `code`:\n\n```py\nprint({number})\n```\n\n- one\n- two"
@@ -90,36 +93,11 @@ class Side:
     visible: Callable[[], int]
 
 
-class Sink:
-    """Takes everything."""
-
-    def __init__(self) -> None:
-        self.ready = asyncio.Event()
-
-    async def accept(self, batch: object, mark: Mark | None) -> None:
-        """See channels.base.Sink."""
-
-    async def mark(self, scope: str) -> str | None:
-        """See channels.base.Sink."""
-        return None
-
-    def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
-        """See channels.base.Sink."""
-
-    def commands(self) -> Sequence[CommandInfo]:
-        """See channels.base.Sink."""
-        return ()
-
-    def can_send(self, channel: str, account: str) -> None:
-        """See channels.base.Sink."""
-        self.ready.set()
-
-
 @asynccontextmanager
 async def recording() -> AsyncIterator[Side]:
     """The channel of most tests, as a platform that has neither previews nor files."""
     channel = RecordingChannel(Watch(), actions=frozenset(Action) - {Action.PREVIEW, Action.FILE})
-    await channel.start(Sink())
+    await channel.start(RecordingSink())
     place = Place(channel=channel.name, account=channel.account, chat="1", kind=ChatKind.DIRECT)
     yield Side(channel, Time(), place, "1", lambda: len(channel.sent))
 
@@ -133,9 +111,9 @@ async def telegram() -> AsyncIterator[Side]:
             TelegramAccount, token=server.token, base_url=server.base_url, base_file_url=server.base_file_url
         )
         channel = TelegramChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
-        sink = Sink()
+        sink = RecordingSink()
         await channel.start(sink)
-        await asyncio.wait_for(sink.ready.wait(), PATIENCE)
+        await sink.until(lambda: sink.ready)
         server.write("hello")
         place = Place(channel="telegram", account=str(BOT_ID), chat=str(ALICE.id), kind=ChatKind.DIRECT)
         sent = await channel.send(delivery(channel.render("first")[0], place))
@@ -158,9 +136,9 @@ async def discord() -> AsyncIterator[Side]:
             close_timeout=0.1,
         )
         channel = DiscordChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
-        sink = Sink()
+        sink = RecordingSink(("discord", str(HARK.id)))
         await channel.start(sink)
-        await asyncio.wait_for(sink.ready.wait(), PATIENCE)
+        await sink.until(lambda: sink.ready)
         written = server.dm(DISCORD_ALICE, "hello")
         place = Place(channel="discord", account=channel.account, chat=written["channel_id"], kind=ChatKind.DIRECT)
         sent = await channel.send(delivery(channel.render("first")[0], place, nonce=4711))
@@ -178,9 +156,9 @@ async def slack() -> AsyncIterator[Side]:
             SlackAccount, bot_token=server.bot_token, app_token=server.app_token, base_url=server.base_url
         )
         channel = SlackChannel(settings, Times(now=time.clock.now, monotonic=time.clock.monotonic, sleep=time.sleep))
-        sink = Sink()
+        sink = RecordingSink(("slack", BOT))
         await channel.start(sink)
-        await asyncio.wait_for(sink.ready.wait(), PATIENCE)
+        await sink.until(lambda: sink.ready)
         room = server.channel("general")
         place = Place(channel="slack", account=channel.account, chat=room.id, kind=ChatKind.CHANNEL)
         sent = await channel.send(delivery(channel.render("first")[0], place))

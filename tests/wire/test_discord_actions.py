@@ -15,10 +15,9 @@ from tests.standins.discord_ledger import Rule
 from tests.standins.discord_limits import RateLimits
 from tests.standins.discord_objects import ALICE, BOB, CAROL, HARK, JOINED, OTHER_BOT, Intent, Permission
 from tests.standins.discord_server import DiscordServer
+from tests.wire.sink import Clock, RecordingSink
 from tests.wire.test_discord_channel import (
-    Clock,
     Json,
-    RecordingSink,
     channel,
     clock,
     discord,
@@ -101,7 +100,7 @@ async def test_hidden_words_are_said_to_be_hidden(
     discord.say(room, BOB, "psst")
     channel = DiscordChannel(settings_for(discord), clock.times)
     await channel.start(sink)
-    await sink.until(lambda: sink.reached)
+    await sink.until(lambda: sink.missing)
     text = await perform(channel, "read", place(room))
     await channel.close()
     assert "psst" not in text

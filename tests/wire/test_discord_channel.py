@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -16,16 +16,13 @@ from channels.base import (
     CommandOption,
     HealthState,
     History,
-    Mark,
-    NotAccepted,
     NotDownloaded,
     NotReadable,
     Reached,
-    Times,
 )
 from channels.discord.adapter import DiscordChannel
 from channels.discord.settings import DiscordAccount
-from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
+from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Place, UnreadEvent
 from channels.outgoing import Action, Button, Delivery, NotSent, OutgoingFile, Refused, SendResult, Sent, Unknown
 from tests.channels.sections import account
 from tests.deliveries import delivery
@@ -35,6 +32,7 @@ from tests.standins.discord_limits import RateLimits
 from tests.standins.discord_objects import ALICE, BOB, DM, FORUM, HARK, Intent, Permission
 from tests.standins.discord_server import DiscordServer
 from tests.standins.proxy import FaultProxy
+from tests.wire.sink import Clock, RecordingSink
 
 Json = dict[str, Any]
 COMMANDS = (
@@ -45,90 +43,9 @@ SEND = "POST /channels/*/messages"
 BASE = Path(__file__).parents[1] / "channels" / "fixtures" / "discord_events.json"
 
 
-class RecordingSink:
-    """Keeps what it is given, as the store does: batch and mark together, or nothing. `log` is all of it in order."""
-
-    def __init__(self) -> None:
-        self.batches: list[Sequence[Incoming]] = []
-        self.marks: dict[str, str] = {}
-        self.log: list[str] = []
-        self.reached: list[Sequence[Reached]] = []
-        self.refusing = False
-        self.refused = self.entered = 0
-        self.ready = 0
-        self.listed: Sequence[CommandInfo] = ()
-        self.gate: asyncio.Event | None = None
-        self._changed = asyncio.Event()
-
-    async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
-        self.entered += 1
-        self._changed.set()
-        if self.gate is not None:
-            await self.gate.wait()
-        self._changed.set()
-        if self.refusing:
-            self.refused += 1
-            raise NotAccepted("disk full")
-        self.batches.append(batch)
-        self.log += [item.text for item in batch if isinstance(item, InboundMessage)]
-        if mark is not None:
-            self.marks[mark.scope] = mark.value
-
-    async def mark(self, scope: str) -> str | None:
-        return self.marks.get(scope)
-
-    def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
-        assert (channel, account) == ("discord", str(HARK.id))
-        self.reached.append(reached)
-        self.log.append("missed")
-        self._changed.set()
-
-    def commands(self) -> Sequence[CommandInfo]:
-        return self.listed
-
-    def can_send(self, channel: str, account: str) -> None:
-        self.ready += 1
-        self._changed.set()
-
-    @property
-    def items(self) -> list[Incoming]:
-        return [item for batch in self.batches for item in batch]
-
-    @property
-    def messages(self) -> list[InboundMessage]:
-        return [item for item in self.items if isinstance(item, InboundMessage)]
-
-    @property
-    def texts(self) -> list[str]:
-        return [message.text for message in self.messages]
-
-    async def until(self, ready: Callable[[], object]) -> None:
-        async with asyncio.timeout(5):
-            while not ready():
-                self._changed.clear()
-                await self._changed.wait()
-
-
-class Clock:
-    """Time that passes only when somebody sleeps; `pauses` are the seconds that were slept."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_790_000_000.0
-        self.pauses: list[float] = []
-
-    async def sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self.seconds += seconds
-        await asyncio.sleep(0)
-
-    @property
-    def times(self) -> Times:
-        return Times(now=lambda: int(self.seconds * 1000), monotonic=lambda: self.seconds, sleep=self.sleep)
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_790_000_000.0)
 
 
 @pytest.fixture
@@ -151,7 +68,7 @@ def room(discord: DiscordServer, home: Json) -> Json:
 
 @pytest.fixture
 def sink() -> RecordingSink:
-    return RecordingSink()
+    return RecordingSink(("discord", str(HARK.id)))
 
 
 def settings_for(discord: DiscordServer, **more: Any) -> DiscordAccount:
@@ -167,7 +84,7 @@ async def channel(
     """A channel that receives."""
     channel = DiscordChannel(settings_for(discord), clock.times)
     await channel.start(sink)
-    await sink.until(lambda: sink.reached)
+    await sink.until(lambda: sink.missing)
     yield channel
     await channel.close()
 
@@ -263,7 +180,7 @@ async def test_what_cannot_be_read_is_kept_and_what_follows_comes(
 async def test_what_comes_while_a_batch_is_stored_is_the_next_one(
     discord: DiscordServer, room: Json, sink: RecordingSink, channel: DiscordChannel
 ) -> None:
-    sink.gate = asyncio.Event()
+    sink.commit.clear()
     texts = [f"message {number}" for number in range(200)]
     for text in texts:
         discord.say(room, BOB, text)
@@ -271,7 +188,7 @@ async def test_what_comes_while_a_batch_is_stored_is_the_next_one(
     async with asyncio.timeout(5):
         while len(channel._receiver._waiting) < 201:  # noqa: ASYNC110  # nothing is told until it is stored
             await asyncio.sleep(0)
-    sink.gate.set()
+    sink.commit.set()
     await sink.until(lambda: len(sink.items) == 201)
     assert sink.texts == [*texts, mark["content"]]
     assert len(sink.batches) <= 3
@@ -281,14 +198,14 @@ async def test_what_waits_is_bounded(
     discord: DiscordServer, room: Json, sink: RecordingSink, channel: DiscordChannel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("channels.discord.gateway._MOST_WAITING", 5)
-    sink.gate = asyncio.Event()
+    sink.commit.clear()
     for number in range(20):
         discord.say(room, BOB, f"{number}")
     await sink.until(lambda: sink.entered)
     for _ in range(3):  # long enough for all to come
         await channel.working(place(room))
     assert len(channel._receiver._waiting) == 6
-    sink.gate.set()
+    sink.commit.set()
     await sink.until(lambda: len(sink.items) == 20)
     assert sink.texts == [f"{number}" for number in range(20)]
     assert len(discord.identified) == 1
@@ -326,8 +243,8 @@ async def test_a_new_session_tells_what_was_reached_before_anything_is_accepted(
     await discord.wait_connected()
     discord.say(room, BOB, "live")
     await sink.until(lambda: sink.texts)
-    assert sink.log == ["missed", "live"]
-    assert list(sink.reached[0]) == [
+    assert sink.story == ["missed", "live"]
+    assert list(sink.missing[0]) == [
         Reached(place(room), asked["id"]),
         Reached(place(room, thread["id"]), inside["id"]),
     ]
@@ -350,13 +267,13 @@ async def test_what_comes_before_all_servers_have_told_their_channels_waits(
     live = discord.say(room, BOB, "live")
     for _ in range(3):  # long enough for it to come
         await channel.working(place(room))
-    assert sink.log == ["missed"]
+    assert sink.story == ["missed"]
     discord.outage(home, over=True)
     discord.dm(ALICE, "directly")
     discord.outage(work)
     await sink.until(lambda: len(sink.items) == 2)
-    assert sink.log == ["missed", "missed", "live", "directly"]
-    assert list(sink.reached[1]) == [Reached(place(room), live["id"])]
+    assert sink.story == ["missed", "missed", "live", "directly"]
+    assert list(sink.missing[1]) == [Reached(place(room), live["id"])]
 
 
 async def test_a_server_that_is_away_holds_up_nothing_for_long_and_is_told_when_it_is_back(
@@ -364,7 +281,7 @@ async def test_a_server_that_is_away_holds_up_nothing_for_long_and_is_told_when_
 ) -> None:
     channel = DiscordChannel(settings_for(discord, guilds_timeout=0.05), clock.times)
     await channel.start(sink)
-    await sink.until(lambda: sink.reached)
+    await sink.until(lambda: sink.missing)
     work = discord.add_guild("Work", ALICE)
     far = discord.add_channel(work, "far")
     newest = discord.say(far, ALICE, "unheard")
@@ -373,14 +290,14 @@ async def test_a_server_that_is_away_holds_up_nothing_for_long_and_is_told_when_
     discord.outage(home, over=True)
     discord.say(room, BOB, "live")
     await sink.until(lambda: sink.texts[1:] == ["live"])
-    assert sink.log[2:] == ["missed", "live"]
+    assert sink.story[2:] == ["missed", "live"]
     discord.outage(work, over=True)
-    await sink.until(lambda: len(sink.reached) == 3)
-    assert list(sink.reached[2]) == [Reached(place(far), newest["id"])]
+    await sink.until(lambda: len(sink.missing) == 3)
+    assert list(sink.missing[2]) == [Reached(place(far), newest["id"])]
     discord.outage(work, over=True)
     discord.say(room, BOB, "last")
     await sink.until(lambda: sink.texts[2:] == ["last"])
-    assert len(sink.reached) == 3, "it was told"
+    assert len(sink.missing) == 3, "it was told"
     await channel.close()
 
 
@@ -397,7 +314,7 @@ async def test_a_session_that_is_resumed_has_no_gap_and_misses_nothing(
         await sink.until(lambda: channel.health().state is HealthState.READY)
         sink.batches.clear()
     assert len(discord.resumed) == 3
-    assert len(sink.reached) == 1
+    assert len(sink.missing) == 1
     assert len(discord.identified) == 1
 
 
@@ -405,11 +322,11 @@ async def test_a_session_that_is_over_is_begun_anew_with_a_gap(
     discord: DiscordServer, room: Json, sink: RecordingSink, channel: DiscordChannel, clock: Clock
 ) -> None:
     discord.invalidate()
-    await sink.until(lambda: len(sink.reached) == 2)
+    await sink.until(lambda: len(sink.missing) == 2)
     discord.forget_sessions()
     discord.close_gateway(4009)
     discord.forget_sessions()
-    await sink.until(lambda: len(sink.reached) == 3)
+    await sink.until(lambda: len(sink.missing) == 3)
     assert len(discord.identified) == 3
     assert clock.pauses
     assert min(clock.pauses) >= 1.0
@@ -422,7 +339,7 @@ async def test_a_server_that_falls_silent_is_left(
     discord.heartbeat_interval = 0.05
     channel = DiscordChannel(settings_for(discord, heartbeat_timeout=0.15), clock.times)
     await channel.start(sink)
-    await sink.until(lambda: sink.reached)
+    await sink.until(lambda: sink.missing)
     discord.gateway_silent = True
     await discord.wait_for(lambda: not discord.links, "the connection to be left")
     discord.gateway_silent = False
@@ -455,7 +372,7 @@ async def test_a_server_that_never_says_ready_is_left(
     await discord.wait_for(lambda: len(clock.pauses) > 1)
     assert channel.health().state is not HealthState.READY
     discord.gateway_silent = False
-    await sink.until(lambda: sink.reached)
+    await sink.until(lambda: sink.missing)
     await channel.close()
 
 
@@ -479,7 +396,7 @@ async def test_a_discord_that_is_down_at_the_start_is_waited_for(
     assert clock.pauses[:7] == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     await discord.start()
     discord.say(room, BOB, "hello")
-    await sink.until(lambda: sink.reached)
+    await sink.until(lambda: sink.missing)
     assert channel.health().state is HealthState.READY
     await channel.close()
 
@@ -521,7 +438,7 @@ async def test_the_token_is_in_no_log(
     with caplog.at_level(logging.DEBUG):
         channel = DiscordChannel(settings_for(discord), clock.times)
         await channel.start(sink)
-        await sink.until(lambda: sink.reached)
+        await sink.until(lambda: sink.missing)
         await say(channel, "hello", room)
         await channel.close()
     assert "/messages" in caplog.text
@@ -530,7 +447,12 @@ async def test_the_token_is_in_no_log(
 
 @pytest.mark.parametrize("told", [True, False], ids=["by the flags", "by 4014"])
 async def test_without_message_content_it_runs_and_says_so(
-    discord: DiscordServer, room: Json, sink: RecordingSink, clock: Clock, caplog: pytest.LogCaptureFixture, told: bool
+    discord: DiscordServer,
+    room: Json,
+    sink: RecordingSink,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    told: bool,
 ) -> None:
     discord.granted = Intent(0)
     if not told:  # it was switched off between the two questions
@@ -539,7 +461,7 @@ async def test_without_message_content_it_runs_and_says_so(
         with caplog.at_level(logging.WARNING, "channels"):
             channel = DiscordChannel(settings_for(discord), clock.times)
             await channel.start(sink)
-            await sink.until(lambda: sink.reached)
+            await sink.until(lambda: sink.missing)
     finally:
         if not told:
             del type(discord).flags  # type: ignore[misc]
@@ -559,7 +481,7 @@ async def test_close_codes_that_no_new_connection_mends_are_said(
     discord: DiscordServer, sink: RecordingSink, channel: DiscordChannel, code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     discord.close_gateway(code)
-    await sink.until(lambda: len(sink.reached) == 2)
+    await sink.until(lambda: len(sink.missing) == 2)
     assert f"Discord refuses this bot (the gateway closed with {code})" in caplog.text
     assert channel.health().state is HealthState.READY
 
@@ -567,10 +489,10 @@ async def test_close_codes_that_no_new_connection_mends_are_said(
 async def test_intake_stops_and_sends_still_work(
     discord: DiscordServer, room: Json, sink: RecordingSink, channel: DiscordChannel
 ) -> None:
-    sink.gate = asyncio.Event()
+    sink.commit.clear()
     discord.say(room, BOB, "in time")
     await sink.until(lambda: sink.entered)
-    asyncio.get_running_loop().call_soon(sink.gate.set)  # while the intake is ended
+    asyncio.get_running_loop().call_soon(sink.commit.set)  # while the intake is ended
     await channel.stop_intake()
     discord.say(room, BOB, "too late")
     assert not discord.sessions, "Discord was told, so that it shows nobody there"
@@ -594,7 +516,7 @@ async def test_commands_are_listed_once_until_they_change(
         channel = DiscordChannel(settings_for(discord), clock.times)
         await channel.start(sink)
         await sink.until(lambda: sink.ready)
-        sink.ready = 0
+        sink.ready.clear()
         await channel.close()
         calls = [call for call in discord.ledger.calls if call.route.startswith("PUT /applications")]
         assert len(calls) == puts
@@ -609,13 +531,14 @@ async def test_an_interaction_is_stored_then_deferred_then_answered_in_its_place
     channel = DiscordChannel(settings_for(discord), clock.times)
     await channel.start(sink)
     await sink.until(lambda: sink.ready)
-    sink.gate, sink.entered = asyncio.Event(), 0
+    sink.commit.clear()
+    sink.entered = 0
     used = discord.slash(BOB, room, "approve", {"decision": "once", "id": "7f3"})
     await sink.until(lambda: sink.entered)
     await channel.working(place(room))
     await channel.working(place(room))
     assert used.answer is None
-    sink.gate.set()
+    sink.commit.set()
     await sink.until(lambda: sink.messages)
     (command,) = sink.messages
     assert (command.kind, command.text) == (InboundKind.COMMAND, "/approve 7f3 once")
@@ -821,7 +744,7 @@ async def test_a_wire_that_is_cut_leaves_the_outcome_unknown(
         settings = settings_for(discord, base_url=f"http://127.0.0.1:{proxy.port}/api/v10")
         channel = DiscordChannel(settings, clock.times)
         await channel.start(sink)
-        await sink.until(lambda: sink.reached)
+        await sink.until(lambda: sink.missing)
         cut = proxy.cut_request if part == "request" else proxy.cut_answer
         cut(b"enforce_nonce" if part == "request" else b"/messages", after=0)
         result = await say(channel, "answer", room)
@@ -964,7 +887,7 @@ async def test_history_is_what_the_live_events_were(
         settings_for(discord, groups={"allow": {home["id"]: {"roles": [role["id"]]}}}), clock.times
     )
     await channel.start(sink)
-    await sink.until(lambda: sink.reached)
+    await sink.until(lambda: sink.missing)
     asked = discord.say(room, BOB, f"{HARK.mention} look", files=[File("cat.png", b"cat", "image/png")])
     discord.say(room, ALICE, "a reply", reply_to=asked)
     thread = discord.add_thread(room, "details", BOB, message=asked)
@@ -992,7 +915,7 @@ async def test_the_history_of_an_archived_thread_is_that_of_a_thread(
     discord.archive(thread)
     channel = DiscordChannel(settings_for(discord), clock.times)
     await channel.start(sink)
-    await sink.until(lambda: sink.reached)
+    await sink.until(lambda: sink.missing)
     (old,) = (await channel.history(place(room, thread["id"]), "", "", 100)).batch
     assert isinstance(old, InboundMessage)
     assert old.origin.place == place(room, thread["id"])

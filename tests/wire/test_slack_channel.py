@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from channels.actions import ActionFailed, Arguments
-from channels.base import CommandInfo, HealthState, Mark, NotAccepted, NotDownloaded, NotReadable, Reached, Times
+from channels.base import HealthState, NotDownloaded, NotReadable
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
 from channels.outgoing import Action, Button, Delivery, Elsewhere, NotSent, OutgoingFile, Refused, Sent, Unknown
 from channels.slack.adapter import SlackChannel
@@ -30,93 +30,7 @@ from tests.standins.slack_manifest import install
 from tests.standins.slack_server import SlackServer
 from tests.standins.slack_shapes import ALICE, BOB, BOT, Person, Room
 from tests.watch import LoopTime
-
-
-class RecordingSink:
-    """Keeps what it is given, as the store does, and in which order: `story` has texts and the calls of `missed`."""
-
-    def __init__(self) -> None:
-        self.batches: list[Sequence[Incoming]] = []
-        self.missing: list[Sequence[Reached]] = []
-        self.story: list[str] = []
-        self.refused = 0
-        self.refusing = False
-        self.ready: list[str] = []
-        self.entered = 0
-        self.commit = asyncio.Event()
-        self.commit.set()
-        self._changed = asyncio.Event()
-
-    async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
-        assert mark is None
-        self.entered += 1
-        self.story += [one.text for one in batch if isinstance(one, InboundMessage)]
-        self._changed.set()
-        await self.commit.wait()
-        if self.refusing:
-            self.refused += 1
-            raise NotAccepted("disk full")
-        self.batches.append(batch)
-        self._changed.set()
-
-    async def mark(self, scope: str) -> str | None:
-        return None
-
-    def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
-        assert (channel, account) == ("slack", BOT)
-        self.missing.append(reached)
-        self.story.append("missed")
-        self._changed.set()
-
-    def commands(self) -> Sequence[CommandInfo]:
-        return ()
-
-    def can_send(self, channel: str, account: str) -> None:
-        self.ready.append(account)
-        self._changed.set()
-
-    @property
-    def items(self) -> list[Incoming]:
-        return [item for batch in self.batches for item in batch]
-
-    @property
-    def messages(self) -> list[InboundMessage]:
-        return [item for item in self.items if isinstance(item, InboundMessage)]
-
-    @property
-    def texts(self) -> list[str]:
-        return [item.text for item in self.messages]
-
-    async def until(self, ready: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
-            while not ready():
-                self._changed.clear()
-                await self._changed.wait()
-
-
-class Clock:
-    """Time that passes only when somebody sleeps; `pauses` are the seconds that were slept."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_800_000_000.0
-        self.pauses: list[float] = []
-        self.slept = asyncio.Event()
-
-    async def sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self.seconds += seconds
-        self.slept.set()
-        await asyncio.sleep(0)
-
-    async def until(self, pauses: int) -> None:
-        async with asyncio.timeout(5):
-            while len(self.pauses) < pauses:
-                self.slept.clear()
-                await self.slept.wait()
-
-    @property
-    def times(self) -> Times:
-        return Times(now=lambda: int(self.seconds * 1000), monotonic=lambda: self.seconds, sleep=self.sleep)
+from tests.wire.sink import Clock, RecordingSink
 
 
 @pytest.fixture
@@ -134,7 +48,7 @@ async def slack(clock: Clock) -> AsyncIterator[SlackServer]:
 
 @pytest.fixture
 def sink() -> RecordingSink:
-    return RecordingSink()
+    return RecordingSink(("slack", BOT))
 
 
 def settings_for(slack: SlackServer, **fields: Any) -> SlackAccount:
@@ -196,7 +110,7 @@ async def test_a_message_is_stored_before_it_is_acknowledged(
     assert message.event_key == f"m:{im.id}:{said['ts']}"
     assert channel.account == BOT
     assert channel.health().detail == "receiving as @hark by a connection of Socket Mode"
-    assert sink.ready[0] == BOT
+    assert sink.ready[0] == ("slack", BOT)
 
 
 async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(
@@ -458,7 +372,12 @@ async def test_a_slack_that_is_down_at_the_start_is_waited_for(
     ],
 )
 async def test_a_token_that_is_refused_is_said_without_the_token(
-    slack: SlackServer, sink: RecordingSink, clock: Clock, caplog: pytest.LogCaptureFixture, which: str, sentence: str
+    slack: SlackServer,
+    sink: RecordingSink,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    which: str,
+    sentence: str,
 ) -> None:
     slack.tolerate(Rule.BAD_TOKEN)
     wrong = f"{'xapp' if which == 'app_token' else 'xoxb'}-wrong-token-of-nobody"
@@ -792,7 +711,7 @@ async def test_a_wire_that_is_cut_leaves_the_outcome_unknown_and_no_server_at_al
 async def connected_later(slack: SlackServer, clock: Clock) -> AsyncIterator[SlackChannel]:
     """A channel that reaches nothing yet."""
     channel = SlackChannel(settings_for(slack), clock.times)
-    await channel.start(RecordingSink())
+    await channel.start(RecordingSink(("slack", BOT)))
     yield channel
     await channel.close()
 

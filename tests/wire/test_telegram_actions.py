@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import pytest
 from pydantic import ValidationError
 
 from channels.actions import ActionFailed, Arguments
-from channels.base import CommandInfo, Mark, Reached, Times
-from channels.message import ChatKind, Incoming, Place
+from channels.base import Times
+from channels.message import ChatKind, Place
 from channels.outgoing import Action, NotSent, Refused, Sent
 from channels.telegram.actions import ACTIONS
 from channels.telegram.adapter import TelegramChannel
@@ -20,6 +20,7 @@ from tests.standins.telegram_ledger import Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID, Room
 from tests.watch import PATIENCE
+from tests.wire.sink import RecordingSink
 
 FORUM = Room(-1_001_222_333_444, "supergroup", "Workshop", username="the_workshop", topics=frozenset({7}))
 
@@ -33,26 +34,6 @@ class Clock:
     async def sleep(self, seconds: float) -> None:
         self.seconds += seconds
         await asyncio.sleep(0)
-
-
-class Sink:
-    """Takes everything."""
-
-    def __init__(self) -> None:
-        self.ready = asyncio.Event()
-
-    async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None: ...
-
-    async def mark(self, scope: str) -> str | None:
-        return None
-
-    def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None: ...
-
-    def commands(self) -> Sequence[CommandInfo]:
-        return ()
-
-    def can_send(self, channel: str, account: str) -> None:
-        self.ready.set()
 
 
 @pytest.fixture
@@ -75,9 +56,9 @@ async def channel(telegram: TelegramServer, clock: Clock) -> AsyncIterator[Teleg
     urls = {"base_url": telegram.base_url, "base_file_url": telegram.base_file_url}
     times = Times(now=lambda: int(clock.seconds * 1000), monotonic=lambda: clock.seconds, sleep=clock.sleep)
     channel = TelegramChannel(account(TelegramAccount, token=telegram.token, rich="auto", **urls), times)
-    sink = Sink()
+    sink = RecordingSink()
     await channel.start(sink)
-    await asyncio.wait_for(sink.ready.wait(), PATIENCE)
+    await sink.until(lambda: sink.ready)
     yield channel
     await channel.close()
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from channels.base import CommandInfo, HealthState, Mark, NotAccepted, NotDownloaded, Reached
-from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
+from channels.base import CommandInfo, HealthState, NotDownloaded
+from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, Place, UnreadEvent
 from channels.outgoing import (
     Action,
     Button,
@@ -27,7 +27,6 @@ from channels.outgoing import (
     Unknown,
 )
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.poll import Times
 from channels.telegram.settings import TelegramAccount
 from tests.channels.sections import account
 from tests.deliveries import delivery
@@ -37,6 +36,7 @@ from tests.standins.telegram_ledger import Call, Rule
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import ALICE, BOT_ID, BOT_NAME, Room
 from tests.watch import PATIENCE
+from tests.wire.sink import Clock, RecordingSink
 
 GROUP = Room(-4_000_111, "group", "Kitchen")
 FORUM = Room(-1_001_222_333_444, "supergroup", "Workshop", topics=frozenset({7}))
@@ -53,76 +53,6 @@ UNKNOWN_KIND = "unknown kind"
 """The broken update that a later version of the Bot API might send to whoever asks for it."""
 
 
-class RecordingSink:
-    """Keeps what it is given, as the store does: batch and mark together, or nothing."""
-
-    def __init__(self) -> None:
-        self.batches: list[Sequence[Incoming]] = []
-        self.marks: dict[str, str] = {}
-        self.refusing = False
-        self.refused = 0
-        self.raising: list[str] = []
-        self.ready: list[str] = []
-        self.listed: list[CommandInfo] = []
-        self._changed = asyncio.Event()
-
-    async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
-        self._changed.set()
-        if self.refusing:
-            self.refused += 1
-            raise NotAccepted("disk full")
-        if any(isinstance(item, InboundMessage) and item.text in self.raising for item in batch):
-            self.refused += 1
-            raise RuntimeError("a fault")
-        self.batches.append(batch)
-        if mark is not None:
-            self.marks[mark.scope] = mark.value
-
-    async def mark(self, scope: str) -> str | None:
-        return self.marks.get(scope)
-
-    def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
-        raise AssertionError("Telegram keeps what it could not hand over")
-
-    def commands(self) -> Sequence[CommandInfo]:
-        return self.listed
-
-    def can_send(self, channel: str, account: str) -> None:
-        self.ready.append(channel)
-        self._changed.set()
-
-    @property
-    def items(self) -> list[Incoming]:
-        return [item for batch in self.batches for item in batch]
-
-    @property
-    def texts(self) -> list[str]:
-        return [item.text for item in self.items if isinstance(item, InboundMessage)]
-
-    async def until(self, ready: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
-            while not ready():
-                self._changed.clear()
-                await self._changed.wait()
-
-
-class Clock:
-    """Time that passes only when somebody sleeps; `pauses` are the seconds that were slept."""
-
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-        self.pauses: list[float] = []
-
-    async def sleep(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self.seconds += seconds
-        await asyncio.sleep(0)
-
-    @property
-    def times(self) -> Times:
-        return Times(now=lambda: int(self.seconds * 1000), monotonic=lambda: self.seconds, sleep=self.sleep)
-
-
 @pytest.fixture
 async def telegram() -> AsyncIterator[TelegramServer]:
     async with TelegramServer() as server:
@@ -136,7 +66,7 @@ def sink() -> RecordingSink:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1000.0)
 
 
 def settings_for(telegram: TelegramServer, **more: Any) -> TelegramAccount:
@@ -190,7 +120,7 @@ async def test_a_message_and_its_mark_are_stored_before_telegram_forgets_it(
 
 async def test_it_is_ready_before_anybody_writes(sink: RecordingSink, channel: TelegramChannel) -> None:
     assert channel.health().state is HealthState.READY
-    assert sink.ready == ["telegram"]
+    assert [channel for channel, _ in sink.ready] == ["telegram"]
     assert sink.batches == []
 
 
@@ -409,7 +339,7 @@ async def test_after_another_poller_has_gone_it_receives_again(
     telegram.write("hello")
     await sink.until(lambda: sink.texts == ["hello"])
     assert clock.pauses[0] == 5.0
-    assert sink.ready == ["telegram", "telegram"]
+    assert [channel for channel, _ in sink.ready] == ["telegram", "telegram"]
 
 
 async def test_a_webhook_is_removed_and_what_waits_is_kept(
@@ -431,7 +361,7 @@ async def test_a_token_that_is_refused_is_said_without_the_token(
 ) -> None:
     wrong = "123456:wrong-token-of-nobody"
     tried = asyncio.Event()
-    clock = Clock()
+    clock = Clock(1000.0)
 
     async def sleep(seconds: float) -> None:
         await clock.sleep(seconds)
