@@ -14,10 +14,9 @@ import aiohttp
 from ruamel.yaml import YAML
 
 from agent.models.spec import ModelApi
-from bench.model import ROOT, Asked, Model, question
+from bench.model import KEY, ROOT, Asked, Model, question
 from bench.service import settings
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _PATIENCE = 60.0
 
 
@@ -41,7 +40,7 @@ class HarkProcess:
             if self._process.returncode is not None:
                 break
             await asyncio.sleep(0.005)
-        raise RuntimeError(f"hark run did not become ready (exit code {self._process.returncode})")
+        raise RuntimeError(f"the process did not become ready (exit code {self._process.returncode})")
 
     async def ask(self, session: int) -> Asked:
         """Post a question and wait for the answer with a second request."""
@@ -67,9 +66,8 @@ class HarkProcess:
         return str(accepted["run_id"])
 
     def cpu(self) -> float:
-        """Seconds of processor time so far, in steps of the kernel's clock."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        """Seconds of processor time so far, of all its threads."""
+        return time.clock_gettime(~self._process.pid << 3 | 2)  # clock_getcpuclockid(3), which Python has not
 
     def memory(self) -> float:
         """Resident MiB."""
@@ -86,10 +84,26 @@ async def hark_over_http(home: Path, model: Model, api: ModelApi) -> AsyncIterat
     config = home / "config.yaml"
     with config.open("w") as file:
         YAML(typ="safe").dump(settings(home, model, api, port=port), file)
+    async with _running(home, port, "-m", "bot", "run", "--config", str(config)) as process:
+        yield process
+
+
+@contextlib.asynccontextmanager
+async def limit_over_http(home: Path, model: Model) -> AsyncIterator[HarkProcess]:
+    """The least that any server must do (`limit_server.py`), while the context lasts; asked as Hark is."""
+    port = _free_port()
+    given = (str(port), model.base_url("openai-chat"), KEY, str(home / "limit.db"))
+    async with _running(home, port, "-m", "bench.limit_server", *given) as process:
+        yield process
+
+
+@contextlib.asynccontextmanager
+async def _running(home: Path, port: int, *command: str) -> AsyncIterator[HarkProcess]:
+    """A process of Python while the context lasts, from when it is ready on; home: where it writes its log."""
     log = (home / "hark.log").open("wb")
     begun = time.monotonic()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "run", "--config", str(config)),
+        *(sys.executable, *command),
         cwd=ROOT,
         env={**os.environ, "XDG_STATE_HOME": str(home)},  # the developer's own `hark` is not to find it
         stdin=asyncio.subprocess.DEVNULL,

@@ -1,0 +1,1 @@
+"""The road of a message, an approval and a beat, counted: see `test_road.py` and `python -m tests.road`."""
