@@ -75,6 +75,7 @@ from bot.store.sqlite_errors import passes
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from bot.telemetry.redact import Redactor
+from channels import registry as platforms
 from channels.base import Channel, Times
 from channels.session_key import console_key, link_index
 from channels.settings import ChannelSection
@@ -380,7 +381,8 @@ def _accounts(config: Config, given: Dependencies) -> Accounts:
         if section.local or (section.enabled and not given.only_local):
             for account, bot in section.bots().items():
                 if section.local or bot.enabled:
-                    found.append(Account(f"{name}:{account}" if account else name, bot.build(times), bot))
+                    label = f"{name}:{account}" if account else name
+                    found.append(Account(label, platforms.build(name, bot, times), bot))
     return Accounts(found)
 
 

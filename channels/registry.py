@@ -2,17 +2,28 @@
 
 from importlib import import_module
 
+from channels.base import Surface, Times
 from channels.settings import ChannelSection
 
-# Each channel's module of settings, which is imported when the configuration is read.
+# The folder of each channel. Its `settings` are imported when the configuration is read, its `adapter`, and with that
+# the platform's library, when an account is built.
 FOLDERS = {
-    "telegram": "channels.telegram.settings",
-    "discord": "channels.discord.settings",
-    "slack": "channels.slack.settings",
-    "console": "channels.console.settings",
+    "telegram": "channels.telegram",
+    "discord": "channels.discord",
+    "slack": "channels.slack",
+    "console": "channels.console",
 }
 
 
 def sections() -> dict[str, type[ChannelSection]]:
-    """The section of each channel."""
-    return {name: import_module(module).SECTION for name, module in FOLDERS.items()}
+    """The section of each channel in the configuration."""
+    found: dict[str, type[ChannelSection]] = {}
+    for name, folder in FOLDERS.items():
+        found[name] = import_module(f"{folder}.settings").SECTION
+    return found
+
+
+def build(name: str, account: ChannelSection, times: Times) -> Surface:
+    """The adapter of an account. name: of its channel. account: what the configuration says of it."""
+    adapter: Surface = import_module(f"{FOLDERS[name]}.adapter").build(account, times)
+    return adapter

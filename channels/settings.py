@@ -1,6 +1,7 @@
-"""What the settings of every channel bring: a section of the configuration that can build its adapters.
+"""What the settings of every channel bring: a section of the configuration.
 
-A channel folder has a module `settings` whose `SECTION` is its `ChannelSection`; `channels/registry.py` names it.
+A channel folder has a module `settings` whose `SECTION` is its `ChannelSection`, and a module `adapter` whose `build`
+makes the adapter of an account; `channels/registry.py` names the folder.
 """
 
 import re
@@ -12,7 +13,6 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_val
 from typing_extensions import TypeVar
 
 from channels.actions import ToolAction
-from channels.base import Surface, Times
 from channels.failures import Patience
 from channels.limits import Rates
 from channels.message import InboundMessage
@@ -187,10 +187,6 @@ class ChannelSection(Section):
     def bots(self) -> Mapping[str, "ChannelSection"]:
         """The section of each configured account by its name; that of the plain block is empty."""
         return {"": self}
-
-    def build(self, times: Times) -> Surface:
-        """The adapter of this account; the platform's library is imported only now."""
-        raise NotImplementedError
 
     def cutting(self) -> Streaming:
         """How answers are cut."""

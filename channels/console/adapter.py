@@ -6,7 +6,8 @@ and reads there what is said to it, as events. So nothing is received here, and 
 
 from collections.abc import Callable
 
-from channels.base import Capabilities, Health, HealthState, Sink, rules_of
+from channels.base import Capabilities, Health, HealthState, Sink, Times, rules_of
+from channels.console.settings import Console
 from channels.message import ChatKind, Place
 
 # The one conversation of this machine's terminals.
@@ -35,3 +36,8 @@ class ConsoleSurface:
 
     def health(self) -> Health:
         return self._health
+
+
+def build(settings: Console, times: Times) -> ConsoleSurface:
+    """The adapter of an account."""
+    return ConsoleSurface(times.now)

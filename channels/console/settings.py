@@ -4,7 +4,6 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from channels.base import Surface, Times
 from channels.settings import ChannelSection, Streaming
 
 # How answers are cut, by the service and by the terminals that read them as they are written.
@@ -17,11 +16,6 @@ class Console(ChannelSection):
     local: ClassVar[bool] = True
 
     enabled: bool = Field(default=True, description="Talk in the terminal of `hark run`, when it is one.")
-
-    def build(self, times: Times) -> Surface:
-        from channels.console.adapter import ConsoleSurface
-
-        return ConsoleSurface(times.now)
 
     def cutting(self) -> Streaming:
         return CUTTING

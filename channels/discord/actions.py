@@ -4,33 +4,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from channels.actions import THREADED, ActionFailed, Arguments, ToolAction, details, line_of, nearest
+from channels.actions import ActionFailed, Arguments, details, line_of, nearest
+from channels.discord.api import Api
 from channels.discord.events import name_of, read_message
 from channels.discord.world import THREADS, World, where_it_stands
 from channels.failures import ApiError
 from channels.fields import Unreadable
 from channels.message import Origin, Place
 
-if TYPE_CHECKING:
-    from channels.discord.api import Api  # and with it the library, which settings must not import
-
-_WHERE = ("to", "thread")
-ACTIONS = (
-    *THREADED,
-    ToolAction("read", "what was said", (), (*_WHERE, "limit", "before")),
-    ToolAction("pin", "a message", ("message_id",), _WHERE),
-    ToolAction("unpin", "a message", ("message_id",), _WHERE),
-    ToolAction("member_info", "who somebody is", ("person",), ("to",)),
-    ToolAction("channel_info", "what a channel or thread is", (), _WHERE),
-)
 _THREAD_STARTER, _DIRECT = 21, 1
 _KINDS = {2: "voice channel", 4: "category", 13: "stage", 15: "forum"} | dict.fromkeys(THREADS, "thread")
 _NO_CONTENT = "Words are hidden where nobody named the bot: Message Content Intent is off in the Developer Portal."
 
 
-async def perform(api: "Api", world: World, name: str, place: Place, arguments: Arguments) -> str:
+async def perform(api: Api, world: World, name: str, place: Place, arguments: Arguments) -> str:
     """Carry out an action; words for the model. Raises ActionFailed."""
     place = replace(place, thread=arguments.thread or place.thread)
     try:
@@ -49,7 +38,7 @@ async def perform(api: "Api", world: World, name: str, place: Place, arguments: 
         raise ActionFailed(str(error)) from None
 
 
-async def find(api: "Api", world: World, wanted: str) -> Origin | Sequence[str]:
+async def find(api: Api, world: World, wanted: str) -> Origin | Sequence[str]:
     """The conversation of an id, #channel or @person; else names that come near. Raises ActionFailed."""
     number = _number(world, wanted, wanted[:1])
     if not isinstance(number, str):
@@ -72,7 +61,7 @@ def _number(world: World, wanted: str, sign: str) -> str | tuple[str, ...]:
     return number if number.isdigit() else nearest(wanted, world.names(sign))
 
 
-async def _read(api: "Api", world: World, place: Place, arguments: Arguments) -> str:
+async def _read(api: Api, world: World, place: Place, arguments: Arguments) -> str:
     history = partial(api.messages, limit=arguments.limit, before=arguments.before or None)
     lines: list[str] = []
     for message in await where_it_stands(place, place.thread, history):
@@ -82,7 +71,7 @@ async def _read(api: "Api", world: World, place: Place, arguments: Arguments) ->
     return "\n".join(lines + [_NO_CONTENT] * (not world.content)) or "Nothing was said."
 
 
-async def _member(api: "Api", world: World, place: Place, wanted: str) -> str:
+async def _member(api: Api, world: World, place: Place, wanted: str) -> str:
     number = _number(world, wanted, "@")
     if not isinstance(number, str):
         raise ActionFailed(f"nobody is known as {wanted}; near: {', '.join(number) or 'nobody'}")
@@ -94,7 +83,7 @@ async def _member(api: "Api", world: World, place: Place, wanted: str) -> str:
     return details({**user, **told}, "id name username bot roles joined_at")
 
 
-async def _channel(api: "Api", world: World, place: Place) -> str:
+async def _channel(api: Api, world: World, place: Place) -> str:
     found: Any = await where_it_stands(place, place.thread, api.get_channel)
     if found["type"] == _DIRECT:
         return f"Direct messages with {name_of(found['recipients'][0], None)}, id {found['recipients'][0]['id']}"

@@ -164,3 +164,8 @@ class DiscordChannel(Adapter):
                 log.warning("discord: no thread could be opened: %s", error.reason)
                 return await post(self._api, unthreaded(delivery))
         return await post(self._api, delivery)
+
+
+def build(settings: DiscordAccount, times: Times) -> DiscordChannel:
+    """The adapter of an account."""
+    return DiscordChannel(settings, times)

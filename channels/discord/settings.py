@@ -1,19 +1,24 @@
-"""What the configuration says of Discord, which is what one account of it needs to know.
-
-The adapter, and with it the platform's library, is imported only when an account is built.
-"""
+"""What the configuration says of Discord, which is what one account of it needs to know."""
 
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from channels.actions import ToolAction
-from channels.base import Channel, Times
-from channels.discord.actions import ACTIONS
+from channels.actions import THREADED, ToolAction
 from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, conflict, looks_like
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Proof, Threads
 
+# What the model can do there with the `message` tool; `actions` carries out what makes no delivery.
+_WHERE = ("to", "thread")
+ACTIONS: tuple[ToolAction, ...] = (
+    *THREADED,
+    ToolAction("read", "what was said", (), (*_WHERE, "limit", "before")),
+    ToolAction("pin", "a message", ("message_id",), _WHERE),
+    ToolAction("unpin", "a message", ("message_id",), _WHERE),
+    ToolAction("member_info", "who somebody is", ("person",), ("to",)),
+    ToolAction("channel_info", "what a channel or thread is", (), _WHERE),
+)
 URL = "https://discord.com/api/v10"
 GATEWAY_URL = "wss://gateway.discord.gg"
 _AN_ID = "an id of Discord, which is a whole number (switch on Developer Mode, then Copy ID in a context menu)"
@@ -67,11 +72,6 @@ class DiscordAccount(AccountSection):
     def proofs(self) -> tuple[Proof, ...]:
         headers = {"Authorization": f"Bot {self.secret('token')}", "User-Agent": "DiscordBot (https://localhost, 1)"}
         return (Proof("token", f"{self.base_url}/users/@me", headers, "GET"),)
-
-    def build(self, times: Times) -> Channel:
-        from channels.discord.adapter import DiscordChannel
-
-        return DiscordChannel(self, times)
 
 
 class Discord(DiscordAccount, PlatformSection):

@@ -17,6 +17,7 @@ from channels.failures import ApiError, Trouble
 from channels.message import Attachment, Incoming, Origin, Place
 from channels.outgoing import Action, Delivery, Elsewhere, NotSent, Refused, SendResult, Sent, Unknown
 from channels.slack import history
+from channels.slack.actions import Workspace
 from channels.slack.api import NEVER, Api, flood, is_slack
 from channels.slack.calls import ACTIONS, DONE_BEFORE, WRONG_FORM, call_of, edit_of, in_thread, shown
 from channels.slack.events import read_message, unread
@@ -25,7 +26,6 @@ from channels.slack.receive import SlackReceiver
 from channels.slack.render import MAX_UNITS, bodies, plain_body
 from channels.slack.respond import Addresses
 from channels.slack.settings import SlackAccount
-from channels.slack.workspace import Workspace
 
 _RULES = rules_of(__package__)
 # Of one message that was never found; more would be of no use.
@@ -256,3 +256,8 @@ class SlackChannel(Adapter):
             case Trouble.SCOPE if delivery.action is not Action.SEND:
                 return Refused(error.reason)
         return super()._result(error, delivery)
+
+
+def build(settings: SlackAccount, times: Times) -> SlackChannel:
+    """The adapter of an account."""
+    return SlackChannel(settings, times)

@@ -1,14 +1,10 @@
-"""What the configuration says of Slack, which is what one account of it needs to know.
-
-The adapter, and with it the platform's libraries, is imported only when an account is built.
-"""
+"""What the configuration says of Slack, which is what one account of it needs to know."""
 
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from channels.actions import ToolAction
-from channels.base import Channel, Times
+from channels.actions import THREADED, ToolAction
 from channels.limits import Rates
 from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, looks_like
@@ -22,8 +18,16 @@ from channels.settings import (
     PlatformSection,
     Proof,
 )
-from channels.slack.actions import ACTIONS
 
+# What the model can do there with the `message` tool; `actions` carries out what makes no delivery.
+ACTIONS: tuple[ToolAction, ...] = (
+    *THREADED,
+    ToolAction("read", "the last messages of a conversation or thread", (), ("to", "thread", "limit", "before")),
+    ToolAction("pin", "a message", (), ("to", "message_id")),
+    ToolAction("unpin", "a message", (), ("to", "message_id")),
+    ToolAction("channel_info", "name, topic and members of a conversation", (), ("to",)),
+    ToolAction("user_info", "name, title and time zone of somebody", ("person",)),
+)
 URL = "https://slack.com/api"
 UserId = Annotated[
     Id, looks_like("[UW][A-Z0-9]{2,}", "a Slack member ID, such as U0AB12CD (copied from the person's profile)")
@@ -93,11 +97,6 @@ class SlackAccount(AccountSection):
             Proof(key, f"{self.base_url}/{method}", {"Authorization": f"Bearer {self.secret(key)}"})
             for key, method in asked.items()
         )
-
-    def build(self, times: Times) -> Channel:
-        from channels.slack.adapter import SlackChannel
-
-        return SlackChannel(self, times)
 
     def needs(self) -> tuple[str, ...]:
         return ("bot_token", "app_token" if self.mode == "socket" else "signing_secret")

@@ -4,18 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from channels.actions import COMMON, ActionFailed, Arguments, ToolAction, details
+from channels.actions import ActionFailed, Arguments, details
 from channels.failures import ApiError
 from channels.message import Place
 
-ACTIONS: tuple[ToolAction, ...] = (
-    *COMMON,
-    ToolAction("pin", "a message", (), ("to", "message_id")),
-    ToolAction("unpin", "a message", (), ("to", "message_id")),
-    ToolAction("topic_create", "a topic in a forum", ("name",), ("to",)),
-    ToolAction("topic_edit", "rename a topic", ("name",), ("to", "thread")),
-    ToolAction("chat_info", "name and description of a conversation", (), ("to",)),
-)
 # The method of each, and the right that it takes in a group.
 _CALLS = {
     "pin": ("pinChatMessage", "Pin Messages"),
@@ -30,7 +22,7 @@ _TOLD = "id type title first_name last_name username bio description is_forum"
 async def perform(
     call: Callable[[str, Mapping[str, object]], Awaitable[Any]], name: str, place: Place, arguments: Arguments
 ) -> str:
-    """Carry out one of `ACTIONS` that makes no delivery. Raises ApiError, and ActionFailed for bad arguments."""
+    """Carry out an action that makes no delivery. Raises ApiError, and ActionFailed for bad arguments."""
     asked: dict[str, object] = {"chat_id": place.chat}
     if name in ("pin", "unpin"):
         asked["message_id"] = _number(arguments.message_id, "message_id")

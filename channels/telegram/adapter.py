@@ -144,3 +144,8 @@ class TelegramChannel(Adapter):
                 if plain is not None:
                     return NotSent(0.0, error.reason, plain)
         return super()._result(error, delivery)
+
+
+def build(settings: TelegramAccount, times: Times) -> TelegramChannel:
+    """The adapter of an account."""
+    return TelegramChannel(settings, times)

@@ -1,7 +1,4 @@
-"""What the configuration says of Telegram, which is what one account of it needs to know.
-
-The adapter, and with it the platform's library, is imported only when an account is built.
-"""
+"""What the configuration says of Telegram, which is what one account of it needs to know."""
 
 from ipaddress import ip_address
 from typing import Annotated, ClassVar, Literal
@@ -9,12 +6,19 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from channels.actions import ToolAction
-from channels.base import Channel, Times
+from channels.actions import COMMON, ToolAction
 from channels.section import Id, Secret, Url, conflict, looks_like
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, Listen, PlatformSection, Proof
-from channels.telegram.actions import ACTIONS
 
+# What the model can do there with the `message` tool; `actions` carries out what makes no delivery.
+ACTIONS: tuple[ToolAction, ...] = (
+    *COMMON,
+    ToolAction("pin", "a message", (), ("to", "message_id")),
+    ToolAction("unpin", "a message", (), ("to", "message_id")),
+    ToolAction("topic_create", "a topic in a forum", ("name",), ("to",)),
+    ToolAction("topic_edit", "rename a topic", ("name",), ("to", "thread")),
+    ToolAction("chat_info", "name and description of a conversation", (), ("to",)),
+)
 URL = "https://api.telegram.org/bot"
 
 
@@ -61,11 +65,6 @@ class TelegramAccount(AccountSection):
 
     def proofs(self) -> tuple[Proof, ...]:
         return (Proof("token", f"{self.base_url}{self.secret('token')}/getMe"),)
-
-    def build(self, times: Times) -> Channel:
-        from channels.telegram.adapter import TelegramChannel
-
-        return TelegramChannel(self, times)
 
 
 class Telegram(TelegramAccount, PlatformSection):

