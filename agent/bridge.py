@@ -35,6 +35,8 @@ Piece = tuple[Literal["text", "thinking"], str]
 _LONGEST = 1000
 # Where a token may begin.
 _SPECIAL = re.compile(r"[`~]|<(?=[\w/|｜]|\Z)|\[(?=[T/]|\Z)|[\"'“‘„«](?=[<\[]|\Z)")
+# Where a piece of plain words may be more than that: a token, or half a pair of surrogates.
+_MORE = re.compile(_SPECIAL.pattern + "|[\ud800-\udfff]")
 _NAMED = r"(?:[a-z]+:)?(?:think|thinking|thought|antthinking)"
 _TOOL = r"(?:[a-z]+:|[|｜]DSML[|｜])?(?:(?:tool|function)_(?:calls?|use|results?|response)|invoke|function)"
 _TOKEN = r"tool[_▁](?:calls?|outputs?)(?:[_▁]section)?"
@@ -104,6 +106,10 @@ class Bridge:
 
     def feed(self, delta: str) -> list[Piece]:
         """The next piece of text; returns what is certain now."""
+        is_said = self._mode is _SAID or self._mode is _IN_FENCE
+        if delta and is_said and not self._held and not self._trim and _MORE.search(delta) is None:
+            self._tail = (self._tail + delta)[-400:]
+            return [("text", delta)]
         return self._scan(delta)
 
     def end(self) -> list[Piece]:

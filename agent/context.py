@@ -6,12 +6,21 @@ stays the same for many turns (promise 7). What is left out is said to the model
 
 import re
 from collections.abc import Collection, Container, Iterable, Sequence
+from dataclasses import replace
 
-from agent.cut import INTERRUPTED, UNSAID_NOTE
-from agent.message import Entry, Message, Text, ToolCall, ToolResult
+from agent.message import Entry, Image, Mark, Message, Text, ToolCall, ToolResult
 from agent.tools.stay_silent import STAY_SILENT
 
 LEFT_OUT = "[Earlier parts of this conversation no longer fit and are not shown.]"
+# Notes and results of the cut-answer rule: for crash, broken stream, drain and the limit of output.
+CUT_NOTE = "Your reply was cut off. The text above has been delivered. Go on from there; repeat nothing."
+UNSAID_NOTE = (
+    "Your reply reached the limit of output before it said anything, and no call in it was executed. "
+    "Think less, say it more briefly, or do it in smaller steps."
+)
+INTERRUPTED = "Interrupted: the outcome of this call is unknown. It was not repeated."
+NOT_EXECUTED = "Not executed: the run was stopped before this call."
+
 # What remains of the budget after a move, as a fraction.
 _KEEP = 0.6
 # What a call is about, as far as its arguments say it.
@@ -21,16 +30,27 @@ _PATH = re.compile(r'"path"\s*:\s*"([^"]*)"')
 class Context:
     """The lines of one transcript from its present beginning on; grows by append only.
 
-    start: seq of the first line that is shown.
+    What each step asks (the messages of a request, the lines of a turn) is kept up as lines are added, so that a step
+    costs what is new in it, and not what the transcript holds.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self.entries: list[Entry] = list(entries)
-        self.tokens = sum(entry.tokens for entry in self.entries)
+        self.call_ids: set[str] = set()  # of all calls that were ever in it: providers want them unique
+        self._begin()
+        self.append(entries)
+
+    def _begin(self) -> None:
+        self.entries: list[Entry] = []
+        self.tokens = 0
+        self.has_images = False  # in words of people; those of results travel with these
+        self._turns: dict[str | None, list[Entry]] = {}
+        self._messages: list[Message] = []
+        self._results: dict[str, ToolResult] = {}
+        self._beside: dict[str, int] = {}  # of each call, which message has the results of its answer
 
     @property
     def start(self) -> int:
-        """Seq of the first line, 1 in an empty transcript."""
+        """Seq of the first line that is shown, 1 in an empty transcript."""
         return self.entries[0].seq if self.entries else 1
 
     @property
@@ -43,6 +63,34 @@ class Context:
         for entry in entries:
             self.entries.append(entry)
             self.tokens += entry.tokens
+            self._turns.setdefault(entry.turn_id, []).append(entry)
+            if entry.kind == "tool_result":
+                for result in entry.message.tool_results:
+                    self._answer(result)
+            else:
+                self._add(entry.message)
+
+    def _add(self, message: Message) -> None:
+        """Behind calls stand their results at once, at first that their outcome is unknown."""
+        self._messages.append(message)
+        if message.role == "user":
+            self.has_images = self.has_images or any([isinstance(part, Image) for part in message.parts])
+        if calls := message.tool_calls:
+            self.call_ids |= {call.call_id for call in calls}
+            self._beside |= dict.fromkeys([call.call_id for call in calls], len(self._messages))
+            missing = [ToolResult(call.call_id, call.name, INTERRUPTED, is_error=True, mark=Mark.CUT) for call in calls]
+            self._messages.append(Message("tool", tuple([self._results.get(one.call_id, one) for one in missing])))
+
+    def _answer(self, result: ToolResult) -> None:
+        """Put a result beside its call: the first of several; one without a call is left out."""
+        if self._results.setdefault(result.call_id, result) is result and result.call_id in self._beside:
+            at = self._beside[result.call_id]
+            parts = [result if part.call_id == result.call_id else part for part in self._messages[at].tool_results]
+            self._messages[at] = replace(self._messages[at], parts=tuple(parts))
+
+    def of_turn(self, turn_id: str) -> Sequence[Entry]:
+        """The lines of one turn."""
+        return self._turns.get(turn_id, ())
 
     def fit(self, budget: int) -> bool:
         """Move the beginning so that the rest fits into budget tokens; returns whether it moved.
@@ -63,11 +111,12 @@ class Context:
                     break
             rest -= entry.tokens
             open_calls |= {call.call_id for call in entry.message.tool_calls}
-            open_calls -= _answered(entry)
+            open_calls -= {result.call_id for result in entry.message.tool_results}
         if not cut_at:
             return False
-        self.tokens -= sum(entry.tokens for entry in self.entries[:cut_at])
-        del self.entries[:cut_at]
+        shown = self.entries[cut_at:]
+        self._begin()
+        self.append(shown)
         return True
 
     def _begins(self, index: int) -> bool:
@@ -79,12 +128,8 @@ class Context:
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """Calls of the last answer that have no result yet: asked before a crash, and not begun."""
-        done: set[str] = set()
-        for entry in reversed(self.entries):
-            if entry.kind == "assistant":
-                return tuple(call for call in entry.message.tool_calls if call.call_id not in done)
-            done |= _answered(entry)
-        return ()
+        last = next((entry.message for entry in reversed(self.entries) if entry.kind == "assistant"), None)
+        return tuple(call for call in last.tool_calls if call.call_id not in self._results) if last else ()
 
     def silenced(self, results: Sequence[ToolResult] = ()) -> bool:
         """Whether the last answer asked for silence and only results have come since. results: those not stored yet.
@@ -96,7 +141,7 @@ class Context:
             if entry.kind != "tool_result":
                 break
             found += entry.message.tool_results
-        return any(one.name == STAY_SILENT and (not one.is_error or one.text == INTERRUPTED) for one in found)
+        return any(one.name == STAY_SILENT and (not one.is_error or one.mark is Mark.CUT) for one in found)
 
     def unmended(self, turn_id: str, tools: Container[str], denied: Container[str]) -> ToolResult | None:
         """The newest failure of a turn with these tools that no later call made good: of that tool, on that path.
@@ -105,9 +150,7 @@ class Context:
         """
         aims: dict[str, str] = {}
         failed: dict[tuple[str, str], ToolResult] = {}
-        for entry in self.entries:
-            if entry.turn_id != turn_id:
-                continue
+        for entry in self.of_turn(turn_id):
             aims |= {call.call_id: "".join(_PATH.findall(call.arguments)[:1]) for call in entry.message.tool_calls}
             for result in entry.message.tool_results:
                 if result.name not in tools or result.call_id in denied:
@@ -121,10 +164,8 @@ class Context:
         return next(reversed(failed.values()), None)
 
     def said(self, turn_id: str, speaking: Collection[str]) -> bool:
-        """Whether the turn that the transcript ends with has said anything visible. speaking: tools that do, too."""
-        for entry in reversed(self.entries):
-            if entry.turn_id != turn_id:
-                return False
+        """Whether a turn has said anything visible. speaking: tools that do, too."""
+        for entry in reversed(self.of_turn(turn_id)):
             if entry.message.role == "assistant" and entry.message.text.strip():
                 return True
             if any(result.name in speaking and not result.is_error for result in entry.message.tool_results):
@@ -141,46 +182,13 @@ class Context:
                 break
         return "".join(reversed(texts))
 
-    def limit_cuts(self, turn_id: str) -> int:
-        """How many answers of a turn the limit of output has cut: those that did not break off name their model."""
-        found = (entry for entry in self.entries if entry.turn_id == turn_id)
-        return sum(
-            (entry.kind == "assistant_cut" and entry.message.model != "")
-            or (entry.kind == "note" and entry.message.text == UNSAID_NOTE)
-            for entry in found
-        )
-
-    def call_ids(self) -> set[str]:
-        """Ids of all calls that are shown; providers want them unique."""
-        return {call.call_id for entry in self.entries for call in entry.message.tool_calls}
+    def marked(self, turn_id: str, mark: Mark) -> int:
+        """How many lines of a turn have a mark."""
+        return sum(entry.message.mark is mark for entry in self.of_turn(turn_id))
 
     def messages(self) -> tuple[Message, ...]:
-        """What is sent: valid for every provider, with the line about what is left out."""
-        messages = pair(self.entries)
+        """What is sent: each call is followed at once by the results of its message, in call order; valid for every
+        provider. With the line about what is left out."""
         if self.start > 1 and self.entries[0].kind != "summary":
-            return (Message("user", (Text(LEFT_OUT),)), *messages)
-        return messages
-
-
-def pair(entries: Sequence[Entry]) -> tuple[Message, ...]:
-    """Transcript lines to messages in which every call is followed at once by its results, in call order.
-
-    A call without a result gets one that says that its outcome is unknown; a result without a call is left out.
-    """
-    results: dict[str, ToolResult] = {}
-    for entry in entries:
-        for result in entry.message.tool_results:
-            results.setdefault(result.call_id, result)
-    messages = []
-    for entry in entries:
-        if entry.kind == "tool_result":
-            continue
-        messages.append(entry.message)
-        if calls := entry.message.tool_calls:
-            missing = (ToolResult(call.call_id, call.name, INTERRUPTED, is_error=True) for call in calls)
-            messages.append(Message("tool", tuple(results.get(part.call_id, part) for part in missing)))
-    return tuple(messages)
-
-
-def _answered(entry: Entry) -> set[str]:
-    return {result.call_id for result in entry.message.tool_results}
+            return (Message("user", (Text(LEFT_OUT),)), *self._messages)
+        return tuple(self._messages)

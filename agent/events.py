@@ -36,14 +36,13 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRef:
-    """Which run an event belongs to, and which one writes. attempt: from 1, raised when a turn is resumed: a run of an
-    earlier one writes nothing any more. parent_run: of a sub-agent."""
+    """Which run an event belongs to, and which attempt of it writes."""
 
     run_id: str
     turn_id: str
     session_key: str
+    # From 1, raised whenever a turn is resumed: a run of an earlier attempt writes nothing any more.
     attempt: int
-    parent_run: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,12 +12,24 @@ from dataclasses import replace
 from typing import Literal
 
 from agent.bridge import Bridge, bridged
-from agent.context import Context
-from agent.cut import CUT_NOTE, UNSAID_NOTE
+from agent.calls.batch import run_batch
+from agent.calls.loop_guard import OVER_NOTE, repeats
+from agent.context import CUT_NOTE, UNSAID_NOTE, Context
 from agent.errors import ErrorKind, ModelError
 from agent.events import AgentEnd, MessageEnd, MessageUpdate, Outcome
 from agent.journal import Cut, Journal, Step
-from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from agent.message import (
+    Image,
+    Mark,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    estimate_text,
+    estimate_tools,
+)
 from agent.models.base import (
     Alive,
     Answer,
@@ -31,9 +43,6 @@ from agent.models.base import (
 from agent.models.render import without_images
 from agent.spec import RunSpec
 from agent.text import cleaned, visible, well_formed
-from agent.tokens import estimate_text
-from agent.tool_batch import run_batch
-from agent.tools.loop_guard import OVER_NOTE, REFUSAL, repeats
 
 LIMIT_NOTE = (
     "You have reached the limit of steps for this turn. Call no tool. "
@@ -44,9 +53,10 @@ LIMIT_CUTS = 2
 
 
 class Loop:
-    """One run of one turn. model: asked before each step, for a run may go on with another one.
+    """One run of one turn.
 
-    step: answers of the turn, cut ones too; answers: whole ones of this run; said: something visible was said.
+    `step` counts the answers of the turn, cut ones too, `answers` the whole ones of this run; `said` is true once
+    something visible was said. The model is asked for before each step, since a run may go on with another one.
     """
 
     def __init__(self, spec: RunSpec, context: Context, journal: Journal, model: Callable[[], ModelClient]) -> None:
@@ -54,16 +64,13 @@ class Loop:
         self._model = model
         self._context = context
         self._journal = journal
-        self._specs_tokens = estimate_text(spec.system) + sum(
-            estimate_text(tool.description + tool.schema_json) for tool in spec.tool_specs
-        )
-        self._call_ids = context.call_ids()
+        self._specs_tokens = estimate_text(spec.system) + estimate_tools(spec.tools.specs)
         self._images = False  # in the last request
         self._hidden = False
-        self.step = spec.step
+        self.step = spec.progress.step
         self.answers = 0
-        self.usage = spec.usage
-        self._speaking = {tool.name for tool in spec.tools.values() if tool.speaks}
+        self.usage = spec.progress.usage
+        self._speaking = {tool.name for tool in spec.tools.by_name.values() if tool.speaks}
         self.said = context.said(spec.ref.turn_id, self._speaking)
 
     async def run(self) -> AgentEnd:
@@ -74,11 +81,11 @@ class Loop:
                 ended = await run_batch(self._spec, calls, self._context, self._journal, self.step)
                 if ended is not None:
                     return ended
-            note = self._last_words()
-            if note and not self._is_noted(note):
-                self._context.append([await self._journal.note(Message("user", (Text(note),)))])
-            last = bool(note)
-            end = await self._answer(Outcome.LIMIT if last else Outcome.COMPLETED, allow_calls=not last)
+            over = self._over()
+            if over is not None and not self._context.marked(self._spec.ref.turn_id, over):
+                words = LIMIT_NOTE if over is Mark.STEPS else OVER_NOTE
+                self._context.append([await self._journal.note(_note(words, over))])
+            end = await self._answer(Outcome.LIMIT if over else Outcome.COMPLETED, allow_calls=over is None)
             if end is not None:
                 return end
 
@@ -94,7 +101,7 @@ class Loop:
         request = ModelRequest(
             system=spec.system,
             messages=await self._messages(),
-            tools=spec.tool_specs,
+            tools=spec.tools.specs,
             max_output=model.max_output,
             thinking=model.thinking,
             allow_calls=allow_calls,
@@ -107,8 +114,8 @@ class Loop:
         note = None
         if answer.stop_reason == "max_output":
             outcome = Outcome.LIMIT
-            if allow_calls and self._context.limit_cuts(spec.ref.turn_id) < LIMIT_CUTS:
-                note = Message("user", (Text(CUT_NOTE if message.parts else UNSAID_NOTE),))
+            if allow_calls and self._context.marked(spec.ref.turn_id, Mark.LIMIT) < LIMIT_CUTS:
+                note = _note(CUT_NOTE if message.parts else UNSAID_NOTE, Mark.LIMIT)
         ended = MessageEnd(
             run=spec.ref,
             at=spec.now(),
@@ -138,11 +145,12 @@ class Loop:
 
     def _failed(self) -> ToolResult | None:
         """What the turn has tried to change and did not, unless somebody decided so, or it was the same once more."""
-        tools = {tool.name for tool in self._spec.tools.values() if tool.changes}
-        denied = {call_id for call_id, one in self._spec.decisions.items() if one.state in ("denied", "expired")}
-        results = (result for entry in self._context.entries for result in entry.message.tool_results)
-        denied |= {result.call_id for result in results if result.text == REFUSAL}
-        return self._context.unmended(self._spec.ref.turn_id, tools, denied)
+        spec, own = self._spec, self._context.of_turn(self._spec.ref.turn_id)
+        tools = {tool.name for tool in spec.tools.by_name.values() if tool.changes}
+        denied = {call_id for call_id, one in spec.progress.decisions.items() if one.state in ("denied", "expired")}
+        results = (result for entry in own for result in entry.message.tool_results)
+        denied |= {result.call_id for result in results if result.mark is Mark.REPEATED}
+        return self._context.unmended(spec.ref.turn_id, tools, denied)
 
     def hide_images(self) -> bool:
         """Go on without images, because a provider has refused a request; False when it had none."""
@@ -150,8 +158,10 @@ class Loop:
         return hidden
 
     async def _messages(self) -> tuple[Message, ...]:
-        messages = await self._spec.shown(self._context.messages())
-        self._images = any(isinstance(part, Image) for message in messages for part in message.parts)
+        messages = self._context.messages()
+        if self._context.has_images:
+            messages = await self._spec.images.shown(messages)
+            self._images = any(isinstance(part, Image) for message in messages for part in message.parts)
         if self._hidden:
             messages = tuple(replace(one, parts=tuple(without_images(one.parts))) for one in messages)
         return messages
@@ -161,23 +171,23 @@ class Loop:
 
         The clock of silence stands still while a piece is being handled.
         """
-        loop = asyncio.get_running_loop()
         told: Counter[tuple[str, str]] = Counter()
         idle = self._spec.limits.idle_timeout
         async with aclosing(model.stream(request)) as parts:
             try:
-                async with asyncio.timeout(None) as silence:
-                    while True:
-                        silence.reschedule(loop.time() + idle if idle else None)
-                        part = await anext(parts, None)
-                        silence.reschedule(None)
-                        if part is None:
-                            raise ModelError(ErrorKind.NETWORK, "the stream ended without an answer")
-                        await self._tell(part, step, bridge, told)
-                        if isinstance(part, Answer):
-                            return part
+                async with asyncio.timeout(None) as timeout:
+                    with _Silence(timeout, idle) as silence:
+                        while True:
+                            silence.begin()
+                            part = await anext(parts, None)
+                            silence.end()
+                            if part is None:
+                                raise ModelError(ErrorKind.NETWORK, "the stream ended without an answer")
+                            await self._tell(part, step, bridge, told)
+                            if isinstance(part, Answer):
+                                return part
             except TimeoutError:
-                if not silence.expired():
+                if not timeout.expired():
                     raise
                 raise ModelError(ErrorKind.TIMEOUT, f"the model was silent for {idle:g} s") from None
 
@@ -196,7 +206,7 @@ class Loop:
         Call ids are unique, no calls where none are allowed, never silently empty. Of one that the provider ended no
         call is executed: it may not be whole.
         """
-        seen = self._call_ids
+        seen = self._context.call_ids
         allow_calls = allow_calls and answer.stop_reason not in ("max_output", "refusal")
         parts: list[Part] = []
         for part in bridged(cleaned(answer.message.parts), after):
@@ -222,18 +232,57 @@ class Loop:
         # an empty ending behind words of an earlier step leaves no line
         return replace(message, parts=())
 
-    def _last_words(self) -> str:
-        """What the model is told before an answer that may call nothing; empty: it may."""
+    def _over(self) -> Mark | None:
+        """Why the next answer is the last one, and may call nothing; None while it may."""
         spec = self._spec
         if self.step >= spec.limits.max_steps:
-            return LIMIT_NOTE
-        return OVER_NOTE if repeats(self._context.entries, spec.ref.turn_id, spec.tools).is_over else ""
+            return Mark.STEPS
+        return Mark.CIRCLES if repeats(self._context.of_turn(spec.ref.turn_id), spec.tools.by_name).is_over else None
 
-    def _is_noted(self, note: str) -> bool:
-        return any(
-            entry.kind == "note" and entry.turn_id == self._spec.ref.turn_id and entry.message.text == note
-            for entry in reversed(self._context.entries)
-        )
+
+class _Silence:
+    """Makes a timeout expire once the model has been waited for during `seconds` on end; 0: never.
+
+    It looks once in that time how long the present wait lasts, because a timer for each of thousands of pieces is dear.
+    """
+
+    def __init__(self, timeout: asyncio.Timeout, seconds: float) -> None:
+        self._timeout, self._seconds = timeout, seconds
+        self._now = asyncio.get_running_loop().time
+        self._since: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> "_Silence":
+        if self._seconds:
+            self._look()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def begin(self) -> None:
+        """The wait for a piece begins."""
+        self._since = self._now()
+
+    def end(self) -> None:
+        """The piece is there."""
+        self._since = None
+        if self._timeout.when() is not None:
+            self._timeout.reschedule(None)
+            self._look()
+
+    def _look(self) -> None:
+        now = self._now()
+        due = (now if self._since is None else self._since) + self._seconds
+        if due <= now:
+            self._timeout.reschedule(due)
+        else:
+            self._timer = asyncio.get_running_loop().call_at(due, self._look)
+
+
+def _note(words: str, mark: Mark) -> Message:
+    return Message("user", (Text(words),), mark=mark)
 
 
 def _pieces(part: StreamPart, bridge: Bridge) -> Sequence[tuple[Literal["text", "thinking", "arguments"], str, str]]:

@@ -57,7 +57,7 @@ class Runner:
         whoever cancelled it (stop, drain) to settle.
         """
         try:
-            async with asyncio.timeout(self._spec.limits.timeout - self._spec.ran) as clock:
+            async with asyncio.timeout(self._spec.limits.timeout - self._spec.progress.ran) as clock:
                 return await self._run()
         except TimeoutError:
             if not clock.expired():

@@ -6,10 +6,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.message import Message, Text, Usage
+from agent.message import Message, Text, Usage, estimate, estimate_text, estimate_tools
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta
 from agent.models.spec import ThinkingLevel
-from agent.tokens import estimate, estimate_text
 from bench.channel import BenchChannel
 from bench.figures import Row, Scale
 from bench.model import Model
@@ -43,8 +42,7 @@ class Counting:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         """See ModelClient."""
-        tools = sum(estimate_text(tool.description + tool.schema_json) for tool in request.tools)
-        size = estimate_text(request.system) + tools + sum(map(estimate, request.messages))
+        size = estimate_text(request.system) + estimate_tools(request.tools) + sum(map(estimate, request.messages))
         self.asked.append(size)
         text = HEARTBEAT_OK if "heartbeat" in request.messages[-1].text else _ANSWER
         yield TextDelta(text)

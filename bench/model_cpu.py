@@ -12,9 +12,9 @@ import anthropic
 import httpx2
 import openai
 
-from agent.message import Message, Text, ToolCall, ToolResult
+from agent.message import Message, Text, ToolCall, ToolResult, ToolSpec
 from agent.models.anthropic import Client as AnthropicClient
-from agent.models.base import ModelRequest, ToolSpec
+from agent.models.base import ModelRequest
 from agent.models.openai_chat import Client as OpenAIChatClient
 from agent.models.spec import ModelApi, ModelSpec
 from bench.figures import Row, Scale

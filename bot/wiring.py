@@ -10,18 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent import models
 from agent.images import Images
-from agent.models import registry as models
 from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec
 from agent.sandbox.confinement import Confinement
 from agent.sandbox.proof import Proved, choose
 from agent.shell import Judge, parse_rule
-from agent.spec import Limits
+from agent.spec import CallRules, Limits
 from agent.tools.background import Background
-from agent.tools.base import Tool, ToolFactory
+from agent.tools.base import Hook, Tool, ToolFactory
 from agent.tools.exec import ExecTool, scrubbed
-from agent.tools.hooks import Hook
 from agent.tools.overflow import Overflow
 from agent.tools.permission import Permission
 from agent.tools.process_tool import ProcessTool
@@ -358,8 +357,7 @@ def _specs(
         permissions=Permissions(
             tools=config.tools, channels=config.channels.sections(), accounts=accounts, people=people, rooms=rooms
         ),
-        granted=requests.granted,
-        hooks=given.hooks,
+        rules=CallRules(asked_for=config.tools.require_approval, grants=requests.granted, hooks=given.hooks),
     )
 
 

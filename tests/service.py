@@ -26,8 +26,7 @@ from pydantic import TypeAdapter
 from agent.events import AgentEnd, AgentEvent, AgentStart, Outcome
 from agent.message import ToolOutput
 from agent.models.base import ModelClient
-from agent.tools.base import CallContext, Parameters, Tool, ToolFactory
-from agent.tools.hooks import Hook
+from agent.tools.base import CallContext, Hook, Parameters, Tool, ToolFactory
 from bot.clock import Clock
 from bot.commands.registry import Command
 from bot.config.model import Config

@@ -1,1 +1,18 @@
-"""Model clients: one provider-neutral request in, one neutral stream out. See `base`."""
+"""Models: one client for each protocol of the providers, made from its specification.
+
+The SDK of a protocol is imported when the client is first preloaded.
+"""
+
+from agent.models.base import ModelClient
+from agent.models.spec import ModelSpec
+
+
+def build(spec: ModelSpec) -> ModelClient:
+    """A client for the model, with its first key. Nothing heavy is imported and no connection is opened yet."""
+    if spec.api == "offline":
+        from agent.models.offline import OfflineClient
+
+        return OfflineClient(spec)
+    from agent.models import anthropic, openai_chat
+
+    return anthropic.Client(spec) if spec.api == "anthropic" else openai_chat.Client(spec)

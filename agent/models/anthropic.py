@@ -52,9 +52,8 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
     body: dict[str, object] = {"model": spec.model, "max_tokens": request.max_output, "stream": True, **thinking}
     body |= {name: value for name, value in spec.params if not (thinking and name in _NOT_WITH_THINKING)}
     if request.tools:
-        tools = [described(tool, "input_schema") for tool in request.tools]
-        tools[-1]["cache_control"] = _CACHE
-        body["tools"] = tools
+        *tools, last = described(request.tools, "input_schema")
+        body["tools"] = [*tools, last | {"cache_control": _CACHE}]
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE}]
     _mark(messages)
@@ -101,12 +100,13 @@ def _mark(messages: list[Block]) -> None:
 def _messages(messages: Sequence[Message], spec: ModelSpec) -> list[Block]:
     """Alternating user and assistant messages of blocks; results go first in theirs, in the order of the calls."""
     rendered: list[Block] = []
+    name = spec.name
     order: dict[str, int] = {}
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
         if role == "assistant":
             order |= {call_id(call.call_id): place for place, call in enumerate(message.tool_calls, len(order))}
-        blocks = _blocks(message, spec)
+        blocks = _blocks(message, spec, name)
         if rendered and rendered[-1]["role"] == role:
             rendered[-1]["content"] += blocks
         elif blocks:
@@ -121,9 +121,9 @@ def _place(block: Block, order: dict[str, int]) -> int:
     return order.get(block["tool_use_id"], -1) if block["type"] == "tool_result" else len(order)
 
 
-def _blocks(message: Message, spec: ModelSpec) -> list[Block]:
+def _blocks(message: Message, spec: ModelSpec, name: str) -> list[Block]:
     """The blocks of one message; what the API refuses is left out: blank text, and thinking with nothing after it."""
-    own = message.model == spec.name
+    own = message.model == name
     parts = message.parts if spec.vision else without_images(message.parts)
     blocks = [block for part in parts if (block := _block(part, own)) is not None]
     if message.role == "assistant":
@@ -191,6 +191,11 @@ class EventReader:
         if self.ended:
             return ()
         event = parsed(data)
+        match event:
+            case {"type": "content_block_delta", "index": int(at), "delta": {"type": "text_delta", "text": str(words)}}:
+                if words and (open_block := self._at.get(at)) is not None and open_block.kind == "text":
+                    open_block.pieces.append(words)
+                    return (TextDelta(words),)
         kind = event.get("type") or name
         if kind == "content_block_delta":
             block = self._at.get(number(event.get("index")))
@@ -240,37 +245,37 @@ class _OpenBlock:
 
     def __init__(self, start: dict[str, Any]) -> None:
         self._start = start
-        self._kind = text(start.get("type"))
-        self._pieces = [text(start.get(self._kind))] if self._kind in ("text", "thinking") else []
+        self.kind = text(start.get("type"))
+        self.pieces = [text(start.get(self.kind))] if self.kind in ("text", "thinking") else []
         self._signature = text(start.get("signature"))
         self._id, self._name = text(start.get("id")), text(start.get("name"))
 
     def opening(self) -> StreamPart:
         """What there is to tell when it begins."""
-        return self._told("".join(self._pieces))
+        return self._told("".join(self.pieces))
 
     def add(self, delta: dict[str, Any]) -> StreamPart:
         """Take in one piece."""
         kind = text(delta.get("type"))
         if kind == "signature_delta":
             self._signature += text(delta.get("signature"))
-        if _DELTAS.get(kind) != self._kind:
+        if _DELTAS.get(kind) != self.kind:
             return Alive()
-        piece = text(delta.get("partial_json" if self._kind == "tool_use" else self._kind))
-        self._pieces.append(piece)
+        piece = text(delta.get("partial_json" if self.kind == "tool_use" else self.kind))
+        self.pieces.append(piece)
         return self._told(piece)
 
     def _told(self, piece: str) -> StreamPart:
-        if self._kind == "tool_use":
+        if self.kind == "tool_use":
             return ArgumentsDelta(self._id, self._name, piece)
         if not piece:
             return Alive()
-        return TextDelta(piece) if self._kind == "text" else ThinkingDelta(piece)
+        return TextDelta(piece) if self.kind == "text" else ThinkingDelta(piece)
 
     def part(self) -> Part | None:
         """The finished part; None when there is nothing in it, or nothing that is known."""
-        said = "".join(self._pieces)
-        match self._kind:
+        said = "".join(self.pieces)
+        match self.kind:
             case "text":
                 return Text(said) if said else None
             case "thinking":

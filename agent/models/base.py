@@ -8,33 +8,25 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.message import Message, Usage
+from agent.message import Message, ToolSpec, Usage
 from agent.models.spec import ModelSpec, ThinkingLevel
 
 StopReason = Literal["end", "tool_use", "max_output", "refusal", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A tool as the model sees it. schema_json: JSON schema of its parameters as canonical JSON text."""
-
-    name: str
-    description: str
-    schema_json: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One call. messages end with a user or tool message. tools empty: the model is asked for words only.
-
-    allow_calls False keeps the tools in the request (stable prefix) and forbids their use where the provider can.
-    """
+    """One call of a model."""
 
     system: str
+    # They end with a message of the role user or tool.
     messages: tuple[Message, ...]
+    # Without any the model is asked for words only.
     tools: tuple[ToolSpec, ...]
+    # In tokens.
     max_output: int
     thinking: ThinkingLevel = "off"
+    # False keeps the tools in the request, so that its prefix is stable, and forbids their use where the provider can.
     allow_calls: bool = True
 
 

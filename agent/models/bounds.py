@@ -19,22 +19,18 @@ MOST_EVENT_BYTES = 8 * 1024 * 1024
 
 
 class Measure:
-    """What one answer holds so far. is_over: that is too much."""
+    """Counts what one answer holds; `is_over` becomes true once that is too much."""
 
     def __init__(self) -> None:
         self.is_over = False
         self._bytes = self._event_bytes = self._characters = 0
         self._calls: Counter[str] = Counter()
 
-    def add_bytes(self, count: int) -> None:
-        """Count what has been received, before it is decoded."""
+    def add_bytes(self, count: int, *, anew: bool) -> None:
+        """Count what has been received, before it is decoded. anew: what came before it has completed an event."""
         self._bytes += count
-        self._event_bytes += count
+        self._event_bytes = count if anew else self._event_bytes + count
         self.is_over = self.is_over or self._bytes > MOST_BYTES or self._event_bytes > MOST_EVENT_BYTES
-
-    def end_event(self) -> None:
-        """What was received has completed an event."""
-        self._event_bytes = 0
 
     def add(self, part: StreamPart) -> None:
         """Count what a part holds; of a call, its id and name once."""

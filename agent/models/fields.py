@@ -22,9 +22,10 @@ def parsed(data: str) -> dict[str, Any]:
     Raises ModelError for what is no JSON: half of it is what a broken connection leaves behind.
     """
     try:
-        return record(json.loads(data))
+        value = json.loads(data)
     except (ValueError, RecursionError):
         raise ModelError(ErrorKind.NETWORK, f"not JSON in the stream: {data[:80]!r}") from None
+    return value if isinstance(value, dict) else {}
 
 
 def text(value: Any) -> str:

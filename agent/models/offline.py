@@ -11,13 +11,21 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
-from agent.cut import CUT_NOTE
-from agent.images import FILES
-from agent.message import Image, Message, Part, Text, ToolCall, ToolResult, Usage
+from agent.message import (
+    Image,
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    estimate,
+    estimate_text,
+    estimate_tools,
+)
 from agent.models.base import Answer, ArgumentsDelta, ModelClient, ModelRequest, StreamPart, TextDelta
 from agent.models.offline_request import HELP, Asked, Call, spoken, understand
 from agent.models.spec import ModelSpec
-from agent.tokens import estimate, estimate_text
 
 INTRODUCTION = (
     "I am Hark's built-in offline model: a small deterministic program, not a language model. To talk to a real one,"
@@ -58,26 +66,14 @@ class OfflineClient(ModelClient):
             yield ArgumentsDelta(made.call_id, made.name, made.arguments)
             parts.append(made)
         message = Message("assistant", tuple(parts), self.name)
-        tools = sum(estimate_text(tool.description + tool.schema_json) for tool in request.tools)
-        read = estimate_text(request.system) + tools + sum(map(estimate, request.messages))
+        read = estimate_text(request.system) + estimate_tools(request.tools) + sum(map(estimate, request.messages))
         yield Answer(message, "tool_use" if calls else "end", Usage(read, estimate(message)))
 
 
 def _question(request: ModelRequest) -> int:
-    """Where the message stands that is to be answered: the person's last one.
-
-    Notes are passed over: that an answer was cut, and (when calls are forbidden) that it is time to sum up. So are the
-    files that came with it.
-    """
-    messages = request.messages
-    users = [
-        at
-        for at, found in enumerate(messages)
-        if found.role == "user" and spoken(found.text) != CUT_NOTE and not found.text.startswith(FILES)
-    ]
-    if not request.allow_calls and len(users) > 1 and any(m.role == "tool" for m in messages[users[-2] : users[-1]]):
-        return users[-2]
-    return users[-1] if users else 0
+    """Where the message stands that is to be answered: the person's last one, without what the service wrote."""
+    own = (at for at, found in enumerate(request.messages) if found.role == "user" and found.mark is None)
+    return max(own, default=0)
 
 
 def _answer(request: ModelRequest, start: int, asked: Asked) -> tuple[str, Sequence[Call]]:

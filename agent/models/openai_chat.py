@@ -34,7 +34,7 @@ class Client(SdkClient):
     """A ModelClient."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
-        used = {call.call_id for message in request.messages for call in message.tool_calls}
+        used = (call.call_id for message in request.messages for call in message.tool_calls)
         reader = ChunkReader(self.name, used, _new_id)
         return self._post("/chat/completions", body_of(request, self._spec), reader, _BEARER)
 
@@ -58,7 +58,7 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
         body["reasoning_effort"] = EFFORTS[request.thinking]
     body |= dict(spec.params)
     if request.tools:
-        body["tools"] = [{"type": "function", "function": described(tool, "parameters")} for tool in request.tools]
+        body["tools"] = [{"type": "function", "function": tool} for tool in described(request.tools, "parameters")]
     body["messages"] = list(_messages(request, spec))
     if request.tools and not request.allow_calls:
         body["tool_choice"] = "none"
@@ -70,6 +70,7 @@ def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
     if request.system.strip():
         yield {"role": "system", "content": request.system}
     shown: list[Image] = []
+    name = spec.name
     for message in request.messages:
         if shown and message.role != "tool":
             yield _images_of_tools(shown)
@@ -79,7 +80,8 @@ def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
             case "user":
                 yield {"role": "user", "content": _content(parts)}
             case "assistant":
-                yield from _assistant(parts, message.model == spec.name)
+                if block := _assistant(parts, message.model == name):
+                    yield block
             case "tool":
                 for part in parts:
                     if isinstance(part, ToolResult):
@@ -112,15 +114,14 @@ def _result(part: ToolResult) -> str:
     return f"Error: {text}" if part.is_error and not text.lower().startswith("error") else text
 
 
-def _assistant(parts: Sequence[Part], own: bool) -> Iterator[Block]:
-    """The assistant's words and calls; a message that holds only thinking is left out."""
-    text = "".join(part.text for part in parts if isinstance(part, Text))
-    extras = _extras(parts) if own else {}
-    calls = [_call(part, extras) for part in parts if isinstance(part, ToolCall)]
-    if calls:
-        yield {"role": "assistant", "content": text if text.strip() else None, "tool_calls": calls}
-    elif text.strip():
-        yield {"role": "assistant", "content": text}
+def _assistant(parts: Sequence[Part], own: bool) -> Block | None:
+    """The assistant's words and calls; None for a message that holds only thinking."""
+    text = "".join([part.text for part in parts if isinstance(part, Text)])
+    if calls := [part for part in parts if isinstance(part, ToolCall)]:
+        extras = _extras(parts) if own else {}
+        called = [_call(call, extras) for call in calls]
+        return {"role": "assistant", "content": text if text.strip() else None, "tool_calls": called}
+    return {"role": "assistant", "content": text} if text.strip() else None
 
 
 def _call(part: ToolCall, extras: dict[str, Any]) -> Block:
@@ -143,17 +144,29 @@ def _extras(parts: Iterable[Part]) -> dict[str, Any]:
     return {extra["call"]: extra["extra_content"] for extra in found}
 
 
+def _words_alone(chunk: dict[str, Any]) -> str:
+    """The words of a chunk that holds nothing besides, as nearly all do; empty for any other one."""
+    match chunk:
+        case {"choices": [{"delta": {"content": str(words), **others}, **choice}], **about}:
+            others.pop("role", None)
+            ends = choice.get("finish_reason") or choice.get("index") or any(others.values())
+            if not (ends or about.get("usage") or about.get("error") or about.get("object") == "error"):
+                return words
+    return ""
+
+
 class ChunkReader:
     """Reads the chunks of one answer.
 
-    used: ids of calls that the transcript holds; no call gets one of them again. new_id makes ids for calls of servers
-    that give none.
+    used: ids of calls that the transcript holds, read when the first call comes; none gets one of them again. new_id
+    makes ids for calls of servers that give none.
     """
 
-    def __init__(self, name: str, used: set[str], new_id: Callable[[], str]) -> None:
+    def __init__(self, name: str, used: Iterable[str], new_id: Callable[[], str]) -> None:
         self.ended = False
         self._name = name
-        self._used = used
+        self._before = used
+        self._used: set[str] = set()
         self._new_id = new_id
         self._text: list[str] = []
         self._thinking: list[str] = []
@@ -169,6 +182,9 @@ class ChunkReader:
             self.ended = True
             return ()
         chunk = parsed(data)
+        if name != "error" and (words := _words_alone(chunk)):
+            self._text.append(words)
+            return (TextDelta(words),)
         if name == "error" or chunk.get("error") or chunk.get("object") == "error":
             raise failures.of_payload(chunk, ())
         if chunk.get("usage"):
@@ -218,7 +234,7 @@ class ChunkReader:
             yield self._piece(record(piece))
 
     def _thought(self, thought: Any) -> Iterator[StreamPart]:
-        """thought: a text, or parts with texts in them."""
+        """A piece of reasoning, which is a text, or a list of parts with texts in them."""
         if found := text(thought) or "".join(text(record(part).get("text")) for part in items(thought)):
             self._thinking.append(found)
             yield ThinkingDelta(found)
@@ -253,6 +269,8 @@ class ChunkReader:
         return call
 
     def _fresh(self, given: str) -> str:
+        self._used.update(self._before)
+        self._before = ()
         found = given if given and given not in self._used else self._new_id()
         self._used.add(found)
         return found

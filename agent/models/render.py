@@ -8,8 +8,7 @@ from functools import lru_cache
 from json import loads
 from typing import Any
 
-from agent.message import Image, Part, Text, ToolResult
-from agent.models.base import ToolSpec
+from agent.message import Image, Part, Text, ToolResult, ToolSpec
 from agent.models.spec import ThinkingLevel
 
 Block = dict[str, Any]  # a piece of a request, as JSON values
@@ -20,15 +19,12 @@ EMPTY_MESSAGE = "(empty message)"
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 
 
-@lru_cache(maxsize=512)
-def _schema(schema_json: str) -> Any:
-    """The parsed schema; shared, so nobody may change it."""
-    return loads(schema_json)
-
-
-def described(tool: ToolSpec, parameters: str) -> Block:
-    """A tool as providers take it. parameters: how they name the schema of those."""
-    return {"name": tool.name, "description": tool.description, parameters: _schema(tool.schema_json)}
+@lru_cache(maxsize=64)
+def described(tools: tuple[ToolSpec, ...], parameters: str) -> tuple[Block, ...]:
+    """Tools as providers take them; shared, so nobody may change them. parameters: how they call those of a tool."""
+    return tuple(
+        {"name": tool.name, "description": tool.description, parameters: loads(tool.schema_json)} for tool in tools
+    )
 
 
 def call_id(given: str) -> str:

@@ -86,31 +86,33 @@ class SdkClient(ModelClient):
     ) -> AsyncGenerator[StreamPart, None]:
         """Post the body and yield what the reader makes of the events; the Answer comes last.
 
-        Raises ModelError: also for a stream that ends before the provider has said that the answer is complete.
+        Bytes that complete no event are a sign of life. An answer that holds too much is cut there. Raises ModelError:
+        also for a stream that ends before the provider has said that the answer is complete.
         """
         try:
-            async with contextlib.aclosing(self._parts(path, body, reader, options or {})) as parts:
-                async for part in parts:
-                    yield part
-        except ModelError as error:
-            raise ModelError(error.kind, failures.masked(error.detail, (self._key,)), error.retry_after) from None
-        except Exception as error:
-            raise failures.of_exception(error, (self._key,)) from None
+            import httpx2
 
-    async def _parts(
-        self, path: str, body: dict[str, object], reader: AnswerReader, options: dict[str, object]
-    ) -> AsyncGenerator[StreamPart, None]:
-        import httpx2
-
-        sdk, measure = await self._opened(), Measure()
-        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-        response = await sdk.post(path, cast_to=httpx2.Response, content=content, stream=True, options=options)
-        try:
-            async with contextlib.aclosing(response.aiter_bytes()) as chunks:
+            async with self._sent(path, body, options or {}) as chunks:
+                measure, decoder = Measure(), sse.Decoder()
+                events: list[sse.Event] = []
                 try:
-                    async with contextlib.aclosing(_read(chunks, reader, measure)) as parts:
-                        async for part in parts:
-                            yield part
+                    async for chunk in chunks:
+                        measure.add_bytes(len(chunk), anew=bool(events))
+                        events = [] if measure.is_over else decoder.feed(chunk)
+                        for name, data in events:
+                            for part in reader.feed(name, data):
+                                measure.add(part)
+                                yield part
+                        if measure.is_over:
+                            reader.cut()
+                        if reader.ended:
+                            break
+                        if not events:
+                            yield Alive()
+                    else:
+                        for name, data in decoder.end():
+                            for part in reader.feed(name, data):
+                                yield part
                 except httpx2.TransportError:
                     if reader.answer() is None:  # else only the politeness after the last event is missing
                         raise
@@ -120,35 +122,26 @@ class SdkClient(ModelClient):
                 if not measure.is_over:  # else there may be no end of it
                     await _drain(chunks)
                 yield answer
+        except ModelError as error:
+            raise ModelError(error.kind, failures.masked(error.detail, (self._key,)), error.retry_after) from None
+        except Exception as error:
+            raise failures.of_exception(error, (self._key,)) from None
+
+    @contextlib.asynccontextmanager
+    async def _sent(
+        self, path: str, body: dict[str, object], options: dict[str, object]
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Send a request; gives the bytes of the answer as they come."""
+        import httpx2
+
+        sdk = await self._opened()
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+        response = await sdk.post(path, cast_to=httpx2.Response, content=content, stream=True, options=options)
+        try:
+            async with contextlib.aclosing(response.aiter_bytes()) as chunks:
+                yield chunks
         finally:
             await response.aclose()
-
-
-async def _read(
-    chunks: AsyncIterator[bytes], reader: AnswerReader, measure: Measure
-) -> AsyncGenerator[StreamPart, None]:
-    """Yield the parts until the reader has had its last event; bytes that complete none are a sign of life.
-
-    An answer that holds too much is cut there.
-    """
-    decoder = sse.Decoder()
-    async for chunk in chunks:
-        measure.add_bytes(len(chunk))
-        events = [] if measure.is_over else decoder.feed(chunk)
-        for name, data in events:
-            measure.end_event()
-            for part in reader.feed(name, data):
-                measure.add(part)
-                yield part
-        if measure.is_over:
-            reader.cut()
-        if reader.ended:
-            return
-        if not events:
-            yield Alive()
-    for name, data in decoder.end():
-        for part in reader.feed(name, data):
-            yield part
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Which model to call and how, as the configuration says it; what `registry.build` makes a client from."""
+"""Which model to call and how, as the configuration says it; what `agent.models.build` makes a client from."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal

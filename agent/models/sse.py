@@ -24,26 +24,25 @@ class Decoder:
     def feed(self, chunk: bytes) -> list[Event]:
         """Take in some bytes; returns the events that they complete."""
         text = self._decoder.decode(chunk)
-        self._pieces.append(text)
         if "\n" not in text:
+            self._pieces.append(text)
             return []
-        *lines, rest = "".join(self._pieces).split("\n")
-        self._pieces = [rest]
-        return [event for line in lines if (event := self._line(line))]
+        *lines, rest = ("".join((*self._pieces, text)) if self._pieces else text).split("\n")
+        self._pieces = [rest] if rest else []
+        events: list[Event] = []
+        for line in lines:
+            if line:
+                key, _, value = line.partition(":")
+                if key == "data":
+                    self._data.append(value.removeprefix(" "))
+                elif key == "event":
+                    self._name = value.removeprefix(" ")
+            else:
+                if self._data:
+                    events.append((self._name, "\n".join(self._data)))
+                self._name, self._data = "", []
+        return events
 
     def end(self) -> list[Event]:
         """The stream is over; returns the event that was not ended by a blank line, if there is one."""
         return self.feed(b"\n\n")
-
-    def _line(self, line: str) -> Event | None:
-        """Take in a line; the event that it ends."""
-        if not line:
-            event = (self._name, "\n".join(self._data)) if self._data else None
-            self._name, self._data = "", []
-            return event
-        key, _, value = line.partition(":")
-        if key == "data":
-            self._data.append(value.removeprefix(" "))
-        elif key == "event":
-            self._name = value.removeprefix(" ")
-        return None

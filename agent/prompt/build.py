@@ -8,7 +8,7 @@ import functools
 from importlib import resources
 from string import Template
 
-from agent.models.base import ToolSpec
+from agent.message import ToolSpec
 from agent.workspace_files import WorkspaceFile
 
 

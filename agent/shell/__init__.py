@@ -6,8 +6,8 @@ exactly that. What a program does with its words is not known here, and nothing 
 program. A line that cannot be read as a whole is covered by no rule.
 """
 
+from agent.shell.builtins import SAFE_ENVIRONMENT, is_harmless_variable
 from agent.shell.judge import Judge, Judgement
-from agent.shell.names import SAFE_ENVIRONMENT, is_harmless_variable
 from agent.shell.rules import LEVELS, Level, Rule, load_rule, parse_rule, rule_json
 
 __all__ = [

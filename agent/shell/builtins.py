@@ -1,10 +1,12 @@
-"""Builtins of the shell: which of them need no rule. No rule covers the others, because they run no program."""
+"""What of a shell needs no rule: some of its builtins, and the variables that any command may be given.
+
+No rule covers the other builtins, because they run no program.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from agent.shell.names import a_set
-from agent.shell.words import Word
+from agent.shell.words import Word, a_set
 
 _ALL = a_set(
     ". : [ [[ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo "
@@ -16,6 +18,27 @@ _ALL = a_set(
 # variables; `test` evaluates what it is given.
 _FREE = a_set(": true false echo pwd break continue return exit")
 _SET = re.compile(r"[-+][eu]+|[-+][eu]*o|pipefail|errexit|nounset")
+
+
+# Nobody sits before a terminal: programs show all of their output at once, and git asks for no password.
+SAFE_ENVIRONMENT: Mapping[str, str] = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+}
+
+# In other encodings than UTF-8 a shell reads other words than this package does.
+_HARMLESS = re.compile(
+    r"(LANG|LC_[A-Z]+)=(C|POSIX|\w+\.(UTF-8|utf8))?|TZ=(\w[\w/]*)?"
+    r"|(COLUMNS|LINES|NO_COLOR|CLICOLOR(_FORCE)?|FORCE_COLOR|CI)=\w*"
+)
+
+
+def is_harmless_variable(name: str, value: str) -> bool:
+    """Whether any command may be given this variable: language, time zone, width, colours."""
+    return _HARMLESS.fullmatch(f"{name}={value}") is not None
 
 
 def known(name: str) -> bool:

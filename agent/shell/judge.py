@@ -12,7 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from agent.shell import builtins
-from agent.shell.names import is_harmless_variable
 from agent.shell.parse import parse
 from agent.shell.paths import Binaries
 from agent.shell.risks import hidden_characters, risks_of
@@ -114,7 +113,7 @@ class _Case:
         for redirect in parsed.redirects:
             self._redirect(redirect)
         for name, value in parsed.assigned:
-            if not (value.exact and is_harmless_variable(name, value.text)):
+            if not (value.exact and builtins.is_harmless_variable(name, value.text)):
                 self._at_most("work", f"The variable `{name}` is set, which may change what runs.")
         for simple in parsed.commands:
             self._command(simple)

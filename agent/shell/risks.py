@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from agent.shell.names import a_set
+from agent.shell.words import a_set
 
 _ELEVATING = a_set("sudo doas su runuser pkexec run0 gosu")
 _NETWORK = a_set("curl wget nc ncat netcat telnet ftp sftp scp ssh rsync socat dig nslookup host whois ping")

@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agent.shell.names import a_set
 from agent.shell.paths import plain_folder
 from agent.shell.source import BREAKS, Source, flat, nodes_of
-from agent.shell.words import Disagreement, Reader, Word, utf8
+from agent.shell.words import Disagreement, Reader, Word, a_set, utf8
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -149,3 +149,8 @@ class Reader:
 def utf8(text: str) -> str:
     """The text of characters that are one byte each."""
     return text.encode("latin-1").decode("utf-8", "replace")
+
+
+def a_set(text: str) -> frozenset[str]:
+    """The words of a plain text, between its white space."""
+    return frozenset(text.split())

@@ -1,6 +1,6 @@
 """What a tool is: what it takes (a pydantic model), whether a person must be asked, and a call."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -135,3 +135,33 @@ class RunContext:
 # told of them, and their order, is the same for every run of a session (promise 7 of the design): what differs is
 # decided at the call. Opening has to bound its own time, and to offer tools that say so when it fails.
 ToolFactory = Callable[[RunContext], AbstractAsyncContextManager[Sequence[Tool[Any]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class HookedCall:
+    """A call. arguments: as the model wrote them, or an earlier hook; not checked yet."""
+
+    turn_id: str
+    session_key: str
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+class Hook:
+    """Base class of hooks.
+
+    Of a call that waits for a person, or that a crash came between, `before` is called again when its turn goes on:
+    what it does besides may happen twice.
+    """
+
+    async def before(self, call: HookedCall) -> HookedCall:
+        """The call as it is to go on: policy, validation and people see the arguments that this returns.
+
+        Raises Refused with a sentence for the model when it is not to run; any other error refuses it, too.
+        """
+        return call
+
+    async def after(self, call: HookedCall, output: ToolOutput) -> ToolOutput:
+        """What a call that ran gave back, as it is to go on. An error is logged, and the output stays as it was."""
+        return output

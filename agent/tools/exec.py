@@ -27,8 +27,7 @@ from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.sandbox.confinement import Confinement
 from agent.sandbox.launch import Launch
-from agent.shell import SAFE_ENVIRONMENT, Level
-from agent.shell.names import is_harmless_variable
+from agent.shell import SAFE_ENVIRONMENT, Level, is_harmless_variable
 from agent.tools.background import Background
 from agent.tools.base import Ask, CallContext, Parameters, Refused, Tool
 from agent.tools.leftovers import start_time

@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import ErrorDetails
 from pydantic_core.core_schema import ModelSchema, NullableSchema, WithDefaultSchema
 
-from agent.models.base import ToolSpec
+from agent.message import ToolSpec
 from agent.tools.base import P, Parameters, Tool
 
 # What is told of no parameter, beside defaults that are nothing; a parameter of such a name is.
@@ -27,9 +27,19 @@ class ArgumentsError(ValueError):
     """The arguments of a call are not what the tool takes; the text is for the model."""
 
 
+def specs(tools: Iterable[Tool[Any]]) -> tuple[ToolSpec, ...]:
+    """The tools as the model sees them, made once for each set. Parameters keep their order of declaration."""
+    return _specs(tuple([(tool.name, tool.description, tool.parameters) for tool in tools]))
+
+
+@lru_cache(maxsize=256)
+def _specs(tools: tuple[tuple[str, str, type[Parameters]], ...]) -> tuple[ToolSpec, ...]:
+    return tuple(ToolSpec(name, description, _told(parameters)) for name, description, parameters in tools)
+
+
 def spec(tool: Tool[P]) -> ToolSpec:
-    """The tool as the model sees it. Parameters keep their order of declaration, all other keys are sorted."""
-    return ToolSpec(tool.name, tool.description, _told(tool.parameters))
+    """One of them."""
+    return specs((tool,))[0]
 
 
 @lru_cache(maxsize=1024)

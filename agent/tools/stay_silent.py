@@ -1,6 +1,6 @@
 """`stay_silent`: ends the turn without another word. It does nothing but that, so a cut call of it counts too.
 
-The loop ends the turn (`agent/tool_batch`), the service leaves out what was not yet on its way. Offered by
+The loop ends the turn (`agent/calls/batch`), the service leaves out what was not yet on its way. Offered by
 `agent/tools/registry`.
 """
 

@@ -11,9 +11,9 @@ from typing import Literal
 
 import httpx2
 
+from agent import models
 from agent.errors import ModelError
 from agent.message import Message, Text
-from agent.models import registry
 from agent.models.base import ModelRequest
 from agent.models.spec import ModelSpec
 from bot.config.choose_model import beat_model, choose_model, probe_ollama
@@ -86,7 +86,7 @@ def _specs(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[ModelSp
 
 
 async def _model(spec: ModelSpec, called: str) -> Finding:
-    client = registry.build(spec)
+    client = models.build(spec)
     try:
         await client.preload()
         async with asyncio.timeout(_PATIENCE), aclosing(client.stream(_QUESTION)) as parts:

@@ -16,7 +16,7 @@ import structlog
 
 from agent.context import Context
 from agent.images import FILES, MAX_IMAGE_BYTES, image_type
-from agent.message import Image, Message, Part, Text
+from agent.message import Image, Mark, Message, Part, Text
 from agent.tools.workspace import NotThere, Workspace, WorkspaceError
 from bot.compose import fenced, harmless, named, shortened
 from bot.persistence.values import Turn
@@ -50,7 +50,7 @@ class Media:
         """What the model is shown of the files of a turn; None when there are none, or its transcript has it."""
         found = [(message, n, file) for message in turn.messages for n, file in enumerate(message.attachments)]
         own = [entry for entry in context.entries if entry.turn_id == turn.turn_id]
-        if not found or any(entry.message.text.startswith(FILES) for entry in own):
+        if not found or any(entry.message.mark is Mark.FILES for entry in own):
             return None
         shown, workspace = _Shown(), self._rooms.inside(turn.session_key).workspace
         until = asyncio.get_running_loop().time() + SECONDS
@@ -68,7 +68,7 @@ class Media:
                 shown.missing(file, "loading it failed")
         if len(found) > MAX_FILES:
             shown.say(f"{len(found) - MAX_FILES} more were not loaded: at most {MAX_FILES} are")
-        return Message("user", (Text(FILES), *shown.parts))
+        return Message("user", (Text(FILES), *shown.parts), mark=Mark.FILES)
 
 
 class _Shown:

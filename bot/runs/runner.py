@@ -80,6 +80,8 @@ class TurnRunner:
         try:
             context = await self.contexts.take(turn)
             journal.resume(context)
+            if any(one.state == "always" for one in turn.decisions.values()):
+                await self._dependencies.requests.load()  # whoever decided may not have come to that yet
             async with self._specs.of(turn, journal.send) as spec:
                 runner = Runner(spec, context, journal)
                 with journal.typing:

@@ -3,17 +3,17 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from agent.models.base import ModelClient, ToolSpec
+from agent.message import ToolSpec
+from agent.models.base import ModelClient
 from agent.prompt.build import build as build_prompt
-from agent.spec import Limits, RunSpec
+from agent.spec import CallRules, Limits, Progress, RunSpec, ToolSet
 from agent.tools.base import RunContext, Tool, ToolFactory
-from agent.tools.hooks import Hook
-from agent.tools.schema import spec
+from agent.tools.schema import specs as specs_of
 from agent.workspace_files import load as load_files
 from bot.clock import Clock
 from bot.config.background import Heartbeat
@@ -45,7 +45,7 @@ class Specs:
     """Answers for each turn, by its kind, channel, chat and session, what its run is made of. name: of the bot.
 
     rooms: where it works, and with which tools. tools: makes those of others. scheduling: makes the `schedule` tool of
-    a turn. permissions: which of all tools it has. granted: what people have allowed for good. hooks: around all calls.
+    a turn. permissions: which of all tools it has. rules: of all calls.
     """
 
     store: Store
@@ -63,8 +63,7 @@ class Specs:
     messaging: Messaging
     scheduling: Callable[[Turn], Tool[Any]]
     permissions: Permissions
-    granted: Callable[[], Collection[str]]
-    hooks: Sequence[Hook]
+    rules: CallRules
 
     def model_of(self, session_key: str, *, beats: bool = False) -> ModelClient:
         """Which model answers in a session, or beats there."""
@@ -99,31 +98,26 @@ class Specs:
             inside = await self.rooms.enter(turn.session_key)
             offer = await self.offer(turn, inside, made, send)
             is_beat = turn.kind is TurnKind.BEAT
-            specs = tuple(spec(tool) for tool in offer.tools)
+            specs = specs_of(offer.tools)
             yield RunSpec(
                 ref=turn.run,
                 model=self.model_of(turn.session_key, beats=is_beat),
                 system=await self._system(turn, inside, specs),
-                tools={tool.name: tool for tool in offer.tools},
-                tool_specs=specs,
                 limits=self.beat_limits if is_beat else self.limits,
-                step=turn.step,
-                usage=turn.usage,
-                ran=turn.ran / 1000,
+                tools=ToolSet(
+                    by_name={tool.name: tool for tool in offer.tools},
+                    specs=specs,
+                    refused=offer.refused,
+                    as_guest=offer.as_guest,
+                ),
+                rules=self.rules,
+                progress=Progress(step=turn.step, usage=turn.usage, ran=turn.ran / 1000, decisions=turn.decisions),
+                images=inside.images,
+                overflow=inside.overflow,
                 now=self.clock.now,
                 sleep=self.clock.sleep,
-                decisions=turn.decisions,
-                shown=inside.images.shown,
                 background=turn.kind in BY_THEMSELVES,
                 may_be_empty=is_beat,
-                forbidden=offer.refused.get,
-                as_guest=offer.as_guest,
-                asked_for=self.permissions.tools.require_approval,
-                grants=self.granted,
-                hooks=self.hooks,
-                redact=inside.overflow.clean,
-                withheld=inside.overflow.withheld,
-                overflow=inside.overflow,
             )
 
     async def offer(self, turn: Turn, inside: Furniture, made: AsyncExitStack, send: Send) -> Offer:

@@ -6,10 +6,10 @@ stored as the assistant's words, marked cut; a call that was running has an unkn
 
 import sqlite3
 
-from agent.cut import CUT_NOTE, INTERRUPTED, NOT_EXECUTED
+from agent.context import CUT_NOTE, INTERRUPTED, NOT_EXECUTED
 from agent.events import MessageEnd, RunRef, ToolExecutionEnd
 from agent.journal import Cut
-from agent.message import Message, Text, ToolResult, Usage
+from agent.message import Mark, Message, Text, ToolResult, Usage
 from bot.store import approvals, rows, tool_messages
 
 
@@ -46,7 +46,9 @@ def close_cut_answer(
     cut = rows.append_entry(db, transcript_id, "assistant_cut", words, turn_id, step + 1)
     if not go_on:
         return Cut(step=step + 1, entries=(cut,))
-    note = rows.append_entry(db, transcript_id, "note", Message("user", (Text(CUT_NOTE),)), turn_id, step + 1)
+    note = rows.append_entry(
+        db, transcript_id, "note", Message("user", (Text(CUT_NOTE),), mark=Mark.CUT), turn_id, step + 1
+    )
     return Cut(step=step + 1, entries=(cut, note))
 
 
@@ -64,10 +66,11 @@ def close_calls(db: sqlite3.Connection, turn_id: str, transcript_id: str, now: i
     run = _run(db, turn_id)
     ends = []
     for call_id, name, step, state in found:
-        text, is_error = NOT_EXECUTED, True
+        text, is_error, mark = NOT_EXECUTED, True, None
         if state == "running":
+            mark = Mark.CUT
             text, is_error = tool_messages.of_call(db, turn_id, call_id) or (INTERRUPTED, True)
-        result = Message("tool", (ToolResult(call_id, name, text, is_error=is_error),))
+        result = Message("tool", (ToolResult(call_id, name, text, is_error=is_error, mark=mark),))
         rows.append_entry(db, transcript_id, "tool_result", result, turn_id, step)
         db.execute("UPDATE tool_call SET state='cut' WHERE turn_id=? AND call_id=?", (turn_id, call_id))
         if state == "running":

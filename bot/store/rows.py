@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.events import SAID, MessageStart, Notice, PersistedEvent, RunRef, dump
-from agent.message import Entry, EntryKind, Message, ToolCall
-from agent.tokens import estimate
+from agent.message import Entry, EntryKind, Message, ToolCall, estimate
 from bot.persistence.errors import StaleRun
 from bot.persistence.values import OUTSIDE, TOOL, OwnerNotice, PersistedAt, PlanIn, Said
 from bot.store import codec, tool_messages

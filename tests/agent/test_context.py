@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.context import LEFT_OUT, Context, pair
-from agent.cut import INTERRUPTED
-from agent.message import Entry, EntryKind, Message, Part, Text, ToolCall, ToolResult
+from agent.context import INTERRUPTED, LEFT_OUT, Context
+from agent.message import Entry, EntryKind, Mark, Message, Part, Text, ToolCall, ToolResult, estimate
 from agent.models.base import ModelRequest
-from agent.tokens import estimate
 from agent.tools.stay_silent import STAY_SILENT
 from tests.scripted_model import invalid
 
@@ -152,7 +150,7 @@ def test_any_transcript_is_repaired(events: list[tuple[str, int]]) -> None:
         else:
             lines.add("user" if kind == "user" else "note", Text("more"))
     lines.add("user", Text("last"))
-    messages = pair(lines.entries)
+    messages = Context(lines.entries).messages()
     assert not refused(messages)
     for message in messages:
         for part in message.parts:
@@ -210,7 +208,7 @@ def test_silence_that_a_crash_cut_off_is_silence() -> None:
         ]
         return Context(lines).silenced()
 
-    cut = ToolResult("a", STAY_SILENT, INTERRUPTED, is_error=True)
+    cut = ToolResult("a", STAY_SILENT, INTERRUPTED, is_error=True, mark=Mark.CUT)
     assert silenced(cut)
     assert silenced(ToolResult("a", STAY_SILENT, "ok"), ToolResult("b", "read", "no", is_error=True))
     assert not silenced(cut, behind="and this?")

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.cut import CUT_NOTE, UNSAID_NOTE
+from agent.context import CUT_NOTE, UNSAID_NOTE
 from agent.events import MessageEnd, Outcome
 from bot import wording
 from tests.examples import fewer

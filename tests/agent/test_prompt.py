@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from agent.models.base import ToolSpec
+from agent.message import ToolSpec
 from agent.prompt.build import build
 from agent.tools.registry import tools_for
 from agent.tools.schema import spec

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cut import CUT_NOTE, INTERRUPTED
+from agent.context import CUT_NOTE, INTERRUPTED
 from agent.events import AgentEnd, AgentStart, Notice, Outcome, ToolExecutionStart
 from bot import wording
 from bot.service import PROBE_EVERY, SWEEP_EVERY

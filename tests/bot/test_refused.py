@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from agent.cut import CUT_NOTE
+from agent.context import CUT_NOTE
 from agent.events import Notice
 from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Sent, Unknown
 from tests.service import Hark, running

@@ -5,7 +5,7 @@ import re
 from collections import Counter, defaultdict
 from typing import Any
 
-from agent.cut import INTERRUPTED, NOT_EXECUTED
+from agent.context import INTERRUPTED, NOT_EXECUTED
 from agent.images import FILES
 from bot import wording
 from bot.store.rows import said_id

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Protocol
 
-from agent.cut import CUT_NOTE
+from agent.context import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Part, Text, ToolCall, ToolResult, Usage
 from agent.models.base import Answer, ModelRequest, StopReason, StreamPart, TextDelta

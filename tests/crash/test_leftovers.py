@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agent.cut import INTERRUPTED
+from agent.context import INTERRUPTED
 from tests.crash import child
 from tests.forked import CONTEXT
 from tests.standins.openai_server import OpenAIServer

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from agent.cut import INTERRUPTED
+from agent.context import INTERRUPTED
 from agent.message import Message, Text, ToolCall, ToolResult
 from bot import wording
 from tests.crash import child

@@ -1,6 +1,6 @@
 """What a beat and a job say to the model."""
 
-from agent.tokens import estimate_text
+from agent.message import estimate_text
 from heartbeat.checklist import Task
 from heartbeat.prompt import DEFAULT, compose, job_prompt
 

@@ -151,7 +151,7 @@ FAULTS = (
     ),
     Fault(
         "approvals/secrets-in-requests",
-        "agent/tools/pipeline.py",
+        "agent/calls/pipeline.py",
         "self._shown(ask) if ask else",
         "ask if ask else",
         (f"{_ELSEWHERE}no_secret_is_in_what_is_asked",),

@@ -81,6 +81,13 @@ FAULTS = (
         ("tests/agent/test_bridge.py::test_a_cut_answer_goes_on_in_the_fence_that_was_open",),
     ),
     Fault(
+        "bridge/plain-words-not-looked-at",
+        "agent/bridge.py",
+        " and _MORE.search(delta) is None:",
+        ":",
+        (_CASES,),
+    ),
+    Fault(
         "bridge/cut-fence-forgotten",
         "agent/bridge.py",
         "        if after:\n",
@@ -117,7 +124,7 @@ FAULTS = (
     ),
     Fault(
         "silence/another-answer",
-        "agent/tool_batch.py",
+        "agent/calls/batch.py",
         "silent = done and context.silenced([call.result for call in results])",
         "silent = False",
         (f"{_SILENCE}silence_ends_the_turn_without_another_answer",),
@@ -139,7 +146,7 @@ FAULTS = (
     Fault(
         "silence/cut-call-asks-again",
         "agent/context.py",
-        "(not one.is_error or one.text == INTERRUPTED)",
+        "(not one.is_error or one.mark is Mark.CUT)",
         "not one.is_error",
         ("tests/agent/test_context.py::test_silence_that_a_crash_cut_off_is_silence",),
     ),

@@ -108,7 +108,7 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-config/tools-do-not-know-of-the-background",
-        "agent/tools/pipeline.py",
+        "agent/calls/pipeline.py",
         "background=spec.background",
         "background=False",
         ("tests/bot/runs/test_specs.py::test_memory_is_marked_that_beats_and_jobs_write",),

@@ -102,7 +102,7 @@ FAULTS = (
     Fault(
         "inbound/files-are-told-of-twice",
         "bot/runs/media.py",
-        "any(entry.message.text.startswith(FILES) for entry in own)",
+        "any(entry.message.mark is Mark.FILES for entry in own)",
         "False",
         (f"{_MEDIA}a_run_that_goes_on_fetches_and_tells_nothing_twice",),
     ),
@@ -122,8 +122,8 @@ FAULTS = (
     ),
     Fault(
         "inbound/no-image-is-shown",
-        "bot/runs/specs.py",
-        "                shown=inside.images.shown,\n",
+        "agent/loop.py",
+        "            messages = await self._spec.images.shown(messages)\n",
         "",
         (f"{_MEDIA}files_are_saved_and_shown_as_far_as_they_can_be",),
     ),

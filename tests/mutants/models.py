@@ -10,7 +10,7 @@ FAULTS = (
     Fault(
         "models/cuts-counted-anew-after-a-restart",
         "agent/loop.py",
-        "self._context.limit_cuts(spec.ref.turn_id) < LIMIT_CUTS",
+        "self._context.marked(spec.ref.turn_id, Mark.LIMIT) < LIMIT_CUTS",
         "self.answers < LIMIT_CUTS",
         (f"{_ENDED_EARLY}the_cuts_of_a_turn_are_counted_over_a_restart",),
     ),
@@ -23,9 +23,9 @@ FAULTS = (
     ),
     Fault(
         "models/broken-streams-count-as-cuts",
-        "agent/context.py",
-        'entry.kind == "assistant_cut" and entry.message.model != ""',
-        'entry.kind == "assistant_cut"',
+        "bot/store/repair.py",
+        "(Text(CUT_NOTE),), mark=Mark.CUT)",
+        "(Text(CUT_NOTE),), mark=Mark.LIMIT)",
         (f"{_ENDED_EARLY}a_broken_stream_counts_as_no_cut_of_the_limit",),
     ),
     Fault(
@@ -55,6 +55,20 @@ FAULTS = (
         "all(call.complete() for call in self._calls)",
         "True",
         ("tests/agent/models/test_openai_answer.py::test_done_without_a_finish_reason_does_not_end_half_a_call",),
+    ),
+    Fault(
+        "models/words-hide-the-rest",
+        "agent/models/openai_chat.py",
+        " or any(others.values())",
+        "",
+        ("tests/agent/models/test_openai_answer.py::test_words_do_not_hide_what_else_a_chunk_holds",),
+    ),
+    Fault(
+        "models/words-hide-the-end",
+        "agent/models/openai_chat.py",
+        'ends = choice.get("finish_reason") or',
+        "ends =",
+        ("tests/agent/models/test_openai_answer.py::test_words_do_not_hide_what_else_a_chunk_holds",),
     ),
     Fault(
         "models/openai-done-needs-a-finish-reason",
@@ -108,15 +122,15 @@ FAULTS = (
     Fault(
         "models/bytes-of-all-events-are-one",
         "agent/models/sdk.py",
-        "            measure.end_event()\n",
-        "",
+        "len(chunk), anew=bool(events)",
+        "len(chunk), anew=False",
         (f"{_CLIENTS}many_events_may_be_longer_than_one",),
     ),
     Fault(
         "models/a-cut-answer-is-lost",
         "agent/models/sdk.py",
-        "            reader.cut()\n",
-        "            return\n",
+        "                            reader.cut()\n",
+        "                            return\n",
         (f"{_CLIENTS}an_answer_without_end_is_cut_and_what_was_said_stays",),
     ),
     Fault(

@@ -52,7 +52,7 @@ FAULTS = (
     ),
     Fault(
         "parking/denied-runs",
-        "agent/tools/pipeline.py",
+        "agent/calls/pipeline.py",
         'if decision is not None and decision.state == "denied":',
         "if False:",
         (f"{_PARKING}a_call_that_is_not_allowed",),
@@ -150,5 +150,15 @@ FAULTS = (
         'tool.parameters.model_validate_json(json_text.strip() or "{}")',
         'tool.parameters.model_construct(**json.loads(json_text.strip() or "{}"))',
         ("tests/agent/tools/test_schema.py::test_mistakes_are_explained",),
+    ),
+    Fault(
+        "parking/what-is-allowed-for-always-is-known-too-late",
+        "bot/runs/runner.py",
+        'if any(one.state == "always" for one in turn.decisions.values()):',
+        "if False:",
+        (
+            "tests/agent/calls/test_pipeline.py"
+            "::test_what_is_allowed_for_always_holds_for_the_turn_that_asked_however_soon_it_goes_on",
+        ),
     ),
 )

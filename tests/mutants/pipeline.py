@@ -2,59 +2,59 @@
 
 from tests.mutants import Fault
 
-_PIPELINE = "tests/agent/test_pipeline.py::test_"
+_PIPELINE = "tests/agent/calls/test_pipeline.py::test_"
 _PERMISSIONS = "tests/bot/runs/test_permissions.py::test_"
-_REPAIR = "tests/agent/tools/test_repair.py::test_"
-_GUARD = "tests/agent/tools/test_loop_guard.py::test_"
+_REPAIR = "tests/agent/calls/test_repair.py::test_"
+_GUARD = "tests/agent/calls/test_loop_guard.py::test_"
 _POLICY = "tests/agent/tools/test_policy.py::test_"
 
 FAULTS = (
     Fault(
         "pipeline/hooks-come-behind-validation",
-        "agent/tools/pipeline.py",
+        "agent/calls/pipeline.py",
         "        parameters = parse_arguments(tool, ran.arguments)\n",
-        "        parameters = parse_arguments(tool, repaired(call, self._spec.tools).arguments)\n",
+        "        parameters = parse_arguments(tool, repaired(call, self._spec.tools.by_name).arguments)\n",
         (f"{_PIPELINE}the_order_of_the_steps", f"{_PIPELINE}what_a_person_allows_is_what_hooks_have_made_of_it"),
     ),
     Fault(
         "pipeline/a-broken-hook-lets-calls-through",
-        "agent/tools/pipeline.py",
+        "agent/calls/pipeline.py",
         'raise Refused(f"Not executed: a hook has failed ({type(error).__name__}: {error}).") from None',
         "continue",
         (f"{_PIPELINE}a_call_is_refused_at_its_step",),
     ),
     Fault(
         "pipeline/senders-may-call-everything",
-        "agent/tools/pipeline.py",
-        "if reason := self._spec.forbidden(ran.name):",
-        "if (reason := self._spec.forbidden(ran.name)) and ran.name not in self._spec.tools:",
+        "agent/calls/pipeline.py",
+        "if reason := self._spec.tools.refused.get(ran.name):",
+        "if (reason := self._spec.tools.refused.get(ran.name)) and ran.name not in self._spec.tools.by_name:",
         (f"{_PERMISSIONS}the_tools_of_a_session_are_the_same_bytes_whoever_writes",),
     ),
     Fault(
         "pipeline/nobody-is-asked-what-the-configuration-wants-asked",
-        "agent/tools/pipeline.py",
-        "if not matches(tool.name, self._spec.asked_for) or",
-        "if matches(tool.name, self._spec.asked_for) or",
+        "agent/calls/pipeline.py",
+        "if not matches(tool.name, self._spec.rules.asked_for) or",
+        "if matches(tool.name, self._spec.rules.asked_for) or",
         (f"{_PIPELINE}what_a_person_allows_is_what_hooks_have_made_of_it",),
     ),
     Fault(
         "pipeline/always-holds-in-every-conversation",
-        "agent/tools/pipeline.py",
+        "agent/calls/pipeline.py",
         "json.dumps([tool.name, canonical, context.session_key])",
         "json.dumps([tool.name, canonical])",
         (f"{_PIPELINE}what_is_allowed_always_is_allowed_for_these_arguments_here",),
     ),
     Fault(
         "pipeline/asked-about-twice",
-        "agent/tools/pipeline.py",
+        "agent/calls/pipeline.py",
         "return replace(ask, grants=(*ask.grants, grant)) if ask.grants else ask",
         "return ask",
         (f"{_PIPELINE}a_tool_that_asks_itself_is_asked_about_once[always]",),
     ),
     Fault(
         "pipeline/secrets-in-results",
-        "agent/tools/pipeline.py",
-        "text = self._spec.redact(well_formed(output.text))",
+        "agent/calls/pipeline.py",
+        "text = self._spec.overflow.clean(well_formed(output.text))",
         "text = well_formed(output.text)",
         (
             f"{_PIPELINE}no_secret_is_stored_told_or_sent",
@@ -63,56 +63,56 @@ FAULTS = (
     ),
     Fault(
         "pipeline/a-secret-in-two-pieces",
-        "agent/tools/pipeline.py",
-        "whole = len(text) - spec.withheld(text)",
+        "agent/calls/pipeline.py",
+        "whole = len(text) - spec.overflow.withheld(text)",
         "whole = len(text)",
         (f"{_PIPELINE}no_secret_is_stored_told_or_sent",),
     ),
     Fault(
         "pipeline/a-circle-never-ends",
         "agent/loop.py",
-        'return OVER_NOTE if repeats(self._context.entries, spec.ref.turn_id, spec.tools).is_over else ""',
-        'return ""',
+        "return Mark.CIRCLES if repeats(self._context.of_turn(spec.ref.turn_id), spec.tools.by_name).is_over else None",
+        "return None",
         (f"{_PIPELINE}a_circle_is_told_then_stopped_then_ended",),
     ),
     Fault(
         "guard/calls-are-not-refused",
-        "agent/tools/loop_guard.py",
-        "            raise ToolError(REFUSAL)\n",
+        "agent/calls/loop_guard.py",
+        "            raise Repeated(REFUSAL)\n",
         "            return\n",
         (f"{_GUARD}the_same_call_again_and_again", f"{_PIPELINE}the_count_survives_a_restart"),
     ),
     Fault(
         "guard/only-the-same-call-counts",
-        "agent/tools/loop_guard.py",
+        "agent/calls/loop_guard.py",
         "            seen.add(made)\n",
         "            seen = {made}\n",
         (f"{_GUARD}two_that_alternate_and_longer_cycles",),
     ),
     Fault(
         "guard/news-do-not-count",
-        "agent/tools/loop_guard.py",
+        "agent/calls/loop_guard.py",
         "            else:\n                count = 0\n",
         "",
         (f"{_GUARD}what_is_no_circle",),
     ),
     Fault(
         "guard/polling-is-a-circle",
-        "agent/tools/loop_guard.py",
+        "agent/calls/loop_guard.py",
         "_WHOLE, _POLL = 3, 1",
         "_WHOLE, _POLL = 3, 3",
         (f"{_GUARD}polling_may_go_on_three_times_as_long",),
     ),
     Fault(
         "repair/an-end-is-guessed-for-what-changes-something",
-        "agent/tools/repair.py",
+        "agent/calls/repair.py",
         "found is None and not tool.changes:",
         "found is None:",
         (f"{_REPAIR}nearly_valid", f"{_REPAIR}an_editor_whose_order_was_cut_off_changes_nothing"),
     ),
     Fault(
         "repair/another-name-comes-before-a-parameter",
-        "agent/tools/repair.py",
+        "agent/calls/repair.py",
         "(name != written and (name in found or name in taken))",
         "name == 0",
         (f"{_REPAIR}names_and_values_of_parameters",),

@@ -239,8 +239,8 @@ FAULTS = (
     ),
     Fault(
         "rooms/no-tool-learns-of-guests",
-        "agent/tools/pipeline.py",
-        "as_guest=tool in spec.as_guest",
+        "agent/calls/pipeline.py",
+        "as_guest=tool in spec.tools.as_guest",
         "as_guest=False",
         (f"{_GUEST}a_guest_writes_into_their_own_conversation_alone",),
     ),

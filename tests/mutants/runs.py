@@ -156,7 +156,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/calls-not-marked-before-they-run",
-        "agent/tool_batch.py",
+        "agent/calls/batch.py",
         "        await journal.start_calls(list(map(pipeline.start, ready)))\n",
         "        pass\n",
         ("tests/agent/test_loop.py::test_a_call_is_stored_as_running_before_it_runs_and_never_both",),
@@ -199,7 +199,7 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/each-attempt-has-all-the-time",
         "agent/runner.py",
-        "self._spec.limits.timeout - self._spec.ran",
+        "self._spec.limits.timeout - self._spec.progress.ran",
         "self._spec.limits.timeout",
         ("tests/agent/test_runner.py::test_the_time_of_a_run_is_that_of_all_its_attempts",),
     ),

@@ -7,8 +7,8 @@ import pytest
 
 from agent.errors import ModelError
 from agent.message import Message
+from agent.models import build
 from agent.models.base import Answer, ModelClient, ModelRequest, StreamPart, TextDelta
-from agent.models.registry import build
 from agent.models.spec import ModelApi, ModelSpec
 from tests.agent.models.makers import request, user
 

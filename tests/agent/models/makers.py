@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from agent.message import Image, Message, Part, Text, ToolCall, ToolResult
-from agent.models.base import ModelRequest, StreamPart, ToolSpec
+from agent.message import Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
+from agent.models.base import ModelRequest, StreamPart
 from agent.models.sdk import AnswerReader
 from agent.models.spec import ModelApi, ModelSpec
 from agent.models.sse import Decoder

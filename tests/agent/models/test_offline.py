@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.cut import CUT_NOTE
+from agent.context import CUT_NOTE
 from agent.images import FILES
-from agent.message import Image, Message, Text, ToolResult
-from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ToolSpec
+from agent.message import Image, Mark, Message, Text, ToolResult, ToolSpec, estimate, estimate_text
+from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta
 from agent.models.offline import INTRODUCTION, SLOW_SECONDS, OfflineClient, markdown
 from agent.models.offline_request import HELP, Call, spoken, understand
-from agent.tokens import estimate, estimate_text
 from heartbeat.prompt import DEFAULT, compose, job_prompt
 from tests.agent.models.makers import request, results, spec
 
@@ -76,7 +75,7 @@ async def test_words_without_the_time_stamp() -> None:
     assert await Fixture().says("") == "You said: (nothing)"
     picture = Message("user", (Image("image/png", "x"),))
     assert "images: 1" in (await Fixture().answer(picture)).message.text
-    files = Message("user", (Text(FILES), Image("image/png", "x")))
+    files = Message("user", (Text(FILES), Image("image/png", "x")), mark=Mark.FILES)
     assert (
         "hello (and sent images: 1)" in (await Fixture().answer(Message("user", (Text("hello"),)), files)).message.text
     )
@@ -140,7 +139,12 @@ async def test_when_calls_are_forbidden_it_says_what_is_done_and_what_is_open() 
     fixture = Fixture()
     asked = user("read a then read b")
     first = (await fixture.answer(asked)).message
-    talk = (asked, first, results((first.tool_calls[0].call_id, "A")), user("Stop calling tools and sum up."))
+    talk = (
+        asked,
+        first,
+        results((first.tool_calls[0].call_id, "A")),
+        note("Stop calling tools and sum up.", Mark.STEPS),
+    )
     answer = await fixture.answer(*talk, allow_calls=False)
     assert answer.message.text == "`read` said: A\n\n`read` is still open: I may not call tools any more."
     assert not answer.message.tool_calls
@@ -165,8 +169,8 @@ def cut(text: str) -> Message:
     return Message("assistant", (Text(text),), "offline/offline")
 
 
-def note() -> Message:
-    return user(CUT_NOTE)
+def note(words: str = CUT_NOTE, mark: Mark = Mark.CUT) -> Message:
+    return Message("user", (Text(words),), mark=mark)
 
 
 @given(st.data())

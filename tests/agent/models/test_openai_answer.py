@@ -243,3 +243,22 @@ def test_errors_in_the_middle(error: dict[str, Any], kind: ErrorKind) -> None:
     with pytest.raises(ModelError) as raised:
         read(reader_of(), chunks(delta(content="half"), error))
     assert raised.value.kind is kind
+
+
+def test_words_do_not_hide_what_else_a_chunk_holds() -> None:
+    answer = answered(
+        chunks(
+            delta(role="assistant", content="So ", reasoning_content="hm"),
+            {**delta(content="I "), "usage": USAGE},
+            delta(content="look.", tool_calls=[tool(0, "call_1", "read", "{}")]),
+            {**HEAD, "choices": [{"index": 1, "delta": {"content": "another answer"}}]},
+            delta("length", content=" Now"),
+        )
+    )
+    expected = (Thinking("hm"), Text("So I look. Now"), ToolCall("call_1", "read", "{}"))
+    assert (answer.message.parts, answer.stop_reason) == (expected, "max_output")
+    assert answer.usage.input == 1225
+    refused = answered(chunks(delta(content="I ", refusal="do not."), delta("stop")))
+    assert refused.stop_reason == "refusal"
+    with pytest.raises(ModelError):
+        read(reader_of(), chunks({**delta(content="half"), "error": {"message": "overloaded"}}))

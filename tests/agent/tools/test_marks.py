@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.base import ToolSpec
+from agent.message import ToolSpec
 from agent.prompt.build import build
 from agent.tools.files import WriteTool
 from agent.tools.marks import MARK, is_memory, marked

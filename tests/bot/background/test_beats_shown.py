@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from agent import models
 from agent.events import AgentEnd, AgentStart, MessageEnd, MessageUpdate, Outcome
-from agent.models import registry
 from agent.models.base import ModelClient
 from agent.models.spec import ModelSpec
 from bot.cli.terminal.view import Piece, View
@@ -365,7 +365,7 @@ async def test_beats_have_a_model_of_their_own(tmp_path: Path, monkeypatch: pyte
         made[spec.name].add(f"from {spec.name}")
         return made[spec.name]
 
-    monkeypatch.setattr(registry, "build", build)
+    monkeypatch.setattr(models, "build", build)
     house = {"house": {"api": "anthropic", "base_url": "http://127.0.0.1:9", "api_keys": ["k"]}}
     config = with_beats(model="house/small") | {"agent": {"model": "house/large"}, "providers": house}
     async with running(tmp_path, config=config, chosen=True) as hark:

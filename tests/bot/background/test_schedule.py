@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.message import ToolResult
-from agent.tokens import estimate_text
+from agent.message import ToolResult, estimate_text
 from bot.background import jobs as limits
 from bot.background.jobs import JobError, Jobs
 from channels.console.adapter import PLACE as CONSOLE

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.message import ToolResult
-from agent.tokens import estimate_text
+from agent.message import ToolResult, estimate_text
 from bot.people.access import OWNER
 from bot.runs.messaging import PATIENCE
 from channels.actions import COMMON, THREAD_CREATE, THREAD_REPLY, ActionFailed, Arguments, ToolAction

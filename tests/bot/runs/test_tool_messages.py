@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cut import INTERRUPTED
+from agent.context import INTERRUPTED
 from agent.message import ToolCall, ToolResult
 from bot.persistence.values import PlanIn, Planned
 from bot.persistence.values import tool_message as source

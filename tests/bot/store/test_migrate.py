@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from agent.calls.loop_guard import OVER_NOTE, REFUSAL
+from agent.context import CUT_NOTE, INTERRUPTED, UNSAID_NOTE
 from agent.events import Notice, load
-from agent.message import Message, Text
+from agent.images import FILES
+from agent.loop import LIMIT_NOTE
+from agent.message import Mark, Message, Text, ToolResult
 from bot.persistence.errors import StoreTooNew
 from bot.persistence.values import PlanIn
 from bot.store import codec, database
@@ -290,3 +294,47 @@ async def test_what_waited_for_a_terminal_is_read_once_by_the_next(tmp_path: Pat
         last = await store.reads.last_event()
         (end,) = await store.reads.events_after(5, last, key, "cut", 10)
         assert '"text":"half"' in end.body
+
+
+MARKED = """
+INSERT INTO transcript (transcript_id, session_key, created_at) VALUES ('t', 'key', 1);
+INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, epoch, step, created_at, ended_at) VALUES
+  ('done', 'key', 't', 'api', 'done', 1, 1, 1, 2), ('cut', 'key', 't', 'api', 'running', 1, 1, 2, NULL);
+"""
+LINE = "INSERT INTO entry (transcript_id, seq, turn_id, kind, body, tokens) VALUES ('t', ?, ?, ?, ?, 1)"
+
+
+async def test_what_the_service_wrote_into_a_turn_under_way_is_known_again(tmp_path: Path) -> None:
+    def note(text: str) -> Message:
+        return Message("user", (Text(text),))
+
+    def result(text: str) -> Message:
+        return Message("tool", (ToolResult("c", "stay_silent", text, is_error=True),))
+
+    half = (Text("half"),)
+    written = [
+        ("done", "note", note(CUT_NOTE), None),
+        ("cut", "user", note(CUT_NOTE), None),
+        ("cut", "user", note(FILES), Mark.FILES),
+        ("cut", "assistant_cut", Message("assistant", half), None),
+        ("cut", "note", note(CUT_NOTE), Mark.CUT),
+        ("cut", "assistant_cut", Message("assistant", half, "house/model"), None),
+        ("cut", "note", note(CUT_NOTE), Mark.LIMIT),
+        ("cut", "note", note(UNSAID_NOTE), Mark.LIMIT),
+        ("cut", "note", note(OVER_NOTE), Mark.CIRCLES),
+        ("cut", "note", note(LIMIT_NOTE), Mark.STEPS),
+        ("cut", "note", note("stopped"), None),
+        ("cut", "tool_result", result(REFUSAL), Mark.REPEATED),
+        ("cut", "tool_result", result(INTERRUPTED), Mark.CUT),
+        ("cut", "tool_result", result("an error"), None),
+    ]
+    with closing(sqlite3.connect(tmp_path / "hark.db", isolation_level=None)) as db:
+        database.migrate(db, next(n for n, script in enumerate(migrations()) if "'$.mark'" in script))
+        db.executescript(MARKED)
+        for seq, (turn_id, kind, told, _) in enumerate(written, 1):
+            db.execute(LINE, (seq, turn_id, kind, codec.MESSAGE.dump(told)))
+        db.execute(LINE, (99, "cut", "note", "{"))
+    async with opened(tmp_path) as store:
+        entries = await store.reads.context("t")
+        marks = [(one.message.tool_results or (one.message,))[0].mark for one in entries]
+        assert marks == [mark for *_, mark in written]

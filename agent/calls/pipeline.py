@@ -1,9 +1,9 @@
 """What happens to every call, in one order, whatever tool it is of.
 
 repair of name and arguments → loop guard → hooks before → policy and ownership → validation → approval → `running`
-stored → run → hooks after → redaction and cap → stored. `agent/tool_batch.py` groups calls and stores; the steps before
-and after a call runs are here. A call that waited for a person, or that a crash found `asked`, begins anew at the first
-step. Whatever goes wrong in a step becomes a result that the model can read.
+stored → run → hooks after → redaction and cap → stored. `agent/calls/batch.py` groups the calls and stores; the steps
+before and after a call runs are here. A call that waited for a person, or that a crash found `asked`, begins anew at
+the first step. Whatever goes wrong in a step becomes a result that the model can read.
 """
 
 import asyncio
@@ -15,18 +15,17 @@ from typing import Any
 
 import structlog
 
+from agent.calls.loop_guard import Repeated, repeats
+from agent.calls.repair import repaired
 from agent.context import Context
 from agent.errors import AgentError, ToolError
 from agent.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from agent.journal import CallResult, CallState, Journal
-from agent.message import ToolCall, ToolOutput, ToolResult
+from agent.message import Mark, ToolCall, ToolOutput, ToolResult
 from agent.spec import RunSpec
 from agent.text import well_formed
-from agent.tools.base import Ask, CallContext, Decision, Parameters, Refused, Tool
-from agent.tools.hooks import HookedCall
-from agent.tools.loop_guard import repeats
+from agent.tools.base import Ask, CallContext, Decision, HookedCall, Parameters, Refused, Tool
 from agent.tools.policy import matches
-from agent.tools.repair import repaired
 from agent.tools.schema import ArgumentsError, parse_arguments
 
 log = structlog.get_logger()
@@ -49,15 +48,17 @@ class Pipeline:
         self._spec = spec
         self._journal = journal
         self._step = step
-        self._repeats = repeats(context.entries, spec.ref.turn_id, spec.tools)
+        self._repeats = repeats(context.of_turn(spec.ref.turn_id), spec.tools.by_name)
 
     async def prepare(self, call: ToolCall) -> Ready | CallResult | Ask:
         """The steps before a call runs: it is ready, or has its result already, or a person must decide."""
-        ran = repaired(call, self._spec.tools)
+        ran = repaired(call, self._spec.tools.by_name)
         try:
             return await self._prepare(call, ran)
         except Refused as error:
             return await self._result(ran, "denied", ToolOutput(text=str(error)))
+        except Repeated as error:
+            return await self._result(ran, "failed", ToolOutput(text=str(error)), Mark.REPEATED)
         except (ToolError, ArgumentsError) as error:
             return await self._result(ran, "failed", ToolOutput(text=str(error)))
         except AgentError:
@@ -68,16 +69,16 @@ class Pipeline:
 
     async def _prepare(self, call: ToolCall, ran: ToolCall) -> Ready | Ask:
         """Raises ToolError or ArgumentsError with what the model is told."""
-        decision = self._spec.decisions.get(call.call_id)
+        decision = self._spec.progress.decisions.get(call.call_id)
         if decision is not None and decision.state == "denied":
             raise _denied(decision)
         self._repeats.check(ran)
         ran = await self._hooked(ran)
-        if reason := self._spec.forbidden(ran.name):
+        if reason := self._spec.tools.refused.get(ran.name):
             raise Refused(f"{ran.name} was not executed: {reason}.")
-        tool = self._spec.tools.get(ran.name)
+        tool = self._spec.tools.by_name.get(ran.name)
         if tool is None:
-            names = ", ".join(sorted(self._spec.tools)) or "none"
+            names = ", ".join(sorted(self._spec.tools.by_name)) or "none"
             raise ToolError(f"There is no tool named {call.name!r}. Tools: {names}.")
         parameters = parse_arguments(tool, ran.arguments)
         context = self._context(call, tool.name)
@@ -89,7 +90,7 @@ class Pipeline:
         return self._shown(ask) if ask else Ready(call=ran, tool=tool, parameters=parameters, context=context)
 
     async def _hooked(self, call: ToolCall) -> ToolCall:
-        for hook in self._spec.hooks:
+        for hook in self._spec.rules.hooks:
             if (hooked := self._for_hooks(call)) is None:
                 break  # no hook sees what validation will refuse
             try:
@@ -106,7 +107,7 @@ class Pipeline:
     async def _ask(self, tool: Tool[Any], parameters: Parameters, context: CallContext) -> Ask | None:
         """What a person must decide: what the tool asks, else what the configuration does."""
         ask = await tool.asks(parameters, context)
-        if not matches(tool.name, self._spec.asked_for) or (ask is not None and ask.question):
+        if not matches(tool.name, self._spec.rules.asked_for) or (ask is not None and ask.question):
             return ask
         arguments = parameters.model_dump_json(exclude_unset=True)
         canonical = json.dumps(parameters.model_dump(mode="json"), sort_keys=True)
@@ -115,7 +116,7 @@ class Pipeline:
         grant = f"call:{digest}"
         if ask is not None:  # one question for both, and one answer
             return replace(ask, grants=(*ask.grants, grant)) if ask.grants else ask
-        if grant in self._spec.grants():
+        if grant in self._spec.rules.grants():
             return None
         return Ask(
             digest=digest,
@@ -127,7 +128,7 @@ class Pipeline:
 
     def _shown(self, ask: Ask) -> Ask:
         """As it is kept and shown: without secrets, which its digest and its grants hold."""
-        clean = self._spec.redact
+        clean = self._spec.overflow.clean
         why, risks, options = (tuple(map(clean, texts)) for texts in (ask.why, ask.risks, ask.options))
         subject, granted = clean(ask.subject), clean(ask.granted)
         return replace(ask, subject=subject, granted=granted, why=why, risks=risks, options=options)
@@ -139,10 +140,10 @@ class Pipeline:
             """A secret may come in two pieces: what may be the beginning of one waits for the next."""
             nonlocal held
             text = held + text
-            whole = len(text) - spec.withheld(text)
+            whole = len(text) - spec.overflow.withheld(text)
             text, held = text[:whole], text[whole:]
             if text:
-                shown = spec.redact(text)
+                shown = spec.overflow.clean(text)
                 self._journal.tell(
                     ToolExecutionUpdate(run=spec.ref, at=spec.now(), step=self._step, call_id=call.call_id, text=shown)
                 )
@@ -154,7 +155,7 @@ class Pipeline:
             update=update,
             started=partial(self._journal.process_started, call.call_id),
             background=spec.background,
-            as_guest=tool in spec.as_guest,
+            as_guest=tool in spec.tools.as_guest,
         )
 
     def start(self, ready: Ready) -> ToolExecutionStart:
@@ -166,7 +167,7 @@ class Pipeline:
             step=self._step,
             call_id=call.call_id,
             name=call.name,
-            arguments=spec.redact(call.arguments),
+            arguments=spec.overflow.clean(call.arguments),
         )
 
     async def execute(self, ready: Ready) -> CallResult:
@@ -185,7 +186,7 @@ class Pipeline:
             output = ToolOutput(text=str(error), is_error=True)
         except Exception as error:
             output = ToolOutput(text=f"{type(error).__name__}: {error}", is_error=True)
-        for hook in self._spec.hooks:
+        for hook in self._spec.rules.hooks:
             try:
                 if (hooked := self._for_hooks(call)) is not None:
                     output = replace(await hook.after(hooked, output), goes_on=output.goes_on)
@@ -204,14 +205,16 @@ class Pipeline:
         ref = self._spec.ref
         return HookedCall(ref.turn_id, ref.session_key, call.call_id, call.name, arguments)
 
-    async def _result(self, call: ToolCall, state: CallState, output: ToolOutput) -> CallResult:
+    async def _result(
+        self, call: ToolCall, state: CallState, output: ToolOutput, mark: Mark | None = None
+    ) -> CallResult:
         """As it is stored, told and sent to the model: without secrets, and then within bounds, which would cut one in
         two."""
-        text = self._spec.redact(well_formed(output.text))
-        if self._spec.overflow is not None:
-            text = await self._spec.overflow.keep(f"{self._spec.ref.turn_id}-{call.call_id}", text)
-        text = self._repeats.noted(call, text)
-        result = ToolResult(call.call_id, call.name, text, state != "done", output.images)
+        text = self._spec.overflow.clean(well_formed(output.text))
+        text = await self._spec.overflow.keep(f"{self._spec.ref.turn_id}-{call.call_id}", text)
+        if mark is None:
+            text = self._repeats.noted(call, text)
+        result = ToolResult(call.call_id, call.name, text, state != "done", output.images, mark)
         return CallResult(result, state, output.goes_on)
 
     def end(self, result: CallResult) -> ToolExecutionEnd:

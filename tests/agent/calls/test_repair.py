@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
+from agent.calls.repair import repaired
 from agent.message import ToolCall
 from agent.tools.base import Parameters, Tool
-from agent.tools.repair import repaired
 
 
 class Exec(Parameters):

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from pydantic import field_validator
 
+from agent.calls.loop_guard import NOTE, OVER_NOTE, REFUSAL
 from agent.errors import ToolError
 from agent.events import Outcome, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from agent.message import ToolOutput, ToolResult
-from agent.tools.base import Ask, CallContext, Parameters, Refused, Tool
-from agent.tools.hooks import Hook, HookedCall
-from agent.tools.loop_guard import NOTE, OVER_NOTE, REFUSAL
+from agent.tools.base import Ask, CallContext, Hook, HookedCall, Parameters, Refused, Tool
 from bot.telemetry.redact import MASK
 from tests.asking import approval
 from tests.scripted_model import texts
@@ -186,7 +185,7 @@ async def test_a_tool_may_refuse_and_any_step_may_fail(tmp_path: Path, monkeypat
         def broken(*_: Any) -> None:
             raise RuntimeError("the cellar is full")
 
-        monkeypatch.setattr("agent.tools.loop_guard.Repeats.check", broken)
+        monkeypatch.setattr("agent.calls.loop_guard.Repeats.check", broken)
         told, reply = await act(hark, "act", {"label": "x"})
         assert (told, reply.texts) == ("RuntimeError: the cellar is full", ["done", *reply.texts[1:]])
         assert sorted(states(hark)) == ["denied", "failed"]
@@ -245,6 +244,33 @@ async def test_a_tool_that_asks_itself_is_asked_about_once(tmp_path: Path, verdi
         tool.wanted = verdict == "once"
         assert await hark.service.parts.requests.decide(ident, verdict, "telegram:1")
         await hark.until(lambda: [end for end in hark.ends(session_of("1")) if end.is_last], "the end")
+        assert len(hark.stored.approvals()) == 1
+        assert STEPS[-1] == "ran it"
+
+
+async def test_what_is_allowed_for_always_holds_for_the_turn_that_asked_however_soon_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lane may find the decision in the store before whoever decided has made it known."""
+    tool = TracingTool(asks=True)
+    config = {"tools": {"require_approval": ["a*"]}}
+    async with running(tmp_path, tools=lambda watch: [tool], config=config) as hark:
+        hark.model.add(Call("act", {"label": "it"}))
+        hark.model.add("done")
+        await hark.write("go")
+        ident = await approval(hark)
+        tool.wanted = False
+        requests, lanes = hark.service.parts.requests, hark.service.parts.lanes
+
+        def over() -> bool:
+            return len(hark.stored.approvals()) > 1 or any(end.is_last for end in hark.ends(session_of("1")))
+
+        async def late(verdict: Any) -> None:
+            lanes.wake(session_of("1"))
+            await hark.until(over, "the end, or another request")
+
+        monkeypatch.setattr(requests, "decided", late)
+        assert await requests.decide(ident, "always", "telegram:1")
         assert len(hark.stored.approvals()) == 1
         assert STEPS[-1] == "ran it"
 

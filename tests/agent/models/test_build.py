@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from agent.models.registry import build
+from agent.models import build
 from agent.models.spec import ModelApi
 from tests.agent.models.makers import spec
 
@@ -21,7 +21,7 @@ async def test_a_client_has_what_the_specification_says(api: ModelApi) -> None:
 def test_building_imports_no_sdk() -> None:
     code = (
         "import sys\n"
-        "from agent.models.registry import build\n"
+        "from agent.models import build\n"
         "from agent.models.spec import ModelSpec\n"
         "for api in ('anthropic', 'openai-chat', 'offline'):\n"
         "    build(ModelSpec(provider='p', api=api, model='m'))\n"

@@ -10,11 +10,11 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.calls.repair import repaired
 from agent.errors import ToolError
-from agent.message import Entry, ToolCall
+from agent.message import Entry, Mark, ToolCall
 from agent.tools.base import Tool
 from agent.tools.overflow import FOLDER
-from agent.tools.repair import repaired
 
 # How many repetitions in a row, in thirds, since those of a tool that is made to be polled count for one third. One or
 # two are what careful people do, three happen to models that read a file again behind an error; no task needs eight.
@@ -37,12 +37,19 @@ OVER_NOTE = (
 _KEPT_IN = re.compile(rf"{FOLDER}/[\w-]+\.txt")
 
 
+class Repeated(ToolError):
+    """A call was made again and again without a new result, and is refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """What a turn has done. count: repetitions that it ends with, in thirds; calls: all of it, with their results."""
+    """What the calls of a turn say about whether it goes round in circles."""
 
+    # How many repetitions in a row the turn ends with, in thirds.
     count: int
+    # All calls of the turn: name, arguments, and what the result says.
     calls: frozenset[tuple[str, str, str]]
+    # Names of the tools that are made to be polled.
     polls: Container[str]
 
     @property
@@ -51,28 +58,26 @@ class Repeats:
         return self.count >= OVER
 
     def check(self, call: ToolCall) -> None:
-        """Raises ToolError when a call is not to be executed any more."""
+        """Raises Repeated when a call is not to be executed any more."""
         if self._with(call) >= REFUSED and any(made[:2] == _asked(call) for made in self.calls):
-            raise ToolError(REFUSAL)
+            raise Repeated(REFUSAL)
 
     def noted(self, call: ToolCall, result: str) -> str:
-        """A result with what the model is to be told of it."""
-        repeated = result != REFUSAL and (*_asked(call), _learned(result)) in self.calls
+        """The text of a result, with a note for the model where the call repeats an earlier one."""
+        repeated = (*_asked(call), _learned(result)) in self.calls
         return result + NOTE if repeated and self._with(call) >= NOTED else result
 
     def _with(self, call: ToolCall) -> int:
         return self.count + (_POLL if call.name in self.polls else _WHOLE)
 
 
-def repeats(entries: Iterable[Entry], turn_id: str, tools: Mapping[str, Tool[Any]]) -> Repeats:
-    """Of a turn that has these tools."""
+def repeats(entries: Iterable[Entry], tools: Mapping[str, Tool[Any]]) -> Repeats:
+    """What a turn with these lines and tools has done."""
     polls = {name for name, tool in tools.items() if tool.polls}
     asked: dict[str, ToolCall] = {}
     seen: set[tuple[str, str, str]] = set()
     count = 0
     for entry in entries:
-        if entry.turn_id != turn_id:
-            continue
         if entry.kind == "user":
             count = 0
         asked |= {call.call_id: repaired(call, tools) for call in entry.message.tool_calls}
@@ -80,7 +85,7 @@ def repeats(entries: Iterable[Entry], turn_id: str, tools: Mapping[str, Tool[Any
             if (call := asked.get(result.call_id)) is None:
                 continue
             made = (*_asked(call), _learned(result.text))
-            if made in seen or result.text == REFUSAL:
+            if made in seen or result.mark is Mark.REPEATED:
                 count += _POLL if call.name in polls else _WHOLE
             else:
                 count = 0

@@ -1,7 +1,7 @@
 """Executes the calls of one step: marked as running before they begin, results stored in call order.
 
 Neighbouring calls that declare themselves safe in parallel run side by side, all others alone. What happens to each is
-`agent/tools/pipeline.py`'s. At a call about which a person must decide the run parks: those before it have their
+`agent/calls/pipeline.py`'s. At a call about which a person must decide the run parks: those before it have their
 results, those behind it are checked anew when the turn goes on.
 """
 
@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from agent.calls.pipeline import Pipeline, Ready
+from agent.calls.repair import repaired
 from agent.context import Context
 from agent.events import AgentEnd
 from agent.journal import CallResult, Journal
 from agent.message import ToolCall
 from agent.spec import RunSpec
 from agent.tools.base import Ask
-from agent.tools.pipeline import Pipeline, Ready
-from agent.tools.repair import repaired
 
 
 async def run_batch(
@@ -54,7 +54,8 @@ async def run_batch(
             parked = await journal.park(*asked)
             if isinstance(parked, AgentEnd):
                 return parked
-            spec = replace(spec, decisions={**spec.decisions, asked[0]: parked})
+            progress = replace(spec.progress, decisions={**spec.progress.decisions, asked[0]: parked})
+            spec = replace(spec, progress=progress)
             groups.appendleft(group[len(prepared) :])
     return None
 
@@ -77,8 +78,9 @@ def _groups(spec: RunSpec, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]
     """Calls in order; neighbours that may run side by side stand in one group."""
 
     def parallel(call: ToolCall) -> bool:
-        name = repaired(call, spec.tools).name
-        return name not in spec.tools or spec.tools[name].parallel_safe
+        tools = spec.tools.by_name
+        name = repaired(call, tools).name
+        return name not in tools or tools[name].parallel_safe
 
     for side_by_side, group in itertools.groupby(calls, parallel):
         if side_by_side:

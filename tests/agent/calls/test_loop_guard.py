@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from agent.calls.loop_guard import NOTE, REFUSAL, Repeated, Repeats, repeats
+from agent.context import Context
 from agent.errors import ToolError
-from agent.message import Entry, Message, Text, ToolCall, ToolResult
+from agent.message import Entry, Mark, Message, Text, ToolCall, ToolResult
 from agent.tools.base import Parameters, Tool
-from agent.tools.loop_guard import NOTE, REFUSAL, Repeats, repeats
 
 Made = tuple[str, object, str]
 
@@ -41,12 +42,13 @@ def entries(done: Iterable[Made | str], turn: str = "t") -> list[Entry]:
         name, arguments, result = one
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
         add("assistant", Message("assistant", (ToolCall(f"{turn}{number}", name, text),)))
-        add("tool_result", Message("tool", (ToolResult(f"{turn}{number}", name, result),)))
+        mark = Mark.REPEATED if result == REFUSAL else None
+        add("tool_result", Message("tool", (ToolResult(f"{turn}{number}", name, result, mark=mark),)))
     return found
 
 
 def after(done: Iterable[Made | str]) -> Repeats:
-    return repeats(entries(done), "t", TOOLS)
+    return repeats(entries(done), TOOLS)
 
 
 def refused(found: Repeats, name: str = "look", arguments: str = "{}") -> bool:
@@ -69,11 +71,10 @@ def simulated(next_call: Callable[[int], Made]) -> tuple[int, int, int]:
         call = ToolCall("next", name, json.dumps(arguments))
         try:
             found.check(call)
-        except ToolError as error:
-            stopped, result = stopped or number, str(error)
-        told = found.noted(call, result)
-        if told != result:
-            noted = noted or number
+            told = found.noted(call, result)
+            noted = noted or number * (told != result)
+        except Repeated as error:
+            stopped, told = stopped or number, str(error)
         done.append((name, arguments, told))
     raise AssertionError("it never ends")
 
@@ -127,5 +128,5 @@ def test_a_call_is_the_same_however_it_is_written() -> None:
 
 def test_only_the_turn_itself_counts() -> None:
     before = entries([("look", {}, "nothing")] * 20, turn="earlier")
-    found = repeats(before, "t", TOOLS)
+    found = repeats(Context(before).of_turn("t"), TOOLS)
     assert (found.count, found.calls) == (0, frozenset())
