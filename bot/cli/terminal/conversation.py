@@ -72,7 +72,8 @@ class Conversation:
                         show(self._pieces(*heard))
                         await self._printed()
             except (Unreachable, Rejected) as error:
-                if isinstance(error, Rejected) and (self._position is None or error.status < 500):
+                first = self._position is None and not self._lost
+                if isinstance(error, Rejected) and (first or error.status < 500):
                     raise  # later on it may be starting again
                 if not (found or self._lost):
                     self._lost = True
