@@ -76,10 +76,12 @@ class AgentStart(_PersistedEvent):
     """A run began, or goes on after it was parked: then with an id of its own, by its attempt.
 
     message: the words that it answers, where those who read the session are to see them; only as the turn begins.
-    is_beat: nobody has written; people are shown nothing of it but what it says.
+    is_beat: nobody has written; people are shown nothing of it but what it says. model, thinking: of the turn as it
+    begins or goes on; thinking is empty in what earlier versions have kept.
     """
 
     model: str
+    thinking: str = ""
     message: str = ""
     is_beat: bool = False
     type: Literal["agent_start"] = "agent_start"

@@ -17,14 +17,28 @@ def well_formed(text: str) -> str:
 
 
 def cleaned(value: T) -> T:
-    """A frozen value whose texts are all well-formed, those of what it holds too."""
+    """A frozen value whose texts are all well-formed, those of what it holds too; itself where they are already."""
+    texts, left = [], [cast(Any, value)]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            texts.append(one)
+        elif isinstance(one, tuple):
+            left += one
+        elif is_dataclass(one):
+            left += [getattr(one, field.name) for field in fields(one)]
+    whole = "\n".join(texts)
+    return value if whole.isascii() or well_formed(whole) == whole else _mended(value)
+
+
+def _mended(value: T) -> T:
     found: Any = value
     if isinstance(found, str):
         found = well_formed(found)
     elif isinstance(found, tuple):
-        found = tuple(map(cleaned, found))
+        found = tuple(map(_mended, found))
     elif is_dataclass(found):
-        found = replace(found, **{field.name: cleaned(getattr(found, field.name)) for field in fields(found)})  # type: ignore[type-var]
+        found = replace(found, **{field.name: _mended(getattr(found, field.name)) for field in fields(found)})  # type: ignore[type-var]
     return cast(T, found)
 
 

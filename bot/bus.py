@@ -23,13 +23,13 @@ Published = UpdateEvent | range
 class Subscription:
     """One reader. session_key, run_id: what it wants to see, None for all.
 
-    sessions: how the keys of the sessions begin that it may see.
+    sessions: how the keys of the sessions begin that it may see. ends: whether it is told of the ends of runs alone.
     """
 
     session_key: str | None
     run_id: str | None
     sessions: str
-    updates: bool = True
+    ends: bool = False
     _told: deque[Published] = field(default_factory=deque)
     _lagging: set[str] = field(default_factory=set)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -38,7 +38,7 @@ class Subscription:
     def offer(self, event: UpdateEvent) -> None:
         """Queue an update if it is wanted and there is room: of what is answered, the beginning or all."""
         run = event.run
-        if not self.updates or not self._wants(run.session_key, run.run_id):
+        if self.ends or not self._wants(run.session_key, run.run_id):
             return
         if len(self._told) >= _UPDATES or run.run_id in self._lagging:
             self._lagging.add(run.run_id)
@@ -48,7 +48,7 @@ class Subscription:
 
     def ring(self, kept: Sequence[PersistedAt]) -> None:
         """Queue that events were kept, if any of them is wanted."""
-        wanted = [one for one in kept if self._wants(one.session_key, one.run_id)]
+        wanted = [one for one in kept if (one.ended or not self.ends) and self._wants(one.session_key, one.run_id)]
         if not wanted:
             return
         self._lagging.difference_update(one.run_id for one in wanted)
@@ -105,10 +105,10 @@ class EventBus:
             subscription.ring(kept)
 
     def subscribe(
-        self, session_key: str | None = None, run_id: str | None = None, sessions: str = "", *, updates: bool = True
+        self, session_key: str | None = None, run_id: str | None = None, sessions: str = "", *, ends: bool = False
     ) -> Subscription:
-        """A new reader; give it back with `unsubscribe`. updates: whether it is told what is not kept as well."""
-        subscription = Subscription(session_key, run_id, sessions, updates)
+        """A new reader; give it back with `unsubscribe`. ends: whether it is told of the ends of runs alone."""
+        subscription = Subscription(session_key, run_id, sessions, ends)
         self._subscriptions.add(subscription)
         if self._closed:
             subscription.close()

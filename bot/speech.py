@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import regex  # type: ignore[import-untyped]
 
+from channels.markdown.parse import is_plain
 from channels.markdown.quoting import outside_code, quoted
 from channels.message import Origin
 from channels.outgoing import Button
@@ -55,7 +56,7 @@ def spoken(text: str) -> str:
     """Markdown of the model as people are shown it; the same again changes nothing more."""
     if text.translate(_LOCKS) != text:
         text = outside_code(text, lambda line: line.translate(_LOCKS))
-    return quoted(text, _is_like_a_request)
+    return text if is_plain(text) and not _is_like_a_request(text) else quoted(text, _is_like_a_request)
 
 
 def button(label: str, sends: str) -> Button:

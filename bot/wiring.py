@@ -66,9 +66,12 @@ from bot.runs.lanes import Lanes
 from bot.runs.media import Media
 from bot.runs.messaging import Messaging
 from bot.runs.permissions import Permissions
+from bot.runs.presentation import Presentation
+from bot.runs.prompts import Prompts
 from bot.runs.rooms import Furniture, Room, Rooms
 from bot.runs.runner import TurnRunner
-from bot.runs.specs import Specs
+from bot.runs.specs import Answerer, Specs
+from bot.runs.toolbox import Toolbox
 from bot.service import Parts, Service
 from bot.store.sqlite_errors import passes
 from bot.store.store import Store
@@ -160,21 +163,22 @@ def _assemble(
     """Make the parts and tell them of each other. chosen, clients: the model that answers, the one that beats."""
     clock, accounts, people = given.clock, _accounts(config, given), People(store, config.owners)
     conversations = _conversations(config, store, accounts, people)
-    outbox = _outbox(config, clock, store, people, accounts)
-    lanes = Lanes(store, clock, config.agent.max_concurrent)
+    outbox, lanes = _outbox(config, clock, store, people, accounts), Lanes(store, clock, config.agent.max_concurrent)
     requests = Requests(store, clock, outbox, conversations, config.approvals, lanes.wake)
     rooms = _rooms(config, conversations)
     dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, chosen[1], bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
     rooms.furnish = _furnishing(config, given, running, requests, confinement)
     jobs, worker = Jobs(dispatcher), clock.new_id()
-    specs = _specs(config, given, store, clients, outbox, conversations, rooms, requests, jobs)
+    messaging = Messaging(clock.nonce, outbox, conversations, rooms, config.tools.message.reach)
+    specs = _specs(config, given, store, clients, messaging, requests, jobs)
     around = RunDependencies(store, outbox, bus, clock, requests, rooms, worker, people.is_owner)
-    lanes.runner = TurnRunner(around, specs, Media(rooms, accounts.delivering))
+    presentation = Presentation(accounts=accounts, heartbeat=config.heartbeat, store=store, clock=clock)
+    lanes.runner = TurnRunner(around, specs, presentation, Media(rooms, accounts.delivering))
     health = Health([one for one in accounts if one.section.enabled or not one.section.local], store, clock.now)
     status = Status(store, lanes, clients[0].name, chosen[0].why, confinement.shown, clock.stamp, health.view)
     pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
-    besides = (tools_command.build(specs), *approval_commands.build(requests, store, clock))
+    besides = (tools_command.build(specs.toolbox, rooms), *approval_commands.build(requests, store, clock))
     besides += (*given.commands, *background_commands.build(jobs, Control(dispatcher)))
     registry = builtin.build(status.text, pairing.carry_out, store.reads.settings, config.agent.name, besides)
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, requests.decided, running)
@@ -331,32 +335,31 @@ def _specs(
     given: Dependencies,
     store: Store,
     clients: tuple[ModelClient, ModelClient],
-    outbox: Outbox,
-    conversations: Conversations,
-    rooms: Rooms,
+    messaging: Messaging,
     requests: Requests,
     jobs: Jobs,
 ) -> Specs:
-    agent, accounts, people = config.agent, conversations.accounts, conversations.people
+    agent, beats, rooms = config.agent, config.heartbeat, messaging.rooms
+    accounts, people = messaging.conversations.accounts, messaging.conversations.people
     limits = Limits(timeout=agent.timeout_seconds, idle_timeout=agent.idle_timeout_seconds, max_steps=agent.max_steps)
-    return Specs(
-        store=store,
-        clock=given.clock,
-        model=clients[0],
-        beat_model=clients[1],
-        rooms=rooms,
-        tools=(same_for_all(given.tools), *given.tool_factories),
-        limits=limits,
-        beat_limits=replace(limits, timeout=config.heartbeat.timeout_seconds, idle_timeout=0),
-        heartbeat=config.heartbeat,
-        name=agent.name,
-        accounts=accounts,
-        people=people,
-        messaging=Messaging(store.reads, given.clock.nonce, outbox, conversations, rooms, config.tools.message.reach),
+    toolbox = Toolbox(
+        factories=(same_for_all(given.tools), *given.tool_factories),
+        messaging=messaging,
         scheduling=partial(ScheduleTool, jobs),
         permissions=Permissions(
             tools=config.tools, channels=config.channels.sections(), accounts=accounts, people=people, rooms=rooms
         ),
+    )
+    prompts = Prompts(
+        store=store, name=agent.name, root=rooms.root, accounts=accounts, people=people, light_beats=beats.light_context
+    )
+    return Specs(
+        clock=given.clock,
+        answerer=Answerer(clients[0], limits),
+        beating=Answerer(clients[1], replace(limits, timeout=beats.timeout_seconds, idle_timeout=0)),
+        rooms=rooms,
+        toolbox=toolbox,
+        prompts=prompts,
         rules=CallRules(asked_for=config.tools.require_approval, grants=requests.granted, hooks=given.hooks),
     )
 

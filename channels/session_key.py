@@ -23,6 +23,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NewType
 from urllib.parse import quote, unquote
 
@@ -33,6 +34,8 @@ SessionKey = NewType("SessionKey", str)
 DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
 
 LONGEST = 96
+# Keys, and segments of keys, of which is kept what came out: those of the conversations in use.
+_KEPT = 4096
 _AGENT = "agent:main"
 _HEARTBEAT = ":heartbeat"
 _KINDS = ("direct", "group", "channel")
@@ -112,6 +115,7 @@ def http_key(name: str) -> SessionKey:
     return SessionKey(f"{_AGENT}:http:direct:{escaped(name)}")
 
 
+@lru_cache(maxsize=_KEPT)
 def console_key(name: str = "local") -> SessionKey:
     """The session of the terminal; with a name, one of a command of this machine, which no other program can reach."""
     return SessionKey(f"{_AGENT}:console:direct:{escaped(name)}")
@@ -142,6 +146,7 @@ def begins_anew(key: str) -> bool:
     return key.endswith(_HEARTBEAT) or key.startswith(f"{_AGENT}:job:")
 
 
+@lru_cache(maxsize=_KEPT)
 def parse(key: str) -> ParsedKey:
     """What a key says; raises ValueError when these functions could not have made it."""
     found = _KEY.fullmatch(key)
@@ -164,6 +169,7 @@ def _quoted(text: str) -> str:
     return quote(text, safe="@", errors="surrogatepass")
 
 
+@lru_cache(maxsize=_KEPT)
 def escaped(text: str) -> str:
     """One segment of a key: no `:`, no reserved word, bounded; different texts give different segments."""
     quoted = _quoted(text)

@@ -7,9 +7,8 @@ names may come from strangers. Called by `glob` and `grep`.
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
-
-import re2  # type: ignore[import-untyped]
 
 from agent.errors import ToolError
 from agent.tools.workspace import Folder, Workspace, WorkspaceError
@@ -18,11 +17,18 @@ MAX_ALTERNATIVES = 100
 _MAX_RULES = 32 * 1024  # bytes of a .gitignore that are obeyed
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
-OPTIONS = re2.Options()
-OPTIONS.log_errors = False
-OPTIONS.never_capture = True
-OPTIONS.never_nl = True  # nothing matches the end of a line, so no match goes over it
-OPTIONS.max_mem = 2 * 1024 * 1024  # also bounds how long one step of a match takes
+
+@cache
+def engine() -> tuple[Any, Any]:
+    """RE2 and the options for all that it compiles. Only who searches files needs them: they take some MiB."""
+    import re2  # type: ignore[import-untyped]
+
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.never_nl = True  # nothing matches the end of a line, so no match goes over it
+    options.max_mem = 2 * 1024 * 1024  # also bounds how long one step of a match takes
+    return re2, options
 
 
 class Patterns:
@@ -53,7 +59,8 @@ class Patterns:
 
 def _compiled(rules: Sequence[tuple[str, bool]]) -> list[tuple[Any, list[bool]]]:
     """Expressions that are looked for at once, in as many sets as RE2's memory asks for, and which are positive."""
-    found, positive = re2.Set.SearchSet(OPTIONS), list[bool]()
+    re2, options = engine()
+    found, positive = re2.Set.SearchSet(options), list[bool]()
     for regex, is_positive in rules:
         with suppress(re2.error):
             found.Add(regex)

@@ -13,13 +13,12 @@ from contextlib import closing, suppress
 from itertools import islice
 from typing import Any
 
-import re2  # type: ignore[import-untyped]
 from pydantic import Field
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
 from agent.tools.base import CallContext, P, Parameters, Tool
-from agent.tools.patterns import OPTIONS, Rules, chosen, passed_over, rules_in
+from agent.tools.patterns import Rules, chosen, engine, passed_over, rules_in
 from agent.tools.workspace import Folder, IsFolder, Workspace, WorkspaceError, is_git, printable
 
 MAX_BYTES = 30 * 1024
@@ -173,8 +172,9 @@ class GrepTool(_SearchTool[GrepParameters]):
 
     async def run(self, parameters: GrepParameters, context: CallContext) -> ToolOutput:
         """Each file with its lines."""
+        re2, options = engine()
         try:
-            pattern = re2.compile(("(?im)" if parameters.ignore_case else "(?m)") + parameters.pattern, OPTIONS)
+            pattern = re2.compile(("(?im)" if parameters.ignore_case else "(?m)") + parameters.pattern, options)
         except re2.error as error:
             raise ToolError(
                 f"pattern: no regular expression of RE2, which has no look-around and no back-references. {error}"

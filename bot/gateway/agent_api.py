@@ -63,7 +63,7 @@ class AgentApi:
 
     async def wait(self, turn_id: str, seconds: float) -> TurnView | None:
         """The turn once it has ended, or as it is after so many seconds; None when there is no such turn."""
-        subscription = self._bus.subscribe(run_id=turn_id, updates=False)
+        subscription = self._bus.subscribe(run_id=turn_id, ends=True)
         try:
             view = await self._store.reads.turn(turn_id)
             async with asyncio.timeout(seconds):

@@ -113,7 +113,8 @@ class CatchUp:
             if isinstance(incoming, InboundMessage) and isinstance(item, AcceptedMessage):
                 place = cleaned(incoming.origin.place)  # as the platform has it: an answer may open a thread
                 places[key_of(place)] = place
-                kept[-1:] = self._behind(place, incoming.kind, self._told_unread(place, item))
+                if (account := self._accounts.get((place.channel, place.account))) is not None:
+                    kept[-1:] = self._behind(account, place, incoming.kind, self._told_unread(account, place, item))
         self._storing.update(places.keys())
         try:
             answers = await self.keep(kept, mark)
@@ -136,13 +137,12 @@ class CatchUp:
 
     # Live.
 
-    def _behind(self, place: Place, kind: InboundKind, item: AcceptedMessage) -> Sequence[Accepted]:
+    def _behind(self, account: Listened, place: Place, kind: InboundKind, item: AcceptedMessage) -> Sequence[Accepted]:
         """What is stored of a message: itself, and that its conversation is heard up to it.
 
         One into a gap waits behind the history; and no cursor passes a message that may still be refused.
         """
-        account = self._accounts.get((place.channel, place.account))
-        if account is not None and (account.listing or key_of(place) in account.gaps):
+        if account.listing or key_of(place) in account.gaps:
             if item.state == "waiting" and item.message.kind is InboundKind.MESSAGE:
                 gap = account.gap(place)
                 if not gap.late:
@@ -150,9 +150,9 @@ class CatchUp:
                     return [replace(item, behind=True, delay=0, gathers=gap.patience > 0)]
             return [item]
         asks = item.state == "waiting" and item.message.kind is InboundKind.MESSAGE
-        if account is not None and isinstance(account.channel, Threaded) and asks:
+        if asks and isinstance(account.channel, Threaded):
             item = replace(item, asks_around=place.thread not in ("", item.message.origin.message_id))
-        if account is not None and kind is InboundKind.MESSAGE and not self._storing[key_of(place)]:
+        if kind is InboundKind.MESSAGE and not self._storing[key_of(place)]:
             return [item, Heard(place, item.message.origin.message_id)]
         return [item]
 
@@ -169,10 +169,9 @@ class CatchUp:
             gap.reading = True
             self._begin(self._close_gap(account, gap, wanted=False))
 
-    def _told_unread(self, place: Place, item: AcceptedMessage) -> AcceptedMessage:
+    def _told_unread(self, account: Listened, place: Place, item: AcceptedMessage) -> AcceptedMessage:
         """Whoever writes to the bot where something was not looked at is told so with it, once."""
-        account = self._accounts.get((place.channel, place.account))
-        name = account.unread.get(key_of(place)) if account else None
+        name = account.unread.get(key_of(place))
         if name is None or item.state != "waiting":
             return item
         return replace(item, say=(*item.say, *self.outbox.notice(name, wording.UNREAD, place.channel)))

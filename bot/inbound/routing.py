@@ -51,10 +51,7 @@ class Routing:
             message = replace(message, text=asked[1])
         account = None if self.people.is_blocked(message.origin) else self.conversations.section(place)
         group = group_of(account, self.people, message)
-        is_owner, is_paired = (
-            self.people.is_owner(message),
-            self.people.is_paired(message.origin),
-        )
+        is_owner, is_paired = self.people.is_owner(message), self.people.is_paired(message.origin)
         command = self.registry.find(message.text, is_owner)
         decides = command is not None and command[0].name == "approve" and _name_of(message.origin) in self.approvers
         reason = refusal(message, account, group, is_owner=is_owner or decides, is_paired=is_paired)
@@ -67,10 +64,14 @@ class Routing:
         passes = gate(message, account, group, command is not None) if account and group else True
         if passes is False:
             return AcceptedMessage(message=message, session_key=None, state="overheard")
-        message = self._veiled(message)
-        if message.kind is InboundKind.MESSAGE and (command or self._is_near(message, is_owner)):
+        if message.replied is not None:
+            message = self._veiled(message)
+        asks = message.kind is InboundKind.MESSAGE
+        # What is probably a command that was mistyped: what follows is said, and no model asked.
+        near = asks and message.text.startswith("/") and self.registry.nearest(message.text, is_owner) is not None
+        if asks and (command or near):
             message = replace(message, kind=InboundKind.COMMAND)
-        elif account and passes != "shut" and _opens_thread(message, account):
+        elif asks and account and passes != "shut" and not place.thread and account.opens_thread(message):
             lifted = replace(place, thread=message.origin.message_id)
             message = replace(message, origin=replace(message.origin, place=lifted))
         follows = None if passes is True else passes
@@ -82,17 +83,13 @@ class Routing:
         )
         return self._held(accepted) if reason == PAIRING else accepted
 
-    def _is_near(self, message: InboundMessage, is_owner: bool) -> bool:
-        """Whether it is probably a command that was mistyped: what follows is said, and no model asked."""
-        return message.text.startswith("/") and self.registry.nearest(message.text, is_owner) is not None
-
     def _said(self, message: InboundMessage, account: AccountSection | None) -> tuple[Planned, ...]:
         """What is planned with it: a sign that it was seen; to an edit, what becomes of it if it comes too late."""
         origin = message.origin
         if message.kind is InboundKind.EDIT:
             source = f"edit:{origin.place.channel}:{origin.place.account}:{origin.place.chat}:{origin.message_id}"
             return self.notice(source, wording.EDITED_MEANWHILE, origin.place.channel)
-        return acknowledge(message, account.ack) if account else ()
+        return acknowledge(message, account.ack) if account and account.ack.emoji else ()
 
     def answers_in(self, place: Place, space: str) -> bool:
         """Whether anybody can be answered there. space: what it lies in, as of `Origin`."""
@@ -114,7 +111,7 @@ class Routing:
         return refusal(asks, account, group, is_owner=is_owner, is_paired=self.people.is_paired(origin)) is None
 
     def _veiled(self, message: InboundMessage) -> InboundMessage:
-        """A message without the words that it replies to, where they are of somebody who is not let in."""
+        """A reply, without the words that it replies to where they are of somebody who is not let in."""
         origin, replied = message.origin, message.replied
         by = message.replied_by or replace(origin, sender="", roles=())
         if replied is None or replied.by_me or origin.place.kind is ChatKind.DIRECT or self.may_show(by):
@@ -140,11 +137,6 @@ class Routing:
         notice = self.to_owner(source, wording.group_not_let_in(origin, found.label))
         notice = replace(notice, owners=((origin.place.channel, origin.sender),))
         return replace(dropped, message=replace(dropped.message, event_key=key), notice=notice)
-
-
-def _opens_thread(message: InboundMessage, account: AccountSection) -> bool:
-    asks = message.kind is InboundKind.MESSAGE and not message.origin.place.thread
-    return asks and account.opens_thread(message)
 
 
 def _asking(origin: Origin) -> InboundMessage:

@@ -13,7 +13,8 @@ from channels.message import ChatMoved, InboundMessage, Origin, Place
 
 
 class People:
-    """owners: of the configuration, "channel:id" of each; configured holds them."""
+    """owners: of the configuration, "channel:id" of each; configured holds them. revision: grows with every change, so
+    that what others keep of the answers can be known to be old."""
 
     def __init__(self, store: Store, owners: Collection[str]) -> None:
         self._store = store
@@ -22,6 +23,7 @@ class People:
         self._paired: set[tuple[str, str, str]] = set()
         self._blocked: set[str] = set()
         self._former: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        self.revision = 0
 
     async def load(self) -> None:
         """Read what the store knows. Raises StoreUnavailable."""
@@ -36,6 +38,7 @@ class People:
 
     def let_in(self, person: Person) -> None:
         """Somebody may write from now on, as an owner if they are made one."""
+        self.revision += 1
         self._paired.add((person.channel, person.account, person.sender))
         if person.standing == "owner":
             self._owners[f"{person.channel}:{person.sender}"] = None
@@ -44,6 +47,7 @@ class People:
     def shut_out(self, who: str, *, blocked: bool) -> Callable[[], None]:
         """Nothing that was said of "channel:id" counts any more, but that of the configuration; blocked: whatever else
         lets them in. Returns what takes that back."""
+        self.revision += 1
         gone = {one for one in self._paired if f"{one[0]}:{one[2]}" == who}
         owned, was_blocked = self.owns(who), who in self._blocked
         self._paired -= gone
@@ -52,6 +56,7 @@ class People:
             self._blocked = self._blocked - {who} | ({who} if blocked else set())
 
         def take_back() -> None:
+            self.revision += 1
             self._paired |= gone
             self._owners |= {who: None} if owned else {}
             self._blocked = self._blocked - {who} | ({who} if was_blocked else set())
@@ -63,6 +68,7 @@ class People:
         old, new = ((moved.channel, moved.account, chat) for chat in (moved.old_chat, moved.new_chat))
         if moved.old_chat not in self.chats(*new):  # told by both chats, and by refused sends
             self._former[new] = self.chats(*old)
+            self.revision += 1
 
     def chats(self, channel: str, account: str, chat: str) -> tuple[str, ...]:
         """All ids of a chat, the present one first; that of its beginning, which names its session, last."""

@@ -1,4 +1,7 @@
-"""What people have set for a session, for as long as there is one: it stays when a new transcript begins."""
+"""What people have set for a session, for as long as there is one, and what of a turn is decided by it.
+
+It stays when a new transcript begins.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,3 +19,11 @@ class SessionSettings:
     verbose: Literal["on", "off"] = "off"
     reasoning: Literal["on", "off", "stream"] = "off"
     activation: Literal["", "mention", "always", "off"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredBy:
+    """Which model answers a turn, and at which level of thinking it does so first."""
+
+    model: str
+    thinking: str

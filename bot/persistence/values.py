@@ -230,16 +230,13 @@ class Turn:
     said: tuple[Said, ...] = ()
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     settings: SessionSettings = field(default_factory=SessionSettings)
+    # As the run has them: asked for all along the way.
+    turn_id: str = field(init=False)
+    session_key: str = field(init=False)
 
-    @property
-    def turn_id(self) -> str:
-        """Its id, for good."""
-        return self.run.turn_id
-
-    @property
-    def session_key(self) -> str:
-        """The session it belongs to."""
-        return self.run.session_key
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "turn_id", self.run.turn_id)
+        object.__setattr__(self, "session_key", self.run.session_key)
 
 
 # What the source of a notice about a refused send begins with: its own refusal is told to nobody.

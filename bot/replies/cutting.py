@@ -68,10 +68,9 @@ class Replies:
             cutting.mode == "preview" and channel is not None and Action.EDIT in channel.capabilities.actions
         )
         self._said = list(turn.said)
-        self.begin(turn.step + 1, "")
 
     def begin(self, step: int, after: str) -> None:
-        """An answer begins. after: the text of a cut answer that it continues, else empty."""
+        """Begin an answer: to be called before all else. after: the text of a cut answer it continues, else empty."""
         self.step = step
         self._count = 0
         self._unseen = ""
@@ -99,7 +98,8 @@ class Replies:
         self._words.append(words)
         self._waiting.append(words)
         self._tail = (self._tail + words)[-max(_LONGEST_LINK, len(words)) :]
-        self._cites = self._cites or _CITES.search(self._tail) is not None
+        if "]" in words and not self._cites:
+            self._cites = _CITES.search(self._tail) is not None
         if not words or self._waits or self._cites:
             return ()
         if self._may_repeat:
@@ -107,7 +107,9 @@ class Replies:
             self._may_repeat = [said for said in self._may_repeat if may_become(words, said.text)]
             if self._may_repeat:
                 return ()
-        return self._named(self._chunker.feed(self._taken()))
+        blocks = self._chunker.feed(words if len(self._waiting) == 1 else "".join(self._waiting))
+        self._waiting.clear()
+        return self._named(blocks) if blocks else ()
 
     def pause(self) -> Sequence[Planned]:
         """The model has been silent for a while: what is whole of its words so far goes out."""
@@ -138,8 +140,8 @@ class Replies:
             return ()
         words = "".join(self._words)
         same = "" if self._shown else self._said_already(words)
-        self._defined = _defined(words) if self._cites else {}
-        planned = self._named([*self._chunker.feed(self._taken()), *self._chunker.end()], same)
+        self._defined = _defined(words) if self._cites and self._channel is not None else {}
+        planned = self._named(self._rest(), same)
         if self._cites and any(one.said for one in planned):  # behind the last words there may be definitions alone
             last_said = max(number for number, one in enumerate(planned) if one.said)
             planned[last_said] = replace(planned[last_said], said=planned[last_said].said + self._unseen)
@@ -154,7 +156,7 @@ class Replies:
         """The answer broke off and is not begun anew: returns what there is of it and was not planned."""
         if self._may_repeat:  # people have read that already
             return ()
-        return self._named([*self._chunker.feed(self._taken()), *self._chunker.end()])
+        return self._named(self._rest())
 
     @property
     def has_planned(self) -> bool:
@@ -209,11 +211,13 @@ class Replies:
             planned.extend(self._in_answer(replace(piece, unless=unless)) for piece in made)
         return planned
 
-    def _taken(self) -> str:
-        """The words that wait to be cut, which do not any more."""
+    def _rest(self) -> Sequence[ReplyBlock]:
+        """The blocks of all words that have not been cut yet; programs take them in one piece, as they were written."""
         words = "".join(self._waiting)
         self._waiting.clear()
-        return words
+        if self._channel is None and self._waits:
+            return [ReplyBlock(words.strip(), words)] if words.strip() else []
+        return [*self._chunker.feed(words), *self._chunker.end()]
 
     def _linked(self, text: str) -> str:
         """A block with the definitions of its links that stand in other blocks, without those that others cite."""

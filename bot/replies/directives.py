@@ -19,6 +19,9 @@ _TAG = re.compile(
 _MAY_BE_TAG = re.compile(r"\[(?:\[[^\]\n]{0,100}(?:\](?:\][ \t]{0,9})?)?)?\Z")
 _MEDIA = re.compile(r"[ \t]{0,8}MEDIA:[ \t]*[\"'`]?(?!\w+://)([^\s][^\n]*?)[\"'`]?[ \t\r]*")
 _FENCE = re.compile(r"[ \t>]{0,8}(?:`{3}|~{3})")
+# Words in a line that are no part of a directive, whatever follows: behind a space stands a letter or digit that begins
+# no token (`heartbeat/quiet.may_trail`), and there is no mark that a directive could begin with.
+_PLAIN = re.compile(r"(?: (?![NH])[^\W_]|(?!_)\w|[.,;:!?'’…)-])++")
 _MAY_BE_LINE = regex.compile(r"[ \t]{0,8}MEDIA:[^\n]{0,2000}|[ \t>]{0,8}(?:`{3}|~{3})")
 
 
@@ -54,6 +57,11 @@ class Directives:
     def feed(self, delta: str) -> str:
         """A piece of the model's words; returns what of them is for people, as far as that is certain."""
         self._held += delta
+        size = len(self._held) - self._held.endswith(" ")  # a space is held: a token may follow
+        if self._begun and self._in_line and _PLAIN.fullmatch(self._held, 0, size):
+            words, self._held = self._held[:size], self._held[size:]
+            self._out += size
+            return words
         if not self._begun and may_be_silent(self._held):
             return ""
         shown = self._begin()

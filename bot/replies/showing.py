@@ -20,8 +20,11 @@ _FIRST, _FURTHER = 1.0, 1.3
 
 
 class Showing:
-    """Of one run. plan: puts blocks into the ledger. sent_as: waits until a preview has been sent, and tells its id on
-    the platform; empty when it was not. channel: where the run answers, None where nothing can be shown."""
+    """Sends what is whole at a pause, or keeps a preview up to date, for the answers of one run.
+
+    channel: where the run answers; None where nothing can be shown. plan: puts blocks into the ledger. sent_as: waits
+    until a preview has been sent and returns its id on the platform; empty when it was not sent.
+    """
 
     def __init__(
         self,

@@ -19,9 +19,13 @@ from channels.stream.chunker import Chunker
 _LEAST, _MOST = 400, 1400
 
 
-class Asides:
-    """Of one run. say: makes the deliveries of a text, under a source. shown: false where nothing is: programs and
-    terminals read the events. in_full: only owners read along, so that calls are shown with what they are about."""
+class SideMessages:
+    """Makes the side messages of one run.
+
+    say: makes the deliveries of a text; it is given their source and the text. shown: False where there are no side
+    messages, because programs and terminals read the events instead. in_full: whether calls are shown with their
+    arguments, because only owners read along.
+    """
 
     def __init__(self, turn: Turn, say: Callable[[str, str], Sequence[Planned]], *, shown: bool, in_full: bool) -> None:
         self._verbose = shown and turn.settings.verbose == "on"
@@ -34,7 +38,8 @@ class Asides:
         """An answer begins, or is begun anew."""
         self._step, self._numbers = step, itertools.count()
         self._thoughts[step] = []
-        self._chunker = Chunker(_LEAST, _MOST)
+        if self._reasoning == "stream":
+            self._chunker = Chunker(_LEAST, _MOST)
 
     def think(self, delta: str) -> Sequence[Planned]:
         """A piece of the reasoning; returns what of it goes out at once."""

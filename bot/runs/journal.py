@@ -37,7 +37,7 @@ from bot.persistence.values import Said, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
 from bot.replies.showing import Showing
-from bot.replies.side_messages import Asides
+from bot.replies.side_messages import SideMessages
 from bot.replies.typing import Typing
 from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
@@ -106,7 +106,7 @@ class RunJournal:
         self._showing = Showing(replies, self._channel, turn.place, dependencies.clock, self._words, self._sent_as)
         self._to_owner = turn.place.kind in _PRIVATE and all(map(dependencies.is_owner, turn.messages))
         shown = self._channel is not None and beat is None
-        self._asides = Asides(turn, self._sentence, shown=shown, in_full=self._to_owner)
+        self._side_messages = SideMessages(turn, self._sentence, shown=shown, in_full=self._to_owner)
         self.typing = typing
 
     def resume(self, context: Context) -> None:
@@ -121,7 +121,7 @@ class RunJournal:
         self._showing.stop()
         self.answering = True
         self._replies.begin(step, "" if self._beat else after)  # of a beat nothing has been shown
-        self._asides.begin(step)
+        self._side_messages.begin(step)
 
     async def update(self, event: MessageUpdate) -> None:
         if self._beat is not None:
@@ -130,7 +130,7 @@ class RunJournal:
             self._showing.changed()
             if blocks := self._replies.feed(event.delta):
                 await self._words(blocks)
-        elif event.part == "thinking" and (thoughts := self._asides.think(event.delta)):
+        elif event.part == "thinking" and (thoughts := self._side_messages.think(event.delta)):
             await self._plan(thoughts)
         self._given.bus.publish(event)
 
@@ -171,7 +171,7 @@ class RunJournal:
         if failed is not None:
             said = spoken(wording.tool_failed(failed.name, failed.text))
             blocks = (*blocks, *self._notice(f"failed:{failed.call_id}", said))
-        return self._asides.around(blocks, step.message.tool_calls)
+        return self._side_messages.around(blocks, step.message.tool_calls)
 
     @_followed_through
     async def note(self, message: Message, kind: EntryKind = "note") -> Entry:
@@ -279,7 +279,7 @@ class RunJournal:
 
     async def _words(self, blocks: Sequence[Planned]) -> None:
         """Plan words of an answer, and before the first its reasoning."""
-        await self._plan((*self._asides.before(), *blocks))
+        await self._plan((*self._side_messages.before(), *blocks))
 
     @_followed_through
     async def _plan(self, blocks: Sequence[Planned]) -> None:

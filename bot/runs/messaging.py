@@ -28,7 +28,6 @@ from bot.persistence.values import Turn, tool_message
 from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
 from bot.speech import button, on_wish, spoken
-from bot.store.reads import Reads
 from channels.actions import LOOKS, REPLY, THREAD_CREATE, ActionFailed, Arguments, ToolAction
 from channels.base import Channel
 from channels.message import ChatKind, Origin, Place
@@ -56,7 +55,7 @@ Send = Callable[[Place, Sequence[Planned], str, int], Awaitable[bool]]
 class Messaging:
     """Makes the `message` tool of each run."""
 
-    reads: Reads
+    # Draws what tells a delivery from another one of the same words.
     nonce: Callable[[], int]
     outbox: Outbox
     conversations: Conversations
@@ -70,17 +69,10 @@ class Messaging:
 
         It has the actions of the session's own channel; of all, in a session that is of none.
         """
-        try:
-            key = parse(turn.session_key)
-        except ValueError:
-            return ()
-        accounts: Sequence[Account] = self.conversations.accounts
-        if key.channel:
-            own = self.conversations.accounts.like(
-                Place(channel=key.channel, account=key.account, chat="", kind=ChatKind.DIRECT)
-            )
-            accounts = (own,) if own else ()
-        actions = {action.name: action for one in accounts for action in one.section.tool_actions()}
+        key, accounts = parse(turn.session_key), self.conversations.accounts
+        own = accounts.of_session(key)
+        where: Sequence[Account] = (own,) if own else () if key.channel else accounts
+        actions = {action.name: action for one in where for action in one.section.tool_actions()}
         reach = self.reach if trusted else "conversation"
         return (MessageTool(replace(self, reach=reach), turn, tuple(actions.values()), send),) if actions else ()
 
@@ -117,7 +109,7 @@ class MessageTool(Tool[Parameters]):
             raise ToolError(str(error)) from None
         name = tool_message(context.turn_id, context.call_id)
         if action.makes in (Action.EDIT, Action.DELETE):
-            own = await self._given.reads.own_message(place, asked.message_id)
+            own = await self._given.conversations.reads.own_message(place, asked.message_id)
             if own is None:
                 raise ToolError(f"{asked.message_id!r} is no message of yours there, or none that is still known.")
             place = own

@@ -7,12 +7,14 @@ from who writes, and from where, is decided at the call, by the least of those w
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from agent.message import ToolSpec
 from agent.tools.base import Tool
 from agent.tools.policy import GUEST, PROFILES, Policy, Rule, matches, rules
 from agent.tools.registry import NAMES
+from agent.tools.schema import spec
 from agent.tools.stay_silent import STAY_SILENT
 from bot.config.tools import Tools
 from bot.config.values import SCHEDULE
@@ -40,13 +42,21 @@ FOR_GUESTS = (
 _Lists = Iterable[tuple[str, ToolLists]]
 
 
+# Offers that are kept; they are decided anew when there are more.
+MOST = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tools of a turn. refused: why others are not among them, and which of them may not be called, by name.
-    as_guest: names of those that are there to look only, see `CallContext`."""
+    """What a turn has of all tools, by their names."""
 
-    tools: Sequence[Tool[Any]]
+    # Of the tools that the model is offered, in their order.
+    names: tuple[str, ...]
+    # What the model is told of them.
+    specs: tuple[ToolSpec, ...]
+    # Why others are not among them, and why some of them may not be called.
     refused: Mapping[str, str]
+    # Of those that are there to look only, see `CallContext`.
     as_guest: Collection[str]
 
 
@@ -75,16 +85,46 @@ class _Asker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """What the configuration and the people say. channels: the plain section of each by its name."""
+    """Decides by what the configuration and the people say."""
 
     tools: Tools
+    # The plain section of each channel, by its name.
     channels: Mapping[str, ChannelSection]
     accounts: Accounts
     people: People
     rooms: Rooms
+    # By everything that decides about an offer.
+    _kept: dict[tuple[object, ...], Offer] = field(default_factory=dict, init=False, repr=False)
 
     def offer(self, turn: Turn, room: Room, found: Sequence[Tool[Any]]) -> Offer:
-        """Which of all tools a turn has, in their order. room: that of its session."""
+        """Which of all tools a turn has, in their order. room: that of its session.
+
+        An offer is kept for as long as nothing changes that decides about it: what is said of people, which accounts
+        know their ids, the session and its room, the tools, where the turn answers, and who wrote it from where.
+        """
+        asking = [
+            (one.origin.place, one.origin.sender, one.origin.space, one.origin.by_bot, one.kind)
+            for one in turn.messages
+        ]
+        places = dict.fromkeys((turn.place, *(place for place, *_ in asking)))
+        accounts = (self.accounts.of_session(parse(turn.session_key)), *map(self.accounts.like, places))
+        case = (
+            self.people.revision,
+            *(account and account.label for account in accounts),
+            turn.session_key,
+            room,
+            turn.kind,
+            turn.place,
+            *asking,
+            *((one.name, one.description, one.parameters, one.owner_only, one.trusted_only) for one in found),
+        )
+        if case not in self._kept:
+            if len(self._kept) >= MOST:
+                self._kept.clear()
+            self._kept[case] = self._decided(turn, room, found)
+        return self._kept[case]
+
+    def _decided(self, turn: Turn, room: Room, found: Sequence[Tool[Any]]) -> Offer:
         key = parse(turn.session_key)
         there = Policy((*self._everywhere(), *self._in_session(turn, key)))
         alone = self._alone(turn, key, room)
@@ -114,8 +154,8 @@ class Permissions:
             if name not in {tool.name for tool in found} and (rule := there.why_not(name)):
                 refused[name] = _by(rule)
         usable = (tool.name for tool in offered if tool.name not in refused)
-        as_guest = {name for name in usable if any(asker.is_guest_for(name) for asker in askers)}
-        return Offer(offered, refused, as_guest)
+        as_guest = frozenset(name for name in usable if any(asker.is_guest_for(name) for asker in askers))
+        return Offer(tuple(tool.name for tool in offered), tuple(map(spec, offered)), refused, as_guest)
 
     def _alone(self, turn: Turn, key: ParsedKey, room: Room) -> _Asker | None:
         """The one guest who writes in a session, as its key tells; None where owners do, or several people."""
@@ -151,9 +191,7 @@ class Permissions:
 
     def _in_session(self, turn: Turn, key: ParsedKey) -> Iterable[Rule]:
         """Of the channel that a session is of, if it is of one, and of the group that its turn answers in."""
-        if key.channel:
-            own = Place(channel=key.channel, account=key.account, chat="", kind=ChatKind.DIRECT)
-            yield from _rules(self._of_account(self.accounts.like(own)))
+        yield from _rules(self._of_account(self.accounts.of_session(key)))
         is_beat = turn.kind is TurnKind.BEAT
         if is_beat and key.kind in ("direct", "main"):
             return  # it only answers there

@@ -74,14 +74,20 @@ class Rooms:
     has_token: bool
     furnish: Callable[[Room, Workspace], Furniture] = field(init=False)
     _kept: dict[str, Furniture] = field(default_factory=dict, init=False)
+    _of: dict[str, Room] = field(default_factory=dict, init=False)  # by session, for what people were at this revision
+    _revision: int = field(default=0, init=False)
     _made: set[str] = field(default_factory=set, init=False)
     # Two sessions of one room may begin at once, as those of one person with two accounts of the bot.
     _making: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def of(self, session_key: str) -> Room:
         """The room of a session, as things stand now. Raises ValueError for what is no session key."""
-        name = self._name(parse(session_key))
-        return Room(self.root / name, not name, name)
+        if self._revision != self.people.revision or len(self._of) >= MOST:
+            self._of, self._revision = {}, self.people.revision
+        if session_key not in self._of:
+            name = self._name(parse(session_key))
+            self._of[session_key] = Room(self.root / name, not name, name)
+        return self._of[session_key]
 
     def inside(self, session_key: str) -> Furniture:
         """What is in it; the folder may not be there yet."""

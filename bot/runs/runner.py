@@ -15,6 +15,7 @@ from bot.replies.typing import Typing
 from bot.runs.contexts import Contexts
 from bot.runs.journal import RunDependencies, RunJournal
 from bot.runs.media import Media
+from bot.runs.presentation import Presentation
 from bot.runs.specs import BY_THEMSELVES, Specs
 
 log = structlog.get_logger()
@@ -26,30 +27,34 @@ PAUSE = 1.0
 class TurnRunner:
     """Makes and executes the run of a claimed turn."""
 
-    def __init__(self, dependencies: RunDependencies, specs: Specs, media: Media) -> None:
+    def __init__(self, dependencies: RunDependencies, specs: Specs, presentation: Presentation, media: Media) -> None:
         self._dependencies = dependencies
         self._store = dependencies.store
         self._clock = dependencies.clock
         self._specs = specs
+        self._presentation = presentation
         self._media = media
         self.contexts = Contexts(self._store)
 
     async def claim(self, session_key: str, *, background: bool, until: int) -> Turn | None:
         """Take a session's next turn, see the store. Raises StoreUnavailable."""
-        model, beats = (self._specs.model_of(session_key, beats=beats).name for beats in (False, True))
         worker = self._dependencies.worker
         return await self._store.turns.claim(
-            session_key, worker, model, background=background, beats=beats, until=until
+            session_key, worker, self._specs.answered_by, background=background, until=until
         )
 
     def journal(self, turn: Turn) -> RunJournal:
         """The journal of a turn that is about to run."""
         outbox = self._dependencies.outbox
-        rendering = outbox.serving(turn.place) or outbox.channel(turn.place.channel)
-        replies = Replies(turn, rendering, *self._specs.shown(turn), self._clock.nonce)
-        serving = None if turn.kind in BY_THEMSELVES else outbox.serving(turn.place)
-        typing = Typing(serving, turn.place, lambda error: log.info("typing failed", reason=str(error)))
-        return RunJournal(self._dependencies, turn, replies, typing, self._specs.beat_words(turn))
+        serving = outbox.serving(turn.place)
+        rendering = serving or outbox.channel(turn.place.channel)
+        replies = Replies(turn, rendering, *self._presentation.shown(turn), self._clock.nonce)
+        typing = Typing(
+            None if turn.kind in BY_THEMSELVES else serving,
+            turn.place,
+            lambda error: log.info("typing failed", reason=str(error)),
+        )
+        return RunJournal(self._dependencies, turn, replies, typing, self._presentation.beat_words(turn))
 
     async def run(self, journal: RunJournal) -> bool:
         """Run a turn to its end, or give it back to the queue when it is cancelled or the store cannot write.

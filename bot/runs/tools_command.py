@@ -8,23 +8,24 @@ from agent.message import Usage
 from agent.tools.policy import matches
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
 from bot.persistence.values import Turn, TurnKind
-from bot.runs.specs import Specs
+from bot.runs.rooms import Rooms
+from bot.runs.toolbox import Toolbox
 from channels.message import Place
 from channels.outgoing import Planned
 
 
-def build(specs: Specs) -> Command:
-    """The command. specs: what makes the tools of turns, so that both say the same."""
+def build(toolbox: Toolbox, rooms: Rooms) -> Command:
+    """The command. It says what turns are offered by the same toolbox, which work in these rooms."""
 
     async def show(call: Call, _: Arguments) -> Effect:
         async with AsyncExitStack() as made:
-            offer = await specs.offer(_turn(call), specs.rooms.inside(call.session_key), made, _send)
-            lines = []
-            for tool in offer.tools:
-                asked = matches(tool.name, specs.permissions.tools.require_approval)
-                if tool.name not in offer.refused:
-                    lines.append(f"- {tool.name}{', each time with the consent of a person' if asked else ''}")
-            lines += [f"- {name}: {why}" for name, why in offer.refused.items()]
+            offer, _tools = await toolbox.open(_turn(call), rooms.inside(call.session_key), made, _send)
+        lines = []
+        for name in offer.names:
+            asked = matches(name, toolbox.permissions.tools.require_approval)
+            if name not in offer.refused:
+                lines.append(f"- {name}{', each time with the consent of a person' if asked else ''}")
+        lines += [f"- {name}: {why}" for name, why in offer.refused.items()]
         return Say("\n".join(lines))
 
     return Command(name="tools", help="What I can use here, and why not the rest.", run=show)

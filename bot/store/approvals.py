@@ -56,12 +56,13 @@ class Approvals(Subject):
             deliveries += rows.plan(db, PlanIn(rows.conversation(db, place)), blocks, None, now)
         if request.notice is not None:
             rows.tell_owner(db, request.notice, now, besides=where.conv_id)
-        db.execute(
-            f"UPDATE turn SET state='parked', outcome=?, parked_on=?, {rows.STOP_CLOCK} WHERE turn_id=?",
+        used = db.execute(
+            f"UPDATE turn SET state='parked', outcome=?, parked_on=?, {rows.STOP_CLOCK} WHERE turn_id=?"
+            f" RETURNING {endings.USED}",
             (Outcome.PARKED.value, request.approval_id, now, run.turn_id),
-        )
+        ).fetchone()
         _note(db, run, now, WAITING, request.approval_id)
-        return deliveries, endings.persist_end(db, run.turn_id, Outcome.PARKED, now)
+        return deliveries, endings.persist_end(db, run, used, Outcome.PARKED, now)
 
     @transaction
     def decide(
@@ -249,6 +250,12 @@ def asked_by(db: sqlite3.Connection, approval_id: str) -> Origin | None:
     ).fetchone()
     message = codec.read_inbound(*found) if found else None
     return message.origin if message else None
+
+
+def is_anything_open(db: sqlite3.Connection, now: int) -> bool:
+    """Return whether any request waits for a decision; if none does, no message can be about one."""
+    found = db.execute(f"SELECT 1 FROM approval WHERE {OPEN_APPROVAL} AND expires_at > ? LIMIT 1", (now,))
+    return found.fetchone() is not None
 
 
 def waited_for(db: sqlite3.Connection, session_key: str, now: int) -> str | None:

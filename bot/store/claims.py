@@ -13,7 +13,7 @@ from agent.events import AgentStart, Outcome
 from agent.message import Entry, Message, Text, ToolCall, Usage
 from bot.clock import Clock
 from bot.compose import overheard
-from bot.persistence.settings import SessionSettings
+from bot.persistence.settings import AnsweredBy, SessionSettings
 from bot.persistence.values import Changes, Turn, TurnKind
 from bot.store import approvals, codec, edits, endings, history, repair, rows
 from bot.store.database import Database
@@ -25,11 +25,14 @@ from channels.session_key import beats_of, begins_anew, console_key
 
 # Makes the user message of a transcript from what was accepted, when, and what is said in front of it.
 Compose = Callable[[InboundMessage, int, Changes], Message]
+# Which model answers a turn, by its kind and what is set for its session. It is asked inside of the claim's
+# transaction: it looks at nothing else that changes, and raises nothing.
+Answering = Callable[[TurnKind, SessionSettings], AnsweredBy]
 # Whether a message ends the session that it is for: by its place, when people last used that, and when it came.
 Stale = Callable[[Place, int, int], bool]
 
 
-# What was accepted: seq, message, and when.
+# A message in the inbox: its seq, the message itself, and when it was accepted (milliseconds).
 _Row = tuple[int, InboundMessage, int]
 
 # Messages that one turn takes at the most because they waited for each other.
@@ -39,6 +42,19 @@ AGAIN = "again:"
 # The same for messages that waited for each other, and for those that were missed in one conversation (whose
 # moment is before all others), by whomever.
 _GATHERING = "iif(gathers, iif(ready_at < 0, 'missed', sender || ' ' || ready_at), NULL)"
+# A turn that is being taken (?1), with what it needs of its session, transcript and conversation; whether calls of it
+# are still to be carried out; whether texts that steer it are to be shown, which the rest of a cut answer comes before;
+# and whether more of its session is ready at ?2.
+_TAKEN = (
+    "SELECT epoch, turn.kind, turn.session_key, turn.transcript_id, step, usage, ran, outcome, settings, prompt,"
+    " fingerprint, conv_id, channel, account, chat, thread, conversation.kind,"
+    " EXISTS (SELECT 1 FROM tool_call WHERE turn_id=?1 AND state IN ('asked','waiting')),"
+    " EXISTS (SELECT 1 FROM inbox WHERE turn_id=?1 AND state='steering') AND (SELECT kind FROM entry"
+    " WHERE transcript_id=turn.transcript_id ORDER BY seq DESC LIMIT 1) IN ('user','tool_result'),"
+    f" EXISTS (SELECT 1 FROM inbox WHERE session_key=turn.session_key AND {WAITING} AND {FOR_A_RUN} AND ready_at <= ?2)"
+    " FROM turn JOIN transcript USING (transcript_id) JOIN conversation ON conv_id=reply_conv"
+    " LEFT JOIN session ON session.session_key=turn.session_key WHERE turn_id=?1"
+)
 
 
 class Claims(Subject):
@@ -56,23 +72,21 @@ class Claims(Subject):
         db: sqlite3.Connection,
         session_key: str,
         worker: str,
-        model: str,
+        answering: Answering,
         *,
         background: bool = False,
-        beats: str = "",
         most: int = 1,
         until: int = 0,
     ) -> Turn | None:
         """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
 
-        worker: who takes it, and has it until it is settled or its lease is gone. model: which one will answer, for the
-        event. background: take beats, jobs and children's results instead of what people wrote. beats: which model
-        answers a beat, if that is another one. most: messages that one new turn answers, if they came one after the
-        other into one conversation; those that waited for each other (`AcceptedMessage.gathers`) are taken together
-        anyway. until: messages that are ready by then count as ready, also when the clock says less (milliseconds).
+        worker: who takes it, and has it until it is settled or its lease is gone. answering: tells for the event which
+        model will answer. background: take beats, jobs and children's results instead of what people wrote. most:
+        messages that one new turn answers, if they came one after the other into one conversation; those that waited
+        for each other (`AcceptedMessage.gathers`) are taken together anyway. until: messages that are ready by then
+        count as ready, also when the clock says less (milliseconds).
         None when nothing is ready, or one runs or waits for a person.
         """
-        models = model, beats or model
         turns = db.execute(
             f"SELECT turn_id, state, epoch FROM turn WHERE session_key=? AND {OPEN_TURN} ORDER BY created_at, turn_id",
             (session_key,),
@@ -85,9 +99,9 @@ class Claims(Subject):
         for turn_id in [turn for turn, _, epoch in turns if epoch > 0]:  # in the background or not: its lines are begun
             if answered := _of_turn(db, turn_id, "taken", now):
                 messages = [message for _, message, _ in answered]
-                return self._take(db, turn_id, messages, (), now, ready, worker, models)
+                return self._take(db, turn_id, messages, (), now, ready, worker, answering)
         begun = self._begin(db, session_key, now, ready, background, most)
-        return None if begun is None else self._take(db, *begun, now, ready, worker, models)
+        return None if begun is None else self._take(db, *begun, now, ready, worker, answering)
 
     def _begin(
         self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool, most: int
@@ -95,31 +109,29 @@ class Claims(Subject):
         """Make the oldest waiting messages a turn (or take the one made with the oldest) and write their user lines."""
         while True:
             found = db.execute(
-                f"SELECT seq, payload, accepted_at, {_GATHERING}, turn_id, conv_id, kind, ({rows.COMMANDS_BEFORE}),"
-                " coalesce(reason, '')"
-                " FROM inbox"
-                f" WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ({IN_BACKGROUND}) = ? AND ready_at <= ?"
-                " ORDER BY seq LIMIT ?",
+                f"SELECT seq, payload, accepted_at, {_GATHERING}, turn_id, conv_id, inbox.kind,"
+                f" ({rows.COMMANDS_BEFORE}), coalesce(reason, ''), transcript_id, used_at, conversation.channel,"
+                " conversation.account, chat, thread, conversation.kind"
+                " FROM inbox LEFT JOIN conversation USING (conv_id) LEFT JOIN session USING (session_key)"
+                f" WHERE session_key=? AND {WAITING} AND inbox.{FOR_A_RUN} AND (inbox.{IN_BACKGROUND}) = ?"
+                " AND ready_at <= ? ORDER BY seq LIMIT ?",
                 (session_key, background, ready, max(most, GATHERED)),
             ).fetchall()
             if not found:
                 return None
-            turn_id, conv_id, kind, _, reason = found[0][4:]
+            turn_id, conv_id, kind, _, reason, transcript_id, used_at, *place = found[0][4:]
             taken = _readable(db, [row[:3] for row in _together(found, most)], turn_id, now)
             if taken:
                 break
-        transcript_id, used_at = rows.transcript_of(db, session_key, None, now, self._new_id())
+        if transcript_id is None:
+            transcript_id, used_at = rows.transcript_of(db, session_key, None, now, self._new_id())
         first = taken[0][2]
-        stale = begins_anew(session_key) if background else self._stale(rows.place_of(db, conv_id), used_at, first)
+        stale = begins_anew(session_key) if background else self._stale(rows.to_place(*place), used_at, first)
         if stale:
             transcript_id = rows.new_transcript(db, session_key, self._new_id(), now)
         if turn_id is None:
             turn_id = self._new_id()
-            db.execute(
-                "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
-                " VALUES (?,?,?,?,'queued',?,?)",
-                (turn_id, session_key, transcript_id, rows.TURN_OF[kind], conv_id, first),
-            )
+            rows.new_turn(db, turn_id, session_key, transcript_id, rows.TURN_OF[kind], conv_id, first)
         else:
             # a /new between acceptance and claim began another transcript: the turn belongs to the present one
             db.execute("UPDATE turn SET transcript_id=? WHERE turn_id=?", (transcript_id, turn_id))
@@ -139,56 +151,50 @@ class Claims(Subject):
         now: int,
         ready: int,
         worker: str,
-        models: tuple[str, str],
+        answering: Answering,
     ) -> Turn:
-        """Put a queued turn to running under a new epoch. models: which one answers people, and which one beats."""
-        epoch, kind, session_key, transcript_id, conv_id, step, usage, ran, outcome, settings = db.execute(
+        """Put a queued turn to running under a new epoch. answering: see `claim`."""
+        db.execute(
             "UPDATE turn SET state='running', worker=?3, epoch=epoch+1, started_at=coalesce(started_at, ?1),"
-            " resumed_at=?1 WHERE turn_id=?2"
-            " RETURNING epoch, kind, session_key, transcript_id, reply_conv, step, usage, ran, outcome,"
-            " (SELECT settings FROM session WHERE session.session_key=turn.session_key)",
+            " resumed_at=?1 WHERE turn_id=?2",
             (now, turn_id, worker),
-        ).fetchone()
-        beats = kind == "beat"
-        calls = "SELECT 1 FROM tool_call WHERE turn_id=? AND state IN ('asked','waiting') LIMIT 1"
-        asked = db.execute(calls, (turn_id,)).fetchone()
-        if asked is None and not _goes_on(db, transcript_id):
+        )
+        epoch, kind, session_key, transcript_id, step, usage, ran, outcome, settings, prompt, fingerprint, *rest = (
+            db.execute(_TAKEN, (turn_id, ready)).fetchone()
+        )
+        conv_id, *place, asked, steered, more = rest
+        turn_kind, set_here = TurnKind(kind), codec.SETTINGS.load(settings, SessionSettings())
+        if steered and not asked:
             steering = _of_turn(db, turn_id, "steering", now)
             messages += [message for _, message, _ in steering]
             entries += self._show(db, steering, turn_id, transcript_id)
-        prompt, fingerprint = db.execute(
-            "SELECT prompt, fingerprint FROM transcript WHERE transcript_id=?", (transcript_id,)
-        ).fetchone()
         run = rows.run_ref(turn_id, session_key, epoch)
         if outcome is not None:  # it was parked
             db.execute("UPDATE turn SET outcome=NULL WHERE turn_id=?", (turn_id,))
         if epoch == 1 or outcome is not None:
             words = _typed(messages) if epoch == 1 and session_key == console_key() else ""
-            began = AgentStart(run=run, at=now, model=models[beats], message=words, is_beat=beats)
+            by, is_beat = answering(turn_kind, set_here), turn_kind is TurnKind.BEAT
+            began = AgentStart(run=run, at=now, model=by.model, thinking=by.thinking, message=words, is_beat=is_beat)
             rows.persist_events(db, (began,))
-        if asked is None:
+        if not asked:
             rows.begin_answer(db, run, step + 1, now)
-        more = db.execute(
-            f"SELECT 1 FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN} AND ready_at <= ? LIMIT 1",
-            (session_key, ready),
-        ).fetchone()
         return Turn(
             run=run,
-            kind=TurnKind(kind),
+            kind=turn_kind,
             transcript_id=transcript_id,
             messages=tuple(messages),
             conv_id=conv_id,
-            place=rows.place_of(db, conv_id),
+            place=rows.to_place(*place),
             step=step,
             usage=codec.USAGE.load(usage, Usage()),
             ran=ran,
             entries=entries,
             prompt=prompt,
             fingerprint=fingerprint,
-            more=more is not None,
+            more=bool(more),
             said=rows.said_by(db, turn_id) if epoch > 1 else (),
             decisions=approvals.decisions(db, turn_id) if epoch > 1 else {},
-            settings=codec.SETTINGS.load(settings, SessionSettings()),
+            settings=set_here,
         )
 
     def _take_steering(self, db: sqlite3.Connection, turn_id: str, transcript_id: str, now: int) -> tuple[Entry, ...]:
@@ -196,12 +202,7 @@ class Claims(Subject):
         return self._show(db, _of_turn(db, turn_id, "steering", now), turn_id, transcript_id)
 
     def _show(
-        self,
-        db: sqlite3.Connection,
-        taken: Iterable[_Row],
-        turn_id: str,
-        transcript_id: str,
-        before: Changes = (),
+        self, db: sqlite3.Connection, taken: Iterable[_Row], turn_id: str, transcript_id: str, before: Changes = ()
     ) -> tuple[Entry, ...]:
         """Make messages the turn's: each becomes a user line of its own, those that are parts of one become one."""
         lines = []
@@ -238,18 +239,18 @@ def _repeated(db: sqlite3.Connection, turn_id: str, transcript_id: str, approval
 
 
 def _typed(messages: Sequence[InboundMessage]) -> str:
-    """What people wrote, as every terminal shows it."""
+    """Return the texts that people wrote, as one text that every terminal shows."""
     return "\n\n".join(message.text for message in messages if message.kind not in BACKGROUND)
 
 
 def _part(row: _Row) -> tuple[str, object]:
-    """What the parts of one message have in common; a message that is whole is alone."""
+    """Return a key that is the same for all parts of one message, and for no other message."""
     seq, message, _ = row
     return message.origin.sender, message.part_of or seq
 
 
 def _joined(parts: Sequence[InboundMessage]) -> InboundMessage:
-    """A message that came in several."""
+    """Join the parts of a message that the platform had split."""
     first = parts[0]
     text = "\n".join(part.text for part in parts if part.text)
     files = tuple(file for part in parts for file in part.attachments)
@@ -297,11 +298,3 @@ def _end_unreadable(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     transcript_id, step = db.execute("SELECT transcript_id, step FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
     repair.close_run(db, turn_id, transcript_id, step, now)
     endings.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")
-
-
-def _goes_on(db: sqlite3.Connection, transcript_id: str) -> bool:
-    """Whether the next answer is the rest of a cut one."""
-    (last,) = db.execute(
-        "SELECT kind FROM entry WHERE transcript_id=? ORDER BY seq DESC LIMIT 1", (transcript_id,)
-    ).fetchone()
-    return last not in ("user", "tool_result")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import aiosqlite
 
@@ -21,6 +21,9 @@ from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
 from bot.store.sqlite_errors import is_about_file, is_damage, passes
 
 T = TypeVar("T")
+P = ParamSpec("P")
+# What is done with a connection in its thread, and with what is handed on behind it.
+Work = Callable[Concatenate[sqlite3.Connection, P], T]
 
 # A commit writes whole pages of every table and index it touches: small ones are a third of the bytes per turn.
 PAGE_SIZE = 1024
@@ -39,16 +42,16 @@ MIGRATIONS = resources.files("bot.store") / "migrations"
 APPLICATION = 0x4841524B
 
 
-def forgiving(text: bytes) -> str:
-    """Stored text, also where its bytes are damaged: one of them must not hide its row, nor fail a statement."""
-    return text.decode(errors="replace")
+# Makes the bytes of a stored text a string, also where some are damaged: one of them must not hide its row, nor fail a
+# statement. SQLite calls it for each text that is read, so it is no function of Python.
+forgiving = partial(str, encoding="utf-8", errors="replace")
 
 
 class _Connection(aiosqlite.Connection):
     """aiosqlite with a call that runs a function in its thread: one hop for many statements."""
 
-    async def call(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        result: T = await self._execute(lambda: function(self._conn))  # type: ignore[no-untyped-call]
+    async def call(self, function: Work[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self._execute(function, self._conn, *args, **kwargs)  # type: ignore[no-untyped-call]
         return result
 
 
@@ -109,17 +112,17 @@ class Database:
         """Why the file could not be read the last time, or that it is damaged; None while all is well."""
         return self._damage or self._failure
 
-    async def execute(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a function on the writing connection, in its thread."""
+    async def execute(self, function: Work[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function on the writing connection, in its thread, with what is to follow the connection."""
         assert self._writer is not None, "the writer begins when the file is open"
         try:
-            return await self._writer.call(function)
+            return await self._writer.call(function, *args, **kwargs)
         except sqlite3.Error as error:
             self._note(error)
             raise
 
-    async def read(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a function that only reads. It must fetch all it wants before it returns.
+    async def read(self, function: Work[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function that only reads, as `execute` does. It must fetch all it wants before it returns.
 
         Raises StoreUnavailable when the file cannot be read.
         """
@@ -127,7 +130,7 @@ class Database:
             raise StoreUnavailable("the store is not open")
         self._next_reader = (self._next_reader + 1) % len(self._readers)
         try:
-            result = await self._readers[self._next_reader].call(function)
+            result = await self._readers[self._next_reader].call(function, *args, **kwargs)
         except sqlite3.Error as error:
             if not is_about_file(error):
                 raise

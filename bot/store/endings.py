@@ -1,17 +1,21 @@
-"""How turns end, whoever ends them: their last state, what was shown of them on the way, the event of it.
+"""Ends turns: sets their last state, removes what was shown of unfinished answers, and stores the event of the end.
 
 Everything here runs inside a unit of the writer.
 """
 
 import sqlite3
+from collections.abc import Sequence
+from typing import Any
 
-from agent.events import AgentEnd, Outcome
+from agent.events import AgentEnd, Outcome, RunRef
 from agent.message import Usage
 from bot.persistence.values import PlanIn, TurnState
 from bot.store import codec, firings, rows
 from channels.outgoing import Action, Planned
 
-# Of turns that have ended.
+# What a turn has used so far, for `persist_end`: the last model, its usage, and milliseconds of running time.
+USED = "model, usage, ran"
+# The last state of a turn, by the outcome of its run.
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
     Outcome.LIMIT: TurnState.DONE,
@@ -22,28 +26,30 @@ STATE_OF: dict[Outcome, TurnState] = {
 
 
 def end_turn(
-    db: sqlite3.Connection,
-    turn_id: str,
-    outcome: Outcome,
-    now: int,
-    error_kind: str | None = None,
-    error_message: str | None = None,
+    db: sqlite3.Connection, turn_id: str, outcome: Outcome, now: int, kind: str | None = None, error: str | None = None
 ) -> AgentEnd:
-    """Put a turn into its last state, its messages to done, and keep the event of it (once, whoever ends it)."""
-    db.execute(
+    """Put a turn into its last state and its messages to done; store the event of that (once) and return it.
+
+    kind, error: the kind of error that ended it, and its message.
+    """
+    session_key, epoch, *used, is_shown, is_fired = db.execute(
         f"UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=?, {rows.STOP_CLOCK}"
-        " WHERE turn_id=?",
-        (STATE_OF[outcome].value, outcome.value, error_kind, error_message, now, now, turn_id),
-    )
+        f" WHERE turn_id=? RETURNING session_key, epoch, {USED},"
+        f" EXISTS (SELECT 1 FROM delivery WHERE turn_id=turn.turn_id AND {rows.PREVIEW}),"
+        " EXISTS (SELECT 1 FROM firing WHERE turn_id=turn.turn_id)",
+        (STATE_OF[outcome].value, outcome.value, kind, error, now, now, turn_id),
+    ).fetchone()
     db.execute("UPDATE inbox SET state='done' WHERE turn_id=? AND state='taken'", (turn_id,))
     take_acknowledgements_away(db, "inbox.turn_id=?", turn_id, now)
-    drop_previews(db, turn_id, now)
-    firings.ended(db, turn_id, outcome, now, error_kind, error_message)
-    return persist_end(db, turn_id, outcome, now, error_kind, error_message)
+    if is_shown:
+        drop_previews(db, turn_id, now)
+    if is_fired:
+        firings.ended(db, turn_id, outcome, now, kind, error)
+    return persist_end(db, rows.run_ref(turn_id, session_key, epoch), used, outcome, now, kind, error)
 
 
 def drop_previews(db: sqlite3.Connection, turn_id: str, now: int) -> None:
-    """Take away what was shown of answers that have not become final, and never will."""
+    """Remove what was shown of answers that have not become final and never will."""
     rows.expire(db, f"turn_id=? AND {rows.PREVIEW} AND state='planned'", (turn_id,), "not said", now)
     take_away(db, f"turn_id=? AND {rows.PREVIEW} AND state='sent'", turn_id, now)
 
@@ -72,25 +78,24 @@ def take_acknowledgements_away(db: sqlite3.Connection, which: str, of: str | int
 
 def persist_end(
     db: sqlite3.Connection,
-    turn_id: str,
+    run: RunRef,
+    used: Sequence[Any],
     outcome: Outcome,
     now: int,
-    error_kind: str | None = None,
-    error_message: str | None = None,
+    kind: str | None = None,
+    error: str | None = None,
 ) -> AgentEnd:
-    """Keep the event of a run's end, or of its parking, behind what has become of its turn."""
-    epoch, session_key, model, usage, ran = db.execute(
-        "SELECT epoch, session_key, model, usage, ran FROM turn WHERE turn_id=?", (turn_id,)
-    ).fetchone()
+    """Store the event of a run's end, or of its parking, and return it. used: the columns USED of its turn."""
+    model, usage, ran = used
     end = AgentEnd(
-        run=rows.run_ref(turn_id, session_key, epoch),
+        run=run,
         at=now,
         outcome=outcome,
         model=model or "",
         usage=codec.USAGE.load(usage, Usage()),
         duration=ran / 1000,
-        error_kind=error_kind,
-        error_message=error_message,
+        error_kind=kind,
+        error_message=error,
     )
     rows.persist_events(db, (end,))
     return end

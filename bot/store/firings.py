@@ -1,4 +1,4 @@
-"""What the end of a turn means for what it is the run of: a beat is hidden when nothing was said, a job goes on.
+"""Records how the turn of a beat or a job has ended: a beat that said nothing is hidden, a job is scheduled on.
 
 Everything here runs inside a unit of the writer.
 """
@@ -23,15 +23,12 @@ _SAID = f"turn_id=? AND {rows.STANDS} AND source NOT GLOB '*:ok'"
 def ended(
     db: sqlite3.Connection, turn_id: str, outcome: Outcome, now: int, kind: str | None, message: str | None
 ) -> None:
-    """A turn has ended. kind, message: of its error."""
-    found = db.execute(
+    """Record the end of a turn that a firing has started. kind, message: of its error."""
+    job_id, due_at, told, tasks, session_key, transcript_id = db.execute(
         "SELECT job_id, due_at, firing.session_key, tasks, turn.session_key, turn.transcript_id FROM firing"
         " JOIN turn USING (turn_id) WHERE turn_id=?",
         (turn_id,),
     ).fetchone()
-    if found is None:
-        return
-    job_id, due_at, told, tasks, session_key, transcript_id = found
     (said,) = db.execute(f"SELECT count(*) FROM delivery WHERE {_SAID}", (turn_id,)).fetchone()
     failed = outcome in (Outcome.FAILED, Outcome.TIMEOUT)
     became = "failed" if failed else "stopped" if outcome is Outcome.ABORTED else "said" if said else "quiet"

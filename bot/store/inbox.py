@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.persistence.values import GATHER_MOST, MISSED, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, PlanIn
 from bot.store import codec, edits, history, rows
-from bot.store.approvals import WAITS, waited_for
+from bot.store.approvals import WAITS, is_anything_open, waited_for
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.people import admitted
 from bot.store.plain_decisions import meant_by
@@ -152,11 +152,8 @@ class Inbox(Subject):
             used_in = conv_id if message.by_person else None
             transcript, _ = rows.transcript_of(db, item.session_key, used_in, now, self._new_id())
             if item.turn_id is not None:
-                db.execute(
-                    "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
-                    " VALUES (?,?,?,?,'queued',?,?)",
-                    (item.turn_id, item.session_key, transcript, rows.TURN_OF.get(message.kind, "api"), conv_id, now),
-                )
+                kind = rows.TURN_OF.get(message.kind, "api")
+                rows.new_turn(db, item.turn_id, item.session_key, transcript, kind, conv_id, now)
         item, waits_for = _asked_about(db, item, conv_id, now)
         if item.asks_around and item.state == "waiting" and history.is_new_in(db, conv_id, item.session_key):
             item = replace(item, behind=True, gathers=True)
@@ -220,11 +217,8 @@ def _asked_about(
     """What becomes of a message where something is asked: a command, if it is what was asked for; else what its session
     waits for, or was shown last where it was written."""
     message = item.message
-    if (
-        item.state != "waiting"
-        or item.session_key is None
-        or message.kind not in (InboundKind.MESSAGE, InboundKind.API)
-    ):
+    is_said = item.state == "waiting" and message.kind in (InboundKind.MESSAGE, InboundKind.API)
+    if not is_said or item.session_key is None or not is_anything_open(db, now):
         return item, None
     command, shown = meant_by(db, message, conv_id, now) if message.by_person else (None, None)
     if command is not None:

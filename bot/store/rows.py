@@ -30,27 +30,28 @@ _FINAL = (
     # one that goes on behind a cut is shown by frames: an edit of the ledger could take the place of the last
     " WHERE delivery.action='preview' AND delivery.step IS NULL AND excluded.step IS NOT NULL"
 )
-# Of a turn whose attempt worked until the moment given; one whose clock stands keeps it.
+# Assignments that end the running time of a turn's attempt at the moment given; without an attempt they change nothing.
 STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL"
-# Kinds of turns by those of their messages.
+# The kind of a turn by the kind of the messages that it answers.
 TURN_OF = {"message": "reply", "api": "api", "wake": "beat", "job": "job", "child": "child"}
-# True of messages that nobody wrote and of their turns; the turn of a wake is called a beat.
+# Condition for messages that nobody wrote, and for the turns that they cause; the turn of a wake is called a beat.
 IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
-# True of messages that a claim takes: a model answers them.
+# Condition for messages that a claim takes, because a model answers them.
 FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
-# True of what people order: it is answered without a model.
+# Condition for commands and buttons, which are answered without a model.
 CARRIED_OUT = "kind IN ('command','button')"
-# True of what is said, or may be or may have been.
+# Condition for deliveries that people have seen, may have seen or will see.
 STANDS = "state NOT IN ('failed','expired')"
-# True of what people read, other than changes of that.
+# Condition for deliveries that are messages, and no changes of messages.
 MESSAGE = "action IN ('send','preview','file')"
-# True of messages whose words are not final.
+# Condition for deliveries that show an answer which is still being written.
 PREVIEW = "action='preview' AND step IS NULL"
 # True of what a call of a tool has sent.
 OF_TOOL = f"source GLOB '{TOOL}*'"
-# True of messages that no model has seen.
+# Condition for messages that no model has seen.
 UNSEEN = "state IN ('held','waiting','steering')"
-# Of a message: those that are not carried out. Nothing is taken across them, because one may end the turn.
+# Counts the commands in front of a message that are not carried out. No turn takes messages from both sides of one,
+# because it may end the turn.
 COMMANDS_BEFORE = (
     "SELECT count(*) FROM inbox AS command WHERE command.session_key=inbox.session_key AND command.state='waiting'"
     f" AND command.{CARRIED_OUT} AND command.seq < inbox.seq"
@@ -73,9 +74,12 @@ def conversation(db: sqlite3.Connection, place: Place) -> int:
 
 def place_of(db: sqlite3.Connection, conv_id: int) -> Place:
     """The place behind a conversation's id."""
-    channel, account, chat, thread, kind = db.execute(
-        "SELECT channel, account, chat, thread, kind FROM conversation WHERE conv_id=?", (conv_id,)
-    ).fetchone()
+    found = db.execute("SELECT channel, account, chat, thread, kind FROM conversation WHERE conv_id=?", (conv_id,))
+    return to_place(*found.fetchone())
+
+
+def to_place(channel: str, account: str, chat: str, thread: str, kind: str) -> Place:
+    """Make a place of the columns of a conversation, in this order."""
     return Place(channel=channel, account=account, chat=chat, thread=thread, kind=ChatKind(kind))
 
 
@@ -84,9 +88,9 @@ def transcript_of(
 ) -> tuple[str, int]:
     """The session's present transcript, and when people used it last; a session is made at its first message, with
     new_id as transcript. conv_id: where a person writes in it now."""
-    found = db.execute("SELECT transcript_id, used_at FROM session WHERE session_key=?", (session_key,)).fetchone()
-    if found:
-        if conv_id is not None:
+    find = "SELECT transcript_id, used_at, last_conv FROM session WHERE session_key=?"
+    if found := db.execute(find, (session_key,)).fetchone():
+        if conv_id not in (None, found[2]):
             db.execute("UPDATE session SET last_conv=? WHERE session_key=?", (conv_id, session_key))
         return str(found[0]), int(found[1])
     db.execute(
@@ -109,6 +113,17 @@ def new_transcript(db: sqlite3.Connection, session_key: str, transcript_id: str,
     return transcript_id
 
 
+def new_turn(
+    db: sqlite3.Connection, turn_id: str, session_key: str, transcript_id: str, kind: str, conv_id: int, at: int
+) -> None:
+    """Queue a turn of that kind, which answers in that conversation a message accepted at a moment."""
+    db.execute(
+        "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
+        " VALUES (?,?,?,?,'queued',?,?)",
+        (turn_id, session_key, transcript_id, kind, conv_id, at),
+    )
+
+
 def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, int]:
     """Transcript and step of a run that still holds its turn; else raises StaleRun."""
     found = db.execute(
@@ -124,19 +139,18 @@ def append_entry(
     db: sqlite3.Connection, transcript_id: str, kind: EntryKind, message: Message, turn_id: str | None, step: int
 ) -> Entry:
     """Write the next line of a transcript."""
-    seq: int = db.execute(
-        "SELECT coalesce(max(seq), 0) + 1 FROM entry WHERE transcript_id=?", (transcript_id,)
-    ).fetchone()[0]
     tokens = estimate(message)
-    db.execute(
-        "INSERT INTO entry (transcript_id, seq, turn_id, step, kind, body, tokens) VALUES (?,?,?,?,?,?,?)",
-        (transcript_id, seq, turn_id, step, kind, codec.MESSAGE.dump(message), tokens),
-    )
+    (seq,) = db.execute(
+        "INSERT INTO entry (transcript_id, seq, turn_id, step, kind, body, tokens)"
+        " VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM entry WHERE transcript_id=?1), ?2,?3,?4,?5,?6)"
+        " RETURNING seq",
+        (transcript_id, turn_id, step, kind, codec.MESSAGE.dump(message), tokens),
+    ).fetchone()
     return Entry(seq=seq, kind=kind, message=message, tokens=tokens, turn_id=turn_id, step=step)
 
 
 def ask(db: sqlite3.Connection, turn_id: str, step: int, calls: Sequence[ToolCall]) -> None:
-    """Keep the calls of an answer, before any of them runs."""
+    """Store the calls of an answer as asked, before any of them runs."""
     db.executemany(
         "INSERT INTO tool_call (turn_id, call_id, step, ordinal, name, args, state) VALUES (?,?,?,?,?,?,'asked')",
         [(turn_id, call.call_id, step, n, call.name, call.arguments) for n, call in enumerate(calls)],
@@ -155,16 +169,20 @@ def plan(
     """
     if not blocks:
         return ()
-    conv_id, moved_to = _present(db, where.conv_id)
-    if turn_id is not None and not all(block.source.startswith(TOOL) for block in blocks):
-        (reply_conv,) = db.execute("SELECT reply_conv FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
-        if reply_conv != where.conv_id and _present(db, reply_conv)[0] != conv_id:
-            raise ValueError(f"turn {turn_id} answers in conversation {reply_conv}, not in {where.conv_id}")
-    place = place_of(db, conv_id)
+    conv_id, is_open, answers_in, *columns = db.execute(
+        f"SELECT here.conv_id, EXISTS (SELECT 1 FROM delivery WHERE conv_id=here.conv_id AND {OPEN_DELIVERY}),"
+        " (SELECT coalesce(moved_to, conv_id) FROM turn JOIN conversation ON conv_id=reply_conv WHERE turn_id=?2),"
+        " here.channel, here.account, here.chat, here.thread, here.kind"
+        " FROM conversation AS named JOIN conversation AS here ON here.conv_id=coalesce(named.moved_to, named.conv_id)"
+        " WHERE named.conv_id=?1",
+        (where.conv_id, turn_id),
+    ).fetchone()
+    if turn_id is not None and answers_in != conv_id and not all(block.source.startswith(TOOL) for block in blocks):
+        raise ValueError(f"turn {turn_id} answers in conversation {answers_in}, not in {conv_id}")
+    place = to_place(*columns)
     begin = "sent" if place.kind in (ChatKind.API, ChatKind.CONSOLE) else "planned"
-    if where.sending and begin == "planned" and moved_to is None and not blocks[0].unless:
-        older = f"SELECT 1 FROM delivery WHERE conv_id=? AND {OPEN_DELIVERY} LIMIT 1"
-        begin = "planned" if db.execute(older, (conv_id,)).fetchone() else "sending"
+    if where.sending and begin == "planned" and conv_id == where.conv_id and not (is_open or blocks[0].unless):
+        begin = "sending"
     made = []
     for block in blocks:
         begun, settled = now if begin == "sending" else None, now if begin == "sent" else None
@@ -191,12 +209,6 @@ def plan(
         if begin == "sending":
             begin = "planned"
     return tuple(made)
-
-
-def _present(db: sqlite3.Connection, conv_id: int) -> tuple[int, int | None]:
-    """Where a conversation is now, and that it moved there."""
-    (moved_to,) = db.execute("SELECT moved_to FROM conversation WHERE conv_id=?", (conv_id,)).fetchone()
-    return moved_to or conv_id, moved_to
 
 
 def _tell(db: sqlite3.Connection, turn_id: str | None, block: Planned, now: int) -> None:
@@ -326,7 +338,7 @@ def newest_event(db: sqlite3.Connection) -> int:
 
 
 def persisted_after(db: sqlite3.Connection, seq: int) -> list[PersistedAt]:
-    """Which events stand behind a position."""
+    """Return the positions, sessions and runs of the events stored behind a position, in order."""
     found = db.execute(
         "SELECT seq, session_key, turn_id, event_id = turn_id || '/end' FROM event WHERE seq > ? ORDER BY seq", (seq,)
     ).fetchall()
@@ -334,5 +346,5 @@ def persisted_after(db: sqlite3.Connection, seq: int) -> list[PersistedAt]:
 
 
 def run_ref(turn_id: str, session_key: str, epoch: int) -> RunRef:
-    """How events name a run: a run carries its turn's id for good, its attempts are counted."""
+    """Make the name by which events know a run: it has its turn's id, and its attempts are counted."""
     return RunRef(run_id=turn_id, turn_id=turn_id, session_key=session_key, attempt=max(epoch, 1))

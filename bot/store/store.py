@@ -91,7 +91,7 @@ class Store:
     async def try_write(self) -> bool:
         """Find out whether the store can write, and read, again."""
         try:
-            await self.writer.write(lambda db: rows.set_value(db, "store", "tried", str(self._clock.now())))
+            await self.writer.write(rows.set_value, "store", "tried", str(self._clock.now()))
             await self.reads.last_event()
         except StoreUnavailable:
             return False
@@ -99,7 +99,7 @@ class Store:
 
     async def prune(self) -> None:
         """Forget what is old, a small batch at a time."""
-        while await self.writer.write(lambda db: prune(db, self._clock.now())):
+        while await self.writer.write(prune, self._clock.now()):
             await self._clock.sleep(0.05)
 
     async def close(self) -> None:

@@ -1,9 +1,9 @@
 """One writer with group commit: every change of the store is a unit of work that passes through here.
 
-The writer takes all units that wait, runs them in one transaction (a savepoint each) in one call of the database's
-thread, commits, and only then wakes their callers: a result means that it is on disk. A unit that raises is undone
-alone; a commit that fails undoes all and is reported to all as StoreUnavailable. Whoever reads events is rung before
-the callers are answered.
+The writer takes all units that wait, runs them in one transaction in one call of the database's thread, commits, and
+only then wakes their callers: a result means that it is on disk. A unit that raises is undone alone; a commit that
+fails undoes all and is reported to all as StoreUnavailable. Whoever reads events is rung before the callers are
+answered.
 """
 
 import asyncio
@@ -16,19 +16,18 @@ from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.values import PersistedAt, Ring
 from bot.store import rows
-from bot.store.database import Database
+from bot.store.database import Database, Work
 from bot.store.sqlite_errors import is_about_file
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Subject")
 P = ParamSpec("P")
 CommitProbe = Callable[[Literal["before", "after"]], None]
-_Work = Callable[[sqlite3.Connection], Any]
 # A method of a subject that takes the database first, and the coroutine that it becomes without.
 _Method = Callable[Concatenate[S, sqlite3.Connection, P], T]
 _Call = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
-# A piece of work and who waits for it.
-_Unit = tuple[_Work, "asyncio.Future[Any]"]
+# A piece of work that takes the database and these arguments, and who waits for it.
+_Unit = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], "asyncio.Future[Any]"]
 
 
 class Writer:
@@ -47,6 +46,8 @@ class Writer:
         self._wake = asyncio.Event()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
+        # The position of the newest event that was rung for; None until the first transaction has looked.
+        self._rung: int | None = None
         # Why the last commit failed; None while the store can write.
         self.failure: str | None = None
 
@@ -54,15 +55,15 @@ class Writer:
         """Begin to take units."""
         self._task = asyncio.create_task(self._run(), name="store-writer")
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in a transaction and return its result once that is committed.
+    async def write(self, work: Work[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `work` with the database and these arguments in a transaction; return its result once that is committed.
 
         Raises what `work` raises (undone then), or StoreUnavailable. A caller that is cancelled does not undo it.
         """
         if self._closing or self._task is None:
             raise StoreUnavailable("the store is not open")
         waiter: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._units.append((work, waiter))
+        self._units.append((work, args, kwargs, waiter))
         self._wake.set()
         return await waiter
 
@@ -84,20 +85,21 @@ class Writer:
 
     async def _commit(self, units: Sequence[_Unit]) -> None:
         try:
-            outcomes, kept = await self._database.execute(lambda db: self._run_batch(db, [work for work, _ in units]))
+            outcomes, kept = await self._database.execute(self._run_batch, units)
         except Exception as error:
             self.failure = f"the store cannot write: {error}"
             outcomes, kept = [StoreUnavailable(self.failure) for _ in units], []
         except BaseException:
             self._closing = True  # the probe played the death of the process: nobody is answered any more
-            for _, waiter in units:
+            for *_, waiter in units:
                 waiter.cancel()
             raise
         else:
             self.failure = None
         if kept:
+            self._rung = kept[-1].seq
             self._ring(kept)
-        for (_, waiter), outcome in zip(units, outcomes, strict=True):
+        for (*_, waiter), outcome in zip(units, outcomes, strict=True):
             if waiter.done():
                 continue
             if isinstance(outcome, Exception):
@@ -105,26 +107,31 @@ class Writer:
             else:
                 waiter.set_result(outcome)
 
-    def _run_batch(self, connection: sqlite3.Connection, works: Sequence[_Work]) -> tuple[list[Any], list[PersistedAt]]:
-        """What each piece of work returned or raised, and the events that they kept."""
+    def _run_batch(self, connection: sqlite3.Connection, units: Sequence[_Unit]) -> tuple[list[Any], list[PersistedAt]]:
+        """What each unit returned or raised, and the events that they kept.
+
+        The first that does not fail has no savepoint: nothing stands before it that must stay when it is undone.
+        """
         outcomes: list[Any] = []
-        connection.execute("BEGIN IMMEDIATE")
         try:
-            last = rows.newest_event(connection)
-            for work in works:
-                connection.execute("SAVEPOINT unit")
+            if self._rung is None:
+                self._rung = rows.newest_event(connection)
+            for work, args, kwargs, _ in units:
+                is_first = not connection.in_transaction
+                connection.execute("BEGIN IMMEDIATE" if is_first else "SAVEPOINT unit")
                 try:
-                    outcomes.append(work(connection))
+                    outcomes.append(work(connection, *args, **kwargs))
                 except Exception as error:
                     if is_about_file(error):
                         raise
-                    connection.execute("ROLLBACK TO unit")
+                    connection.execute("ROLLBACK" if is_first else "ROLLBACK TO unit")
                     outcomes.append(error)
-                connection.execute("RELEASE unit")
-            kept = rows.persisted_after(connection, last)
+                if not is_first:
+                    connection.execute("RELEASE unit")
+            kept = rows.persisted_after(connection, self._rung)
             if self._probe:
                 self._probe("before")
-            connection.execute("COMMIT")
+            connection.commit()
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -156,7 +163,7 @@ def transaction(method: _Method[S, P, T]) -> _Call[S, P, T]:
 
     @functools.wraps(method)
     async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._writer.write(lambda db: method(self, db, *args, **kwargs))
+        return await self._writer.write(functools.partial(method, self), *args, **kwargs)
 
     return call
 
@@ -166,6 +173,6 @@ def query(method: _Method[S, P, T]) -> _Call[S, P, T]:
 
     @functools.wraps(method)
     async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._database.read(lambda db: method(self, db, *args, **kwargs))
+        return await self._database.read(functools.partial(method, self), *args, **kwargs)
 
     return call

@@ -34,6 +34,9 @@ _MATH = re.compile(
     re.DOTALL,
 )
 _FORMULA = re.compile(r"\s*\w\s*\Z|(?=.*\w).*[\\^_=+<>{}*/]", re.DOTALL)  # else they are brackets that were escaped
+# Lines that begin with a letter and have no sign that a rule looks for, and at most one empty line between them.
+_PLAIN_LINE = r"[^\W\d_](?:[^\x00-\x1f\x7f\ud800-\udfff#$&*+:<=>@\[\\\]^_`{|}~]++|:(?!//))*+(?<!\s)"
+_PLAIN = re.compile(rf"{_PLAIN_LINE}(?:\n\n?{_PLAIN_LINE})*+")
 _LINES = {"<!--": "-->", "$$": "$$", "\\[": "\\]"}
 _TAG = re.compile(r"<!--.*?-->|<(br) */?>|</?(?:details|summary)(?: [^<>]*)?>|<(su[bp])>([^<\n]*)</\2>", re.I | re.S)
 _OPENS = re.compile(r"<details(?: [^<>]*)?>", re.IGNORECASE)
@@ -58,6 +61,14 @@ def parse(markdown: str) -> tuple[Sequence[Token], Set[tuple[str, str]]]:
     inline = [child for token in tokens for child in token.children or [] if "label" in child.meta]
     cited = ((child.meta["label"], str(child.attrs.get("href") or child.attrs.get("src"))) for child in inline)
     return tokens, set(cited)
+
+
+def is_plain(markdown: str) -> bool:
+    """Whether a text is paragraphs of words alone, so that it shows exactly its own characters.
+
+    Said without parsing it: a text for which this is False may show its own characters too.
+    """
+    return _PLAIN.fullmatch(markdown) is not None
 
 
 @cache

@@ -13,7 +13,7 @@ from itertools import count, takewhile
 from markdown_it.token import Token
 
 from channels.markdown.entities import EntityType, Formatted, Style
-from channels.markdown.parse import parse, parser
+from channels.markdown.parse import is_plain, parse, parser
 from channels.markdown.table import Table
 from channels.markdown.writer import TextWriter
 
@@ -42,7 +42,7 @@ def render(markdown: str, is_link: Callable[[str, str], bool], shows: Set[Entity
     them, and so does one whose words are another address. shows: the types of entities it has; headings become bold, a
     spoiler keeps its bars, a collapsible section becomes a quote, and what is underlined looks as the rest.
     """
-    return _Renderer(is_link, shows).render(markdown)
+    return Formatted(markdown, ()) if is_plain(markdown) else _Renderer(is_link, shows).render(markdown)
 
 
 class _Renderer:

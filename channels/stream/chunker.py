@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import regex  # type: ignore[import-untyped]
 
+from channels.markdown.parse import is_plain
 from channels.outgoing import ReplyBlock
 from channels.stream.outline import STARTS_BLOCK, Cut, Leaf, Outline, Rank
 from channels.stream.spans import closings
@@ -67,13 +68,20 @@ class Chunker:
         self._unseen: list[str] = []  # what the next block says besides what it shows
         self._spoken: int | None = None  # how much of the body was delivered before
         self._begin("", "")
-        self.feed(after)
-        if self._body:
-            self._spoken = len(self._body)
-        self._unseen.clear()
+        if after:
+            self.feed(after)
+            self._spoken = len(self._body) or None
+            self._unseen.clear()
 
     def feed(self, delta: str) -> list[ReplyBlock]:
         """The next piece of text; returns the blocks that are certain now."""
+        within = 0 < self._searched == len(self._body) and self._spoken is None  # a line of which all was looked at
+        size = len(delta) if delta.isascii() else units(delta)
+        if within and len(delta) <= _STEP and "\n" not in delta and self._units + size <= self._due:
+            self._body += delta
+            self._units += size
+            self._searched += len(delta.rstrip())
+            return []
         blocks = []
         for at in range(0, len(delta), _STEP):
             self._take(delta[at : at + _STEP])
@@ -114,12 +122,13 @@ class Chunker:
         self._min = min(max(least, 1), self._max * 2 // 3)
         self._ahead = self._max // 4  # what is known behind a place before it is cut there
         self._head, self._body = head, ""
-        self._units = units(head)
+        self._units = size = units(head) if head else 0
         self._searched = 0
         self._due = self._max + self._ahead  # above it the block has to end, if nothing keeps it together
         full = self._joined and self._max == self._whole
-        self._soon = self._due if full else units(head) + self._min  # from this size on a paragraph end is looked at
-        self._take(body)
+        self._soon = self._due if full else size + self._min  # from this size on a paragraph end is looked at
+        if body:
+            self._take(body)
 
     def _take(self, piece: str) -> None:
         if not self._body:
@@ -165,6 +174,8 @@ class Chunker:
 
     def _decide(self, text: str, ended: bool, sections: bool = True) -> Cut | None:
         """Where the block ends, seen from the end of `text`; None to wait for more, unless it has ended."""
+        if ended and self._spoken is None and units(text) <= self._max and is_plain(text.rstrip()):
+            return Cut(len(text.rstrip()), len(text), "", "")
         outline, begin = Outline(text, ended, sections), len(self._head)
         if self._spoken is not None:
             return outline.cut(begin + self._spoken)
@@ -259,10 +270,12 @@ class Chunker:
         text, begin = self._head + self._body, len(self._head)
         opening, closing = cut.head, cut.closing
         most = self._whole * 2 // 3 if cut.header else self._max // 3
-        if (
-            units(opening) > most or units(closing) > self._max // 3 or (cut.resume <= begin and self._spoken is None)
-        ):  # absurd
+        stuck = cut.resume <= begin and self._spoken is None
+        if stuck or units(opening) > most or units(closing) > self._max // 3:  # absurd
             cut, opening, closing = replace(cut, resume=max(cut.resume, cut.index)), "", ""
+        if stuck and cut.resume <= begin:  # each cut takes something away, else there would be no end of them
+            place = max(begin + 1, index_at(text, self._max))
+            cut = replace(cut, index=place, resume=place)
         seen = text[begin : cut.index].strip()
         if self._spoken is not None:
             spoken = begin + self._spoken
@@ -278,7 +291,11 @@ class Chunker:
         self._unseen = [] if seen else [said]
         if seen and self._joined:
             self._limits = (self._limits[-1],) * 3
-        self._begin(opening, text[cut.resume :])
+        self._begin(opening, text[cut.resume :] if seen else "")
+        if not seen:  # white space that is cut off is no indentation of what follows
+            self._body = text[cut.resume :].lstrip()
+            self._unseen.append(text[cut.resume : len(text) - len(self._body)])
+            self._units += units(self._body)
         return [ReplyBlock(shown, said)] if seen else []
 
 

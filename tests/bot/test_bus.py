@@ -114,3 +114,12 @@ async def test_a_reader_that_waits_is_woken_and_one_that_left_is_forgotten() -> 
     await asyncio.wait_for(task, 5)
     assert got == [update(n) for n in range(3)]
     assert await left.batch() == ()
+
+
+async def test_who_waits_for_the_end_of_a_run_is_told_of_nothing_else() -> None:
+    bus = EventBus()
+    reader = bus.subscribe(run_id="r", ends=True)
+    bus.publish(update(0))
+    bus.ring([kept(1), kept(2, run="q", ended=True)])
+    bus.ring([kept(3), kept(4, ended=True)])
+    assert await reader.batch() == (range(4, 5),)

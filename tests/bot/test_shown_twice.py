@@ -7,7 +7,7 @@ from channels.message import ChatMoved
 from channels.outgoing import Action, Delivery, NotSent, SendResult, Sent
 from tests.asking import SendingTool
 from tests.bot.gateway.test_agent_api import finished, submit
-from tests.bot.test_showing import SENT, Previewing, previewed, shown, streaming
+from tests.bot.replies.test_showing import SENT, Previewing, previewed, shown, streaming
 from tests.service import Hark, ScriptedTool, running
 from tests.standins.script import Break, Call, Gate, Say
 from tests.stored import Like

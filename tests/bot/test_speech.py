@@ -14,8 +14,8 @@ from channels.message import ChatKind, Origin, Place
 from channels.outgoing import Action, Button
 from channels.settings import Streaming
 from tests.asking import approval
+from tests.bot.replies.test_replies import replies, stream
 from tests.bot.test_choices import press
-from tests.bot.test_replies import replies, stream
 from tests.service import RecordingChannel, running
 from tests.standins.script import Call, Think
 from tests.watch import Watch

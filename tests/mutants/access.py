@@ -300,9 +300,9 @@ FAULTS = (
     ),
     Fault(
         "access/the-prompt-of-a-group-stays-as-it-was",
-        "bot/runs/specs.py",
-        "[self.name, rules, added, tools, room.name]",
-        "[self.name, rules, tools, room.name]",
+        "bot/runs/prompts.py",
+        "[name, rules, added, tools, room]",
+        "[name, rules, tools, room]",
         ("tests/bot/inbound/test_groups.py::test_a_group_has_its_own_prompt_and_tools",),
     ),
     Fault(

@@ -27,8 +27,8 @@ FAULTS = (
     Fault(
         "catch-up/the-list-is-not-waited-for",
         _CATCH_UP,
-        "(account.listing or key_of(place) in account.gaps):",
-        "key_of(place) in account.gaps:",
+        "if account.listing or key_of(place) in account.gaps:",
+        "if key_of(place) in account.gaps:",
         (f"{_TEST}what_comes_live_waits_behind_what_was_missed_and_commands_do_not",),
     ),
     Fault(

@@ -142,4 +142,11 @@ FAULTS = (
         "if True:",
         ("tests/channels/stream/test_answers.py::test_a_wide_table_keeps_its_header_in_small_blocks",),
     ),
+    Fault(
+        "chunker/white-space-comes-back-for-ever",
+        "channels/stream/chunker.py",
+        'self._begin(opening, text[cut.resume :] if seen else "")\n        if not seen:',
+        "self._begin(opening, text[cut.resume :])\n        if False:",
+        ("tests/channels/stream/test_progress.py::test_white_space_that_is_cut_off_does_not_come_back",),
+    ),
 )

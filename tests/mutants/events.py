@@ -18,8 +18,22 @@ FAULTS = (
     Fault(
         "events/rung-before-the-commit",
         "bot/store/writer.py",
-        "            kept = rows.persisted_after(connection, last)\n",
-        "            self._ring(kept := rows.persisted_after(connection, last))\n",
+        "            kept = rows.persisted_after(connection, self._rung)\n",
+        "            self._ring(kept := rows.persisted_after(connection, self._rung))\n",
+        (_RUNG,),
+    ),
+    Fault(
+        "events/rung-again-for-what-was-told",
+        "bot/store/writer.py",
+        "            self._rung = kept[-1].seq\n",
+        "",
+        (_RUNG, "tests/bot/persistence/test_events.py::test_positions_rise_and_are_rung_before_who_wrote_is_answered"),
+    ),
+    Fault(
+        "events/rung-for-what-was-kept-before-the-start",
+        "bot/store/writer.py",
+        "self._rung = rows.newest_event(connection)",
+        "self._rung = 0",
         (_RUNG,),
     ),
     Fault(
@@ -67,7 +81,7 @@ FAULTS = (
     Fault(
         "events/an-answer-begins-untold",
         "bot/store/claims.py",
-        "        if asked is None:\n            rows.begin_answer(db, run, step + 1, now)\n",
+        "        if not asked:\n            rows.begin_answer(db, run, step + 1, now)\n",
         "",
         ("tests/bot/gateway/test_events.py::test_a_run_as_it_happens",),
     ),

@@ -88,8 +88,8 @@ FAULTS = (
     Fault(
         "files_tools/matches-go-over-lines",
         "agent/tools/patterns.py",
-        "OPTIONS.never_nl = True",
-        "OPTIONS.never_nl = False",
+        "options.never_nl = True",
+        "options.never_nl = False",
         (f"{_SEARCH}grep_matches_line_by_line",),
     ),
     Fault(

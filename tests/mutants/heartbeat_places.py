@@ -157,7 +157,7 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-places/beats-in-groups-without-rules",
-        "bot/runs/specs.py",
+        "bot/runs/prompts.py",
         'turn.kind is TurnKind.BEAT and parse(turn.session_key).kind in ("direct", "main")',
         "turn.kind is TurnKind.BEAT",
         ("tests/bot/inbound/test_groups.py::test_beats_in_a_group_keep_its_rules",),

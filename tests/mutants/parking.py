@@ -139,7 +139,7 @@ FAULTS = (
     ),
     Fault(
         "tools/never-closed",
-        "bot/runs/specs.py",
+        "bot/runs/toolbox.py",
         "await made.enter_async_context(make(run))",
         "await make(run).__aenter__()",
         (f"{_SPECS}tools_are_closed_however_the_run_ends",),

@@ -146,6 +146,20 @@ FAULTS = (
         (f"{_PERMISSIONS}all_who_wrote_a_turn_count[1-2]",),
     ),
     Fault(
+        "permissions/an-offer-outlives-what-is-said-of-people",
+        "bot/runs/permissions.py",
+        "            self.people.revision,\n",
+        "",
+        ("tests/bot/test_offers.py::test_in_a_group_it_goes_by_all_who_wrote_the_turn",),
+    ),
+    Fault(
+        "permissions/an-offer-outlives-the-account-it-was-made-for",
+        "bot/runs/permissions.py",
+        "            *(account and account.label for account in accounts),\n",
+        "",
+        ("tests/bot/test_offers.py::test_an_account_has_its_rules_as_soon_as_it_knows_who_it_is",),
+    ),
+    Fault(
         "permissions/an-account-widens-its-channel",
         "bot/runs/permissions.py",
         '            yield f"channels.{account.channel.name}.tools", plain.tools\n',

@@ -2,7 +2,7 @@
 
 from tests.mutants import Fault
 
-_ASIDES = "tests/bot/test_asides.py::test_"
+_ASIDES = "tests/bot/replies/test_side_messages.py::test_"
 
 FAULTS = (
     Fault(
@@ -99,8 +99,8 @@ FAULTS = (
     Fault(
         "replies/rendered-by-the-first-account",
         "bot/runs/runner.py",
-        "outbox.serving(turn.place) or outbox",
-        "outbox",
+        "serving or outbox.channel(",
+        "outbox.channel(",
         ("tests/wire/test_accounts.py::test_each_account_renders_by_its_own_settings",),
     ),
     Fault(
@@ -113,15 +113,15 @@ FAULTS = (
     Fault(
         "replies/links-without-their-addresses",
         "bot/replies/cutting.py",
-        "self._defined = _defined(words) if self._cites else {}",
+        "self._defined = _defined(words) if self._cites and self._channel is not None else {}",
         "self._defined = {}",
-        ("tests/bot/test_replies.py::test_links_find_an_address_that_stands_in_a_later_block",),
+        ("tests/bot/replies/test_replies.py::test_links_find_an_address_that_stands_in_a_later_block",),
     ),
     Fault(
         "replies/links-that-wait-for-nothing",
         "bot/replies/cutting.py",
         "if not words or self._waits or self._cites:",
         "if not words or self._waits:",
-        ("tests/bot/test_replies.py::test_links_find_an_address_that_stands_in_a_later_block",),
+        ("tests/bot/replies/test_replies.py::test_links_find_an_address_that_stands_in_a_later_block",),
     ),
 )

@@ -51,11 +51,18 @@ FAULTS = (
         ("tests/bot/runs/test_specs.py::test_the_model_may_change_between_steps",),
     ),
     Fault(
+        "runs/the-start-names-another-model",
+        "bot/runs/specs.py",
+        "model = self.answering(kind, settings).model",
+        "model = self.answerer.model",
+        ("tests/bot/runs/test_specs.py::test_the_model_of_a_turn_may_follow_from_what_is_set_for_its_session",),
+    ),
+    Fault(
         "runs/one-model-for-all-sessions",
         "bot/runs/specs.py",
-        "model=self.model_of(turn.session_key, beats=is_beat)",
-        "model=self.model",
-        ("tests/bot/runs/test_specs.py::test_sessions_may_have_models_of_their_own",),
+        "model=answerer.model",
+        "model=self.answerer.model",
+        ("tests/bot/runs/test_specs.py::test_the_model_of_a_turn_may_follow_from_what_is_set_for_its_session",),
     ),
     Fault(
         "runs/buttons-shown-to-the-model",
@@ -239,8 +246,15 @@ def never_called(pid: int, pid_started: str) -> bool:
         (f"{_SEVERAL}::test_one_damaged_message_costs_only_itself",),
     ),
     Fault(
+        "runs/tools-are-offered-as-the-first-message-is-trusted",
+        "bot/runs/permissions.py",
+        "trusted = all(map(is_trusted, turn.messages))",
+        "trusted = is_trusted(turn.messages[0])",
+        ("tests/bot/runs/test_specs.py::test_a_turn_has_the_tools_of_whom_it_trusts_least",),
+    ),
+    Fault(
         "runs/the-first-message-is-trusted-for-all",
-        "bot/runs/specs.py",
+        "bot/runs/toolbox.py",
         "all(map(is_trusted, turn.messages))",
         "is_trusted(turn.messages[0])",
         ("tests/bot/runs/test_specs.py::test_a_turn_has_the_tools_of_whom_it_trusts_least",),

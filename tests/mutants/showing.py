@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _TWICE = "tests/bot/test_shown_twice.py::test_"
-_SHOWING = "tests/bot/test_showing.py::test_"
+_SHOWING = "tests/bot/replies/test_showing.py::test_"
 
 FAULTS = (
     Fault(
@@ -67,7 +67,7 @@ FAULTS = (
         "bot/replies/directives.py",
         'if self._in_span ^ (line.count("`", 0, tag.start()) % 2 == 1):',
         "if False:",
-        ("tests/bot/test_directives.py::test_every_cut_gives_the_same",),
+        ("tests/bot/replies/test_directives.py::test_every_cut_gives_the_same",),
     ),
     Fault(
         "showing/a-file-twice",
@@ -107,8 +107,8 @@ FAULTS = (
     Fault(
         "showing/preview-of-nothing-stays",
         "bot/store/endings.py",
-        "    drop_previews(db, turn_id, now)\n    firings",
-        "    firings",
+        "    if is_shown:",
+        "    if False:",
         (f"{_SHOWING}a_preview_of_what_is_never_said_goes_away",),
     ),
 )

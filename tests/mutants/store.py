@@ -36,9 +36,19 @@ FAULTS = (
     Fault(
         "store/unit-not-undone",
         "bot/store/writer.py",
-        'connection.execute("ROLLBACK TO unit")',
-        "pass",
-        ("tests/bot/store/test_database.py::test_one_of_several_writes_that_fails_undoes_itself_alone",),
+        'connection.execute("ROLLBACK" if is_first else "ROLLBACK TO unit")',
+        'connection.execute("ROLLBACK") if is_first else None',
+        ("tests/bot/store/test_database.py::test_one_of_several_writes_that_fails_undoes_itself_alone[1]",),
+    ),
+    Fault(
+        "store/first-unit-not-undone",
+        "bot/store/writer.py",
+        'connection.execute("ROLLBACK" if is_first else "ROLLBACK TO unit")',
+        'None if is_first else connection.execute("ROLLBACK TO unit")',
+        (
+            "tests/bot/store/test_database.py::test_one_of_several_writes_that_fails_undoes_itself_alone[0]",
+            "tests/bot/store/test_database.py::test_a_write_that_fails_alone_is_undone",
+        ),
     ),
     Fault(
         "store/epoch-not-compared",

@@ -54,8 +54,8 @@ FAULTS = (
     Fault(
         "threads/quoted-words-of-who-is-not-let-in",
         "bot/inbound/routing.py",
-        "        message = self._veiled(message)\n",
-        "",
+        "            message = self._veiled(message)\n",
+        "            pass\n",
         (f"{_TEST}what_a_reply_quotes_of_who_is_not_let_in_is_not_shown",),
     ),
     Fault(

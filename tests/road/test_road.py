@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bot.runs.permissions import Permissions
+from bot.inbound.routing import Routing
 from tests.road.roads import AGED, Road, travelling
 
 
@@ -29,37 +29,37 @@ class Limit:
 # For each road and unit; `counts` says what the units are. Calls, files and statements have 2 % of room.
 LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "message": {
-        "calls": Limit(1_184, aim=600),
-        "files": Limit(95, aim=60),
-        "crossings": Limit(122),
-        "statements": Limit(74, aim=55),
+        "calls": Limit(605, aim=600),
+        "files": Limit(88, aim=60),
+        "crossings": Limit(56),
+        "statements": Limit(44, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),
     },
     "approval": {
-        "calls": Limit(3_482),
-        "files": Limit(110),
-        "crossings": Limit(254),
-        "statements": Limit(239),
+        "calls": Limit(2_340),
+        "files": Limit(104),
+        "crossings": Limit(129),
+        "statements": Limit(159),
         "commits": Limit(15),
         "hops": Limit(55),
     },
     "beat": {
-        "calls": Limit(922),
-        "files": Limit(82),
-        "crossings": Limit(127),
-        "statements": Limit(91),
+        "calls": Limit(655),
+        "files": Limit(81),
+        "crossings": Limit(100),
+        "statements": Limit(66),
         "commits": Limit(4),
         "hops": Limit(21),
     },
     "aged message": {
-        "calls": Limit(1_734, aim=600),
-        "statements": Limit(74, aim=55),
+        "calls": Limit(725, aim=600),
+        "statements": Limit(44, aim=55),
         "commits": Limit(3),
         "hops": Limit(5),
     },
-    "aged tool": {"statements": Limit(110, aim=85), "commits": Limit(6), "hops": Limit(11)},
-    "token": {"calls of agent": Limit(100, aim=50)},
+    "aged tool": {"statements": Limit(68, aim=85), "commits": Limit(6), "hops": Limit(11)},
+    "token": {"calls of agent": Limit(41, aim=50)},
 }
 # Tokens of the two answers whose difference is counted.
 FEW, MANY = 20, 220
@@ -133,7 +133,7 @@ async def test_two_journeys_are_counted_alike(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_is_made_twice_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    once = Permissions.offer
+    once = Routing.decide
 
     @wraps(once)
     def twice(*given: Any) -> Any:
@@ -142,8 +142,8 @@ async def test_a_call_that_is_made_twice_is_noticed(tmp_path: Path, monkeypatch:
 
     async with travelling(tmp_path) as traveller:
         plain = await traveller.message()
-        monkeypatch.setattr(Permissions, "offer", twice)
+        monkeypatch.setattr(Routing, "decide", twice)
         doubled = await traveller.message()
     check("message", counts(plain), modules_of(plain))
-    with pytest.raises(AssertionError, match=r"calls: \d+, at most [\s\S]*bot/runs/permissions.py"):
+    with pytest.raises(AssertionError, match=r"calls: \d+, at most [\s\S]*bot/inbound/routing.py"):
         check("message", counts(doubled), modules_of(doubled))

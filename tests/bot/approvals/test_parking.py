@@ -11,6 +11,7 @@ from bot.people.access import OWNER
 from bot.persistence.values import AcceptedMessage
 from channels.message import InboundKind
 from tests.asking import ASKED, OTHERWISE, AskingTool, approval, said
+from tests.bot.store.opened import answering
 from tests.scripted_model import texts
 from tests.service import Hark, ScriptedTool, running, session_of, starts
 from tests.standins.script import Call
@@ -172,7 +173,7 @@ async def test_what_was_decided_while_nobody_could_tell_the_lanes(tmp_path: Path
         ident = await approval(hark)
         await lanes_idle()
         assert await hark.service.parts.store.approvals.decide(ident, "once", "telegram:1") == (KEY, False)
-        claimed = await hark.service.parts.store.turns.claim(KEY, "worker", "test/model")
+        claimed = await hark.service.parts.store.turns.claim(KEY, "worker", answering)
         assert claimed is not None
         assert [decision.state for decision in claimed.decisions.values()] == ["once"]
         await hark.service.parts.store.turns.release(claimed.run)

@@ -9,8 +9,8 @@ from bot.persistence.values import OwnerNotice
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatMoved, InboundKind
 from channels.outgoing import Delivery, DeliveryState, Moved, NotSent, Planned, Refused, SendResult, Sent, Unknown
+from tests.bot.replies.test_showing import Previewing, previewed, streaming
 from tests.bot.store.opened import accept, opened
-from tests.bot.test_showing import Previewing, previewed, streaming
 from tests.service import running, session_of
 from tests.standins.script import Gate, Say
 

@@ -54,6 +54,20 @@ def test_an_account_is_found_by_its_id() -> None:
     assert (accounts.like(place), accounts.like(gone)) == (second, first)
 
 
+def test_an_account_is_found_as_soon_as_it_knows_its_id() -> None:
+    """Also where another one was found before: of two that turn out to be one bot it is the first."""
+    watch = Watch()
+    unknown = channel(watch, "")
+    first = Account("1", unknown, ChannelSection())
+    second = Account("2", channel(watch, "b"), ChannelSection())
+    accounts = Accounts((first, second))
+    own, other = (Place(channel="telegram", account=known, chat="1", kind=ChatKind.DIRECT) for known in ("a", "b"))
+    assert (accounts.of(own), accounts.like(own), accounts.of(other)) == (None, first, second)
+    unknown.account = "b"
+    assert (accounts.of(other), accounts.like(other)) == (first, first)
+    assert (accounts.of(other), accounts.of(own), accounts.like(own)) == (first, None, first)
+
+
 def test_only_accounts_that_are_known_can_be_the_same() -> None:
     watch = Watch()
     accounts = [Account(str(number), channel(watch, name), ChannelSection()) for number, name in enumerate("aab")]

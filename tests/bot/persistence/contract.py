@@ -21,7 +21,7 @@ from bot.store.store import Store
 from channels.console.adapter import PLACE
 from channels.message import InboundKind
 from channels.outgoing import Delivery, DeliveryState, Planned, SendResult
-from tests.bot.store.opened import KEY, message, opened, whole
+from tests.bot.store.opened import KEY, answering, message, opened, whole
 
 Opens = Callable[..., AbstractAsyncContextManager[Store]]
 IMPLEMENTATIONS = {"sqlite": opened}
@@ -49,7 +49,7 @@ async def accept(
 
 
 async def claim(store: Store, worker: str = "one", session_key: str = KEY, **wanted: int) -> Turn:
-    turn = await store.turns.claim(session_key, worker, "test/model", **wanted)  # type: ignore[arg-type]
+    turn = await store.turns.claim(session_key, worker, answering, **wanted)  # type: ignore[arg-type]
     assert turn is not None
     return turn
 

@@ -9,7 +9,7 @@ from bot.persistence.values import (
 )
 from channels.message import InboundKind
 from tests.bot.persistence.contract import Opens, Time, accept, claim, parked
-from tests.bot.store.opened import KEY
+from tests.bot.store.opened import KEY, answering
 
 
 @pytest.mark.parametrize("state", ["once", "denied"])
@@ -19,7 +19,7 @@ async def test_of_all_decisions_one_wins_and_is_used_once(opens: Opens, state: s
         turn = await claim(store)
         approval = await parked(store, turn)
     async with opens() as store:
-        assert await store.turns.claim(KEY, "two", "test/model") is None, "it waits"
+        assert await store.turns.claim(KEY, "two", answering) is None, "it waits"
         assert await store.recovery.cut_turns("two") == []
         decided = await asyncio.gather(
             *(store.approvals.decide(approval, state, f"telegram:{n}") for n in range(3))  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from channels.console.adapter import PLACE
 from channels.message import ChatMoved
 from channels.outgoing import DeliveryState, Moved, NotSent, Planned, Refused, Sent, Unknown
 from tests.bot.persistence.contract import DAY, NOBODY, Opens, Time, accept, answer, claim, settled
-from tests.bot.store.opened import KEY, message
+from tests.bot.store.opened import KEY, answering, message
 
 
 async def test_they_are_made_in_the_order_of_planning_each_once(opens: Opens) -> None:
@@ -126,7 +126,7 @@ async def test_a_turn_speaks_only_where_it_answers(opens: Opens) -> None:
         await accept(store, "private")
         turn = await claim(store)
         await store.inbox.accept([AcceptedMessage(message=message("group", chat="-100"), session_key="other")])
-        elsewhere = await store.turns.claim("other", "one", "test/model")
+        elsewhere = await store.turns.claim("other", "one", answering)
         assert elsewhere is not None
         where = PlanIn(elsewhere.conv_id)
         block = Planned(source=f"turn:{turn.turn_id}:s1:b0", body="secret", nonce=1, said="secret", step=1)

@@ -9,6 +9,7 @@ from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted, message_key
 from channels.outgoing import Planned, Sent
 from tests.bot.persistence.contract import KEY, Opens, Time, answer, claim, settled
+from tests.bot.store.opened import answering
 
 HERE = Place(channel="slack", account="bot", chat="C1", kind=ChatKind.CHANNEL)
 THREAD = replace(HERE, thread="5")
@@ -169,7 +170,7 @@ async def test_a_thread_that_is_opened_by_its_answer_brings_what_was_said_around
         for number in (10, 11):
             place = replace(HERE, thread=str(number))
             await store.inbox.accept([replace(to_it(number, place), session_key=f"{KEY}:{number}")])
-            turn = await store.turns.claim(f"{KEY}:{number}", "one", "test/model")
+            turn = await store.turns.claim(f"{KEY}:{number}", "one", answering)
             assert turn is not None
             assert lines(turn.entries[0].message.text) == ["words 9"]
 

@@ -14,7 +14,7 @@ from channels.base import Mark
 from channels.message import InboundKind
 from channels.outgoing import Planned, Sent
 from tests.bot.persistence.contract import Opens, Time, accept, answer, claim, settled
-from tests.bot.store.opened import KEY, message
+from tests.bot.store.opened import KEY, answering, message
 
 
 async def test_an_event_is_accepted_once_and_the_mark_with_it(opens: Opens) -> None:
@@ -59,7 +59,7 @@ async def test_commands_are_found_until_they_are_carried_out(opens: Opens) -> No
     async with opens() as store:
         ((found, session_key, command),) = await store.inbox.open_commands()
         assert (found, session_key, command.text) == (seq, KEY, "/help")
-        assert await store.turns.claim(KEY, "one", "test/model") is None, "a model never sees it"
+        assert await store.turns.claim(KEY, "one", answering) is None, "a model never sees it"
         await store.commands.answer(seq, [Planned(source=f"cmd:{seq}", body="help", nonce=1)])
         assert await store.inbox.open_commands() == []
 
@@ -68,7 +68,7 @@ async def test_a_delayed_message_is_ready_in_its_time(opens: Opens) -> None:
     time = Time()
     async with opens(time.clock()) as store:
         await accept(store, "later", delay=5_000)
-        assert await store.turns.claim(KEY, "one", "test/model") is None
+        assert await store.turns.claim(KEY, "one", answering) is None
         assert list(await store.inbox.waiting_sessions(9)) == []
         time.at += 5_000
         assert list(await store.inbox.waiting_sessions(9)) == [(KEY, False)]
@@ -103,14 +103,14 @@ async def test_what_gathers_is_taken_together_and_ready_at_a_start(opens: Opens)
         (second,) = await gather(store, "two")
         assert (second.wait, second.ready_at) == (1000, time.at + 1000)
         time.at += 500
-        assert await store.turns.claim(KEY, "one", "test/model") is None
+        assert await store.turns.claim(KEY, "one", answering) is None
         await gather(store, "three", sender="2")
         time.at += 500
         turn = await claim(store)
         assert [found.text for found in turn.messages] == ["one", "two"]
         await answer(store, turn)
         await gather(store, "four")
-        assert await store.turns.claim(KEY, "one", "test/model") is None
+        assert await store.turns.claim(KEY, "one", answering) is None
         await store.recovery.ready()
         assert [found.text for found in (await claim(store)).messages] == ["three"]
 
@@ -150,7 +150,7 @@ async def test_edits_and_deletions_find_their_message(opens: Opens) -> None:
         turn = await claim(store)
         assert [(found.text, found.kind) for found in turn.messages] == [("one.", InboundKind.EDIT)]
         await answer(store, turn)
-        assert await store.turns.claim(KEY, "one", "test/model") is None
+        assert await store.turns.claim(KEY, "one", answering) is None
         ((conv_id, _),) = await store.deliveries.open_conversations()
         planned = await store.deliveries.next(conv_id)
         assert planned is not None

@@ -11,7 +11,7 @@ from bot.store.store import Store
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned, Sent
 from tests.bot.persistence.contract import Opens, Time, claim, settled
-from tests.bot.store.opened import KEY, message
+from tests.bot.store.opened import KEY, answering, message
 
 HOUR = 3600 * 1000
 
@@ -45,7 +45,7 @@ async def test_a_code_is_given_once_and_lets_in_once(opens: Opens) -> None:
         assert (second.state, second.reason, second.said) == ("held", "pairing", ())
         assert [one.sender for one in await store.people.pending()] == ["6"]
     async with opens() as store:
-        assert await store.turns.claim(KEY, "one", "test/model") is None
+        assert await store.turns.claim(KEY, "one", answering) is None
         assert await store.people.settle("b", "allowed", told) is None
         done = await store.people.settle("a", "allowed", told)
         assert done is not None
@@ -104,7 +104,7 @@ async def test_few_wait_at_once_and_who_is_shut_out_stays_so(opens: Opens) -> No
         time.at += 2 * HOUR
         await store.prune()
         assert (await ask(store, "3", "c")).state == "dropped"
-        assert await store.turns.claim(KEY, "one", "test/model") is None
+        assert await store.turns.claim(KEY, "one", answering) is None
         assert [(one.sender, one.standing) for one in (await store.people.known())[0]] == [("3", "blocked")]
 
 

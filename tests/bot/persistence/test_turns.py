@@ -15,7 +15,7 @@ from bot.persistence.values import (
 from channels.message import InboundKind
 from channels.outgoing import Planned
 from tests.bot.persistence.contract import Opens, accept, answer, claim
-from tests.bot.store.opened import KEY
+from tests.bot.store.opened import KEY, answering
 
 
 async def test_a_session_has_one_run_at_a_time_in_order(opens: Opens) -> None:
@@ -23,7 +23,7 @@ async def test_a_session_has_one_run_at_a_time_in_order(opens: Opens) -> None:
         await accept(store, "one", "two")
         turn = await claim(store)
         assert ([found.text for found in turn.messages], turn.more) == (["one"], True)
-        assert await store.turns.claim(KEY, "two", "test/model") is None
+        assert await store.turns.claim(KEY, "two", answering) is None
         end = await answer(store, turn, said=("fi", "ne"))
         assert end is not None
         assert end.outcome is Outcome.COMPLETED
@@ -50,8 +50,8 @@ async def test_what_nobody_wrote_is_claimed_in_the_background(opens: Opens) -> N
     async with opens() as store:
         await accept(store, "wake", kind=InboundKind.WAKE)
         assert await store.inbox.waiting_sessions(9) == [(KEY, True)]
-        assert await store.turns.claim(KEY, "one", "test/model") is None
-        assert await store.turns.claim(KEY, "one", "test/model", background=True) is not None
+        assert await store.turns.claim(KEY, "one", answering) is None
+        assert await store.turns.claim(KEY, "one", answering, background=True) is not None
 
 
 @pytest.mark.parametrize("gone", ["given back", "stopped"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bot.people.access import OWNER
 from channels.message import InboundKind
-from tests.bot.store.opened import KEY, accept, claim, opened
+from tests.bot.store.opened import KEY, accept, answering, claim, opened
 from tests.service import running, session_of
 from tests.standins.script import Fail, Hang
 from tests.watch import lanes_idle
@@ -25,7 +25,7 @@ async def test_a_beat_is_not_repeated_after_a_crash(tmp_path: Path) -> None:
     """It is about the moment, and the next one comes by itself."""
     async with opened(tmp_path / "state") as store:
         await accept(store, "look around", InboundKind.WAKE)
-        assert await store.turns.claim(KEY, "worker", "test/model", background=True) is not None
+        assert await store.turns.claim(KEY, "worker", answering, background=True) is not None
     async with running(tmp_path) as hark:
         await lanes_idle()
         assert hark.stored.turns("state", "outcome", "error_kind") == [("stopped", "aborted", "restart")]

@@ -96,7 +96,7 @@ def offer(
 
 
 def offered(found: Offer) -> set[str]:
-    return {tool.name for tool in found.tools}
+    return set(found.names)
 
 
 OWN, THEIRS, SHARED = "agent:main:telegram:direct:1", "agent:main:telegram:direct:2", "agent:main:telegram:group:-5"

@@ -211,3 +211,14 @@ async def test_what_is_in_a_room_is_made_once(people: People, tmp_path: Path) ->
     assert made == ["people/telegram-7", ""]
     assert sorted(path.name for path in (tmp_path / "people" / "telegram-7").iterdir()) == ["MEMORY.md", "USER.md"]
     assert not (tmp_path / "MEMORY.md").exists(), "the workspace is made at the start"
+
+
+def test_the_room_of_a_session_follows_what_is_said_of_people(people: People, tmp_path: Path) -> None:
+    made, key = rooms(people, tmp_path), key_of(DIRECT, "7")
+    assert (made.of(key).name, made.of(key).owned) == ("people/telegram-7", False)
+    people.let_in(Person("telegram", "", "7", "owner"))
+    assert (made.of(key).name, made.of(key).owned) == ("", True)
+    take_back = people.shut_out("telegram:7", blocked=True)
+    assert not made.of(key).owned
+    take_back()
+    assert made.of(key).owned

@@ -11,9 +11,11 @@ from agent.tools.base import RunContext
 from agent.tools.marks import MARK
 from bot import wording
 from bot.people.access import OWNER, PERSON
+from bot.persistence.settings import SessionSettings
 from bot.persistence.values import AcceptedMessage, Turn, TurnKind
 from bot.runs import runner
-from bot.runs.specs import Specs
+from bot.runs.presentation import Presentation
+from bot.runs.specs import Answerer, Specs
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import http_key
 from tests.asking import AskingTool, SendingTool, Workbench
@@ -28,16 +30,33 @@ class OtherModel(ScriptedModel):
     name = "test/other"
 
 
-async def test_sessions_may_have_models_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_model_of_a_turn_may_follow_from_what_is_set_for_its_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Model and level of thinking: what the start of the run says is what answers."""
     other = OtherModel()
-    other.default = "from the other"
-    monkeypatch.setattr(Specs, "model_of", lambda self, key, **_: other if key == session_of("2") else self.model)
+    other.default, other.thinking = "from the other", "high"
+    made = Specs.answering
+
+    def by_settings(specs: Specs, kind: TurnKind, settings: SessionSettings) -> Answerer:
+        found = made(specs, kind, settings)
+        return Answerer(other, found.limits) if settings.verbose == "on" else found
+
+    monkeypatch.setattr(Specs, "answering", by_settings)
     async with running(tmp_path) as hark:
         hark.model.default = "from the first"
-        first, second = await hark.say("hello", "1"), await hark.say("hello", "2")
+        first = await hark.say("hello")
+        await hark.write("/verbose on")
+        await hark.until_texts(2)
+        second = await hark.say("hello")
     assert (first.texts, second.texts) == (["from the first"], ["from the other"])
-    assert [reply.of(AgentStart)[0].model for reply in (first, second)] == ["test/scripted", "test/other"]
+    starts = [reply.of(AgentStart) for reply in (first, second)]
+    assert [[(one.model, one.thinking) for one in found] for found in starts] == [
+        [("test/scripted", "off")],
+        [("test/other", "high")],
+    ]
     assert [reply.end.model for reply in (first, second)] == ["test/scripted", "test/other"]
+    assert [request.thinking for request in other.requests] == ["high"]
 
 
 async def test_the_model_may_change_between_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +94,8 @@ async def test_a_turn_knows_its_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: InboundKind, turn_kind: TurnKind
 ) -> None:
     asked: list[Turn] = []
-    shown = Specs.shown
-    monkeypatch.setattr(Specs, "shown", lambda self, turn: asked.append(turn) or shown(self, turn))
+    shown = Presentation.shown
+    monkeypatch.setattr(Presentation, "shown", lambda self, turn: asked.append(turn) or shown(self, turn))
     async with running(tmp_path) as hark:
         await hark.write("hello", kind=kind)
         await hark.until_texts(1)
@@ -165,9 +184,11 @@ async def test_a_turn_has_the_tools_of_whom_it_trusts_least(tmp_path: Path, seco
     class Risky(ScriptedTool):
         trusted_only = True
 
-    async with running(tmp_path, tools=lambda watch: [Risky("risk", act, watch)]) as hark:
+    bench = Workbench(lambda run: [])
+    async with running(tmp_path, tools=lambda watch: [Risky("risk", act, watch)], factories=[bench.factory]) as hark:
         request = await hark.model.until_requests(1)
         assert ("risk" in [tool.name for tool in request.tools]) is offered
+        assert [run.trusted for run in bench.runs] == [offered], "what makes tools is told the same"
         await lanes_idle()
 
 

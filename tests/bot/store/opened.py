@@ -10,11 +10,13 @@ from agent.events import MessageEnd, Outcome, RunRef
 from agent.journal import Step
 from agent.message import Message, Part, Text, Usage
 from bot.clock import Clock
-from bot.persistence.values import AcceptedMessage, Duplicate, Ring, Turn
+from bot.persistence.settings import AnsweredBy, SessionSettings
+from bot.persistence.values import AcceptedMessage, Duplicate, Ring, Turn, TurnKind
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 
+ANSWERED_BY = AnsweredBy("test/model", "off")
 KEY = "agent:main:telegram:direct:1"
 _NO_USAGE = Usage()
 _numbers = itertools.count(1)
@@ -64,8 +66,13 @@ def whole(run: RunRef, *parts: Part, step: int = 1, usage: Usage = _NO_USAGE) ->
     return Step(message=message, ended=ended, usage=usage, context_start=1, outcome=Outcome.COMPLETED)
 
 
+def answering(kind: TurnKind, settings: SessionSettings) -> AnsweredBy:
+    """Which model answers every turn."""
+    return ANSWERED_BY
+
+
 async def claim(store: Store) -> Turn:
     """Take the next turn of the session."""
-    claimed = await store.turns.claim(KEY, "worker", "test/model")
+    claimed = await store.turns.claim(KEY, "worker", answering)
     assert claimed is not None
     return claimed

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Awaitable
 from contextlib import closing
 from pathlib import Path
 
@@ -103,20 +104,33 @@ async def test_a_lock_of_another_program_is_waited_for_and_then_said(tmp_path: P
         assert store.failure is None
 
 
-async def test_one_of_several_writes_that_fails_undoes_itself_alone(tmp_path: Path) -> None:
-    """They share a commit."""
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_one_of_several_writes_that_fails_undoes_itself_alone(tmp_path: Path, place: int) -> None:
+    """They share a commit, whichever of them it is."""
     async with opened(tmp_path) as store:
 
         def broken(db: sqlite3.Connection) -> None:
             db.execute("INSERT INTO kv (scope, key, value) VALUES ('test', 'mark', '7')")
             raise ValueError("half done")
 
-        first, failed, last = await asyncio.gather(
-            accept(store, "first"), store.writer.write(broken), accept(store, "last"), return_exceptions=True
-        )
-        assert isinstance(failed, ValueError)
-        assert (first, last) == (1, 2)
+        writes: list[Awaitable[object]] = [accept(store, "first"), accept(store, "last")]
+        writes.insert(place, store.writer.write(broken))
+        outcomes: list[object] = await asyncio.gather(*writes, return_exceptions=True)
+        assert isinstance(outcomes.pop(place), ValueError)
+        assert outcomes == [1, 2]
         assert await store.inbox.mark("test") is None
+
+
+async def test_a_write_that_fails_alone_is_undone(tmp_path: Path) -> None:
+    def broken(db: sqlite3.Connection) -> None:
+        db.execute("INSERT INTO kv (scope, key, value) VALUES ('test', 'mark', '7')")
+        raise ValueError("half done")
+
+    async with opened(tmp_path) as store:
+        with pytest.raises(ValueError, match="half done"):
+            await store.writer.write(broken)
+        assert await store.inbox.mark("test") is None
+        assert await accept(store) == 1
 
 
 async def test_writes_that_wait_share_a_commit(tmp_path: Path) -> None:
@@ -139,7 +153,7 @@ async def test_a_commit_waits_for_the_disk(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         asked = ("synchronous", "journal_mode", "foreign_keys")
         found = [
-            await store.database.execute(lambda db, name=name: db.execute(f"PRAGMA {name}").fetchone()[0])
+            await store.database.execute(lambda db, name: db.execute(f"PRAGMA {name}").fetchone()[0], name)
             for name in asked
         ]
     assert found == [2, "wal", 1]

@@ -14,7 +14,7 @@ from bot.persistence.values import PlanIn
 from bot.store.store import Store
 from bot.store.turns import Turns
 from channels.outgoing import Planned
-from tests.bot.store.opened import KEY, accept, claim, opened, whole
+from tests.bot.store.opened import KEY, accept, answering, claim, opened, whole
 from tests.stored import Stored
 
 HERE = PlanIn(1)
@@ -64,7 +64,7 @@ async def test_a_stale_run_is_refused_and_changes_nothing(tmp_path: Path, name: 
         present = await claim(store)
         assert (present.turn_id, present.run.attempt) == (stale.turn_id, 2)
         await refuses(store, tmp_path, name, stale)
-        assert await store.turns.claim(KEY, "worker", "test/model") is None, "it still runs"
+        assert await store.turns.claim(KEY, "worker", answering) is None, "it still runs"
         await WRITES[name](store.turns, present.run)
 
 

@@ -193,6 +193,10 @@ async def test_who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answe
         full = False
         assert await store.commands.abort(turn.turn_id)
         assert [one.ended for one in rung[2:]] == [True]
+    rung.clear()
+    async with opened(tmp_path, ring=rung.extend) as store:
+        await accept(store)
+        assert rung == [], "what was kept before the restart"
 
 
 async def test_a_position_is_given_once_also_when_all_events_are_forgotten(tmp_path: Path) -> None:

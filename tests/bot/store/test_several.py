@@ -7,13 +7,13 @@ from agent.message import Text
 from bot.persistence.values import AcceptedMessage, PlanIn, Turn, TurnState
 from bot.store.store import Store
 from channels.message import InboundKind
-from tests.bot.store.opened import KEY, accept, claim, message, opened, whole
+from tests.bot.store.opened import KEY, accept, answering, claim, message, opened, whole
 from tests.stored import Stored
 
 
 async def take(store: Store, most: int = 9) -> Turn:
     """The session's next turn, with all that may be taken together."""
-    turn = await store.turns.claim(KEY, "worker", "test/model", most=most)
+    turn = await store.turns.claim(KEY, "worker", answering, most=most)
     assert turn is not None
     return turn
 
@@ -26,7 +26,7 @@ async def answer(store: Store, turn: Turn) -> None:
 async def texts_of_turns(store: Store) -> list[list[str]]:
     """What each turn answers, until nothing waits."""
     turns = []
-    while (turn := await store.turns.claim(KEY, "worker", "test/model", most=9)) is not None:
+    while (turn := await store.turns.claim(KEY, "worker", answering, most=9)) is not None:
         turns.append([message.text for message in turn.messages])
         await answer(store, turn)
     return turns

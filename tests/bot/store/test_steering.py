@@ -8,7 +8,7 @@ from bot.clock import Clock
 from bot.persistence.values import AcceptedMessage, PlanIn
 from bot.store.store import Store
 from channels.message import ChatMoved, InboundKind, InboundMessage
-from tests.bot.store.opened import KEY, accept, claim, message, opened
+from tests.bot.store.opened import KEY, accept, answering, claim, message, opened
 from tests.watch import ManualTime, Watch
 
 
@@ -91,7 +91,7 @@ async def test_what_is_not_ready_can_steer_and_be_edited(tmp_path: Path) -> None
         again = await claim(store)
         assert not again.more
         await store.commands.abort(again.turn_id)
-        assert await store.turns.claim(KEY, "worker", "test/model") is None
+        assert await store.turns.claim(KEY, "worker", answering) is None
         assert await store.inbox.waiting_sessions(9) == []
         time.advance(60)
         assert await store.inbox.waiting_sessions(9) == [(KEY, False)]

@@ -11,7 +11,7 @@ from agent.message import Message, Text, ToolCall, ToolResult
 from bot.persistence.values import AcceptedMessage, PlanIn, Turn, TurnState
 from bot.store.store import Store
 from channels.message import InboundKind
-from tests.bot.store.opened import KEY, accept, claim, message, opened, whole
+from tests.bot.store.opened import KEY, accept, answering, claim, message, opened, whole
 from tests.stored import Stored
 
 SPOILT = [b'{"role": "us', b"\xff\xfe{", b'{"role": "user", "parts": [{"type": "text", "text": 1}]}']
@@ -86,7 +86,7 @@ async def test_a_turn_that_goes_on_is_ended_when_its_message_is_damaged(tmp_path
     spoil(tmp_path, f"inbox.payload WHERE seq={seq}", SPOILT[0])
     async with opened(tmp_path) as store:
         assert (await claim(store)).messages[0].text == "two"
-        assert await store.turns.claim(KEY, "worker", "test/model") is None
+        assert await store.turns.claim(KEY, "worker", answering) is None
 
 
 async def test_a_damaged_steering_text_does_not_end_the_run(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from bot.replies.beat_words import BeatWords
 from bot.replies.repeats import is_repeat, may_become
 from channels.settings import Beats, Streaming
 from tests.bot.pairs import pairs
+from tests.bot.replies.test_replies import replies, stream
 from tests.bot.store.opened import whole
-from tests.bot.test_replies import replies, stream
 
 LONG = "The backup of all three servers has finished without errors, and every file was checked against its sum twice."
 

@@ -1,0 +1,84 @@
+"""The system prompt of a transcript: made with its first turn, and anew when configuration or room have changed."""
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from agent.message import ToolSpec
+from agent.prompt.build import build as build_prompt
+from agent.workspace_files import load as load_files
+from bot.people.accounts import Accounts
+from bot.people.groups import group_of
+from bot.people.people import People
+from bot.persistence.values import Turn, TurnKind
+from bot.runs.rooms import Furniture
+from bot.store.store import Store
+from channels.message import ChatKind
+from channels.session_key import begins_anew, parse
+from channels.settings import AccountSection
+
+# What the model is told where no account is: over HTTP.
+_FOR_PROGRAMS = "Your answer is handed to a program as Markdown."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompts:
+    """Finds the prompt of a turn in its transcript, or makes it and has the store keep it."""
+
+    store: Store
+    # What the bot is called.
+    name: str
+    # The workspace.
+    root: Path
+    accounts: Accounts
+    people: People
+    # Beats are told nothing of the files in the workspace.
+    light_beats: bool
+
+    async def of(self, turn: Turn, inside: Furniture, specs: tuple[ToolSpec, ...]) -> str:
+        """The prompt of a turn. inside: what is in the room of its session. specs: the tools that it is offered.
+
+        It is that of the channel on which the transcript began: a message over another one changes no prefix. A beat,
+        which may answer anywhere, has a prompt kept for it only where the transcript is its own. Raises
+        StoreUnavailable, OSError or WorkspaceError.
+        """
+        added, room = self._added(turn), inside.room
+        fingerprint = _fingerprint(self.name, self.accounts.rules, added, specs, room.name)
+        is_beat, own = turn.kind is TurnKind.BEAT, begins_anew(turn.session_key)
+        light = is_beat and self.light_beats
+        if (own or not light) and turn.prompt is not None and turn.fingerprint == fingerprint:
+            return turn.prompt
+        in_room = not room.owned
+        own_files = inside.workspace if in_room else None
+        files = () if light else await asyncio.to_thread(load_files, self.root, own_files)
+        account = self.accounts.like(turn.place)
+        rules = account.rules if account else _FOR_PROGRAMS
+        channel = "\n".join(text for text in (rules, added) if text)
+        system = build_prompt(name=self.name, tools=specs, channel=channel, files=files, in_room=in_room)
+        if own or not is_beat:
+            await self.store.turns.set_prompt(turn.transcript_id, system, fingerprint)
+        return system
+
+    def _added(self, turn: Turn) -> str:
+        """What the configuration adds to the prompt in the group in which a turn answers."""
+        if turn.messages[0].origin.place.kind is ChatKind.DIRECT:
+            return ""
+        account = self.accounts.like(turn.place)
+        elsewhere = turn.kind is TurnKind.BEAT and parse(turn.session_key).kind in ("direct", "main")
+        if elsewhere or account is None or not isinstance(account.section, AccountSection):
+            return ""
+        group = group_of(account.section, self.people, turn.messages[0])
+        return (group.prompt if group else None) or ""
+
+
+@lru_cache(maxsize=1024)
+def _fingerprint(
+    name: str, rules: tuple[tuple[str, str], ...], added: str, specs: tuple[ToolSpec, ...], room: str
+) -> str:
+    """Changes when the configuration or the room does, and not with what is in it: edits of files show in the next
+    transcript. rules: what the model is told of each account, by its label."""
+    tools = [(tool.name, tool.description, tool.schema_json) for tool in specs]
+    return hashlib.sha256(json.dumps([name, rules, added, tools, room]).encode()).hexdigest()[:16]
