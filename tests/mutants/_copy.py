@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.mutants import Fault
+from tests.mutants import Fault, NoSuchText, find
 
 PATIENCE = 300.0
 """Seconds that the tests of a fault may take."""
@@ -39,14 +39,16 @@ class Copy:
 
     def attempt(self, fault: Fault) -> tuple[bool, str]:
         """Whether the tests of a fault notice it, and what to say of it."""
-        path = self._home / fault.file
-        whole = path.read_text(encoding="utf-8") if path.exists() else ""
-        if (count := whole.count(fault.text)) != 1:
-            return False, f"NO SUCH TEXT: it stands {count} times in {fault.file}, the fault has to be written anew"
+        try:
+            path, at = find(fault, self._home)
+        except NoSuchText as error:
+            return False, f"NO SUCH TEXT: {error}"
+        whole = path.read_text(encoding="utf-8")
+        broken = whole[:at] + fault.instead + whole[at + len(fault.text) :]
         self._imported.unlink(missing_ok=True)
         marked = f"\nopen({str(self._imported)!r}, 'w').close()\n" if path.suffix == ".py" else ""
         try:
-            module, *program = re.split(r"(?m)(?=^if __name__ == )", whole.replace(fault.text, fault.instead))
+            module, *program = re.split(r"(?m)(?=^if __name__ == )", broken)
             path.write_text("".join([module, marked, *program]), encoding="utf-8")  # a program may never reach its end
             seconds, failed = self._run(fault.tests)
         except NotRun as error:
@@ -54,7 +56,7 @@ class Copy:
         finally:
             path.write_text(whole, encoding="utf-8")
         if marked and not self._imported.exists():
-            return False, f"NOT IMPORTED: {fault.file} of the copy, or importing it fails"
+            return False, f"NOT IMPORTED: {path.relative_to(self._home)} of the copy, or importing it fails"
         survived = [test for test in fault.tests if not _of(test, failed)]
         if survived:
             return False, f"SURVIVED {', '.join(survived)}"

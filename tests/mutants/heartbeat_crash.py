@@ -4,7 +4,6 @@ from tests.mutants import Fault
 
 _DUE = "tests/crash/test_explorer.py::test_a_death_when_something_is_due"
 _JOBS = "tests/bot/background/test_due_times.py::test_"
-FIRING = "bot/background/firing.py"
 STORE, FIRINGS = "bot/store/schedules.py", "bot/store/firings.py"
 _FIRE = (
     "        fired = await self.store.schedules.fire(job, (first, *firings[1:]), next_at, run, most)\n"
@@ -14,14 +13,14 @@ _FIRE = (
 FAULTS = (
     Fault(
         "heartbeat-crash/next-due-time-in-another-transaction",
-        FIRING,
+        "Starter.start",
         _FIRE,
         f"        job = replace(job, next_at=next_at)\n        await self.store.schedules.put(job, 1000)\n{_FIRE}",
         (f"{_DUE}[reminder]", f"{_DUE}[recurring]"),
     ),
     Fault(
         "heartbeat-crash/message-in-another-transaction",
-        FIRING,
+        "Starter.start",
         _FIRE,
         "        fired = await self.store.schedules.fire(job, (first, *firings[1:]), next_at, None, most)\n"
         "        await self.store.inbox.accept([run], None)\n"
@@ -30,35 +29,35 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-crash/missed-while-it-was-dead",
-        "bot/background/beats.py",
+        "Beats.set_up",
         "if old and old.next_at is not None and (old.next_at <= now or old.schedule == schedule):",
         "if old and old.next_at is not None and old.next_at > now:",
         (f"{_DUE}[alert]",),
     ),
     Fault(
         "heartbeat-crash/a-cut-beat-goes-on",
-        "bot/store/recovery.py",
+        "Recovery.recover",
         'if kind == "beat":',
         'if kind == "child":',
         (f"{_DUE}[alert]",),
     ),
     Fault(
         "heartbeat-crash/a-cut-beat-stays-in-the-prompt",
-        FIRINGS,
+        "ended",
         "    if not said:  # kept",
         "    if not said and outcome is Outcome.COMPLETED:  # kept",
         (f"{_DUE}[alert]",),
     ),
     Fault(
         "heartbeat-crash/tasks-of-a-cut-beat-are-done",
-        FIRINGS,
+        "ended",
         "        if outcome is Outcome.COMPLETED:\n            for task",
         "        if outcome in (Outcome.COMPLETED, Outcome.ABORTED):\n            for task",
         (f"{_DUE}[tasks]",),
     ),
     Fault(
         "heartbeat-crash/a-reminder-is-done-when-it-begins",
-        STORE,
+        "Schedules.fire",
         "            self._accept(db, run, now)\n",
         "            self._accept(db, run, now)\n"
         '            db.execute("DELETE FROM job WHERE job_id=? AND next_at IS NULL", (job.job_id,))\n',
@@ -66,14 +65,14 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-crash/a-stop-drops-reminders",
-        "bot/store/commands.py",
+        "_stop",
         " AND NOT {IN_BACKGROUND} AND seq < ?",
         " AND seq < ?",
         (f"{_JOBS}a_reminder_that_waits_behind_what_is_stopped_comes_all_the_same",),
     ),
     Fault(
         "heartbeat-crash/people-overtake-a-cut-run",
-        "bot/store/claims.py",
+        "Claims.claim",
         "for turn_id in [turn for turn, _, epoch in turns if epoch > 0]:",
         "for turn_id in [turn for turn, _, epoch in turns if epoch > 0 and background]:",
         (f"{_JOBS}what_was_cut_goes_on_before_what_people_wrote_meanwhile",),

@@ -2,7 +2,6 @@
 
 from tests.mutants import Fault
 
-_FILE = "bot/replies/repeats.py"
 _REPEATS = "tests/bot/replies/test_repeats.py::test_"
 _SAME = "return _plain(text) == _plain(earlier) != "
 _TASK = "tests/bot/background/test_beats_shown.py::test_an_alert_is_compared_with_the_last_one_on_its_task"
@@ -10,7 +9,7 @@ _TASK = "tests/bot/background/test_beats_shown.py::test_an_alert_is_compared_wit
 FAULTS = (
     Fault(
         "repeats/nearly-the-same",
-        _FILE,
+        "is_repeat",
         _SAME,
         "from difflib import SequenceMatcher\n    words = _plain(text).split()\n"
         "    alike = SequenceMatcher(None, words, _plain(earlier).split(), autojunk=False).ratio() >= 0.92\n"
@@ -19,14 +18,14 @@ FAULTS = (
     ),
     Fault(
         "repeats/one-contains-the-other",
-        _FILE,
+        "is_repeat",
         _SAME,
         "return _plain(text) in _plain(earlier) != ",
         (f"{_REPEATS}repeats",),
     ),
     Fault(
         "repeats/signs-and-emoji-count-as-nothing",
-        _FILE,
+        "is_repeat",
         _SAME,
         "return _letters(text) == _letters(earlier) != ",
         (
@@ -36,40 +35,40 @@ FAULTS = (
     ),
     Fault(
         "repeats/capitals-count-as-nothing",
-        _FILE,
+        "is_repeat",
         _SAME,
         "return _plain(text).lower() == _plain(earlier).lower() != ",
         (f"{_REPEATS}a_sentence_that_differs_in_a_word_that_matters_is_shown", f"{_REPEATS}repeats"),
     ),
     Fault(
         "repeats/any-length-may-become-it",
-        _FILE,
+        "may_become",
         "len(words) <= len(said) + _LONGEST and ",
         "",
         (f"{_REPEATS}a_beginning_may_become_what_was_said",),
     ),
     Fault(
         "repeats/no-room-for-a-closing",
-        _FILE,
+        "may_become",
         "len(words) <= len(said) + _LONGEST",
         "len(words) <= len(said)",
         (f"{_REPEATS}a_beginning_may_become_what_was_said",),
     ),
     Fault(
         "repeats/no-room-for-a-greeting",
-        _FILE,
+        "may_become",
         " or len(beginning) < _LONGEST",
         "",
         (f"{_REPEATS}repeats",),
     ),
     Fault(
         "repeats/marks-within-code",
-        _FILE,
+        "_unmarked",
         'found["code"] or _unmarked(found["words"] or "")',
         '_unmarked(found["code"] or found["words"] or "")',
         (f"{_REPEATS}repeats",),
     ),
-    Fault("repeats/alerts-on-other-tasks", "bot/store/schedules.py", " AND {_SHARES} ORDER", " ORDER", (_TASK,)),
+    Fault("repeats/alerts-on-other-tasks", "Schedules.last_alert", " AND {_SHARES} ORDER", " ORDER", (_TASK,)),
     Fault(
         "repeats/a-beat-without-tasks-shows-nothing",
         "bot/store/schedules.py",
@@ -79,7 +78,7 @@ FAULTS = (
     ),
     Fault(
         "repeats/the-first-alert-of-the-day",
-        "bot/store/schedules.py",
+        "Schedules.last_alert",
         "ORDER BY max(delivery_id) DESC LIMIT 1",
         "ORDER BY max(delivery_id) LIMIT 1",
         (_TASK,),

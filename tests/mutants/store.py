@@ -8,7 +8,7 @@ _BETWEEN = "test_rows_between_two_lost_pages_are_found_by_what_other_tables_know
 FAULTS = (
     Fault(
         "store/programs-count-as-people",
-        "bot/store/inbox.py",
+        "Inbox._accept_message",
         "used_in = conv_id if message.by_person else None",
         "used_in = conv_id",
         ("tests/bot/store/test_keeping.py::test_where_a_session_was_used_last_is_where_a_person_wrote",),
@@ -22,7 +22,7 @@ FAULTS = (
     ),
     Fault(
         "store/commit-per-unit",
-        "bot/store/writer.py",
+        "Writer._run",
         """\
             if units:
                 await self._commit(units)
@@ -35,14 +35,14 @@ FAULTS = (
     ),
     Fault(
         "store/unit-not-undone",
-        "bot/store/writer.py",
+        "Writer._run_batch",
         'connection.execute("ROLLBACK" if is_first else "ROLLBACK TO unit")',
         'connection.execute("ROLLBACK") if is_first else None',
         ("tests/bot/store/test_database.py::test_one_of_several_writes_that_fails_undoes_itself_alone[1]",),
     ),
     Fault(
         "store/first-unit-not-undone",
-        "bot/store/writer.py",
+        "Writer._run_batch",
         'connection.execute("ROLLBACK" if is_first else "ROLLBACK TO unit")',
         'None if is_first else connection.execute("ROLLBACK TO unit")',
         (
@@ -52,35 +52,35 @@ FAULTS = (
     ),
     Fault(
         "store/epoch-not-compared",
-        "bot/store/rows.py",
+        "check_epoch",
         "WHERE turn_id=? AND epoch=? AND state='running'",
         "WHERE turn_id=? AND epoch>=? AND state='running'",
         ("tests/bot/store/test_epochs.py::test_a_stale_run_is_refused_and_changes_nothing",),
     ),
     Fault(
         "store/state-not-compared",
-        "bot/store/rows.py",
+        "check_epoch",
         "WHERE turn_id=? AND epoch=? AND state='running'",
         "WHERE turn_id=? AND epoch=?",
         ("tests/bot/store/test_epochs.py::test_a_run_that_has_ended_is_refused_and_changes_nothing",),
     ),
     Fault(
         "store/mark-not-stored",
-        "bot/store/inbox.py",
+        "Inbox.accept",
         "        if mark:\n",
         "        if mark and not batch:\n",
         ("tests/bot/store/test_keeping.py::test_an_event_is_stored_once_and_its_mark_with_it",),
     ),
     Fault(
         "store/salvage-ends-at-a-damaged-page",
-        "bot/store/salvage.py",
+        "_Table._walk",
         '                    self._take(f"{among} AND {key[0]}=?", *values, number)\n',
         "                    pass\n",
         (f"{_SALVAGE}::test_pages_that_cannot_be_read_cost_only_their_own_rows",),
     ),
     Fault(
         "store/salvage-without-known-keys",
-        "bot/store/salvage.py",
+        "_rescue",
         "            table.copy_by_known_keys()\n",
         "            pass\n",
         (f"{_SALVAGE}::{_BETWEEN}",),
@@ -94,7 +94,7 @@ FAULTS = (
     ),
     Fault(
         "store/salvage-silent-about-what-was-lost",
-        "bot/store/salvage.py",
+        "_rescue",
         "if not t.complete",
         "if False",
         (f"{_SALVAGE}::test_pages_that_cannot_be_read_cost_only_their_own_rows",),
@@ -115,49 +115,49 @@ FAULTS = (
     ),
     Fault(
         "store/a-read-that-fails-ends-the-start",
-        "bot/store/database.py",
+        "Database.read",
         "raise StoreUnavailable(self._failure) from error",
         "raise",
         ("tests/bot/test_starting.py::test_every_step_of_the_start_waits[turn]",),
     ),
     Fault(
         "store/lanes-do-not-wait",
-        "bot/service.py",
+        "Service._begin_runs",
         "await self._once_possible(self.parts.lanes.start)",
         "await self.parts.lanes.start()",
         ("tests/bot/test_starting.py::test_the_lanes_wait_as_well",),
     ),
     Fault(
         "store/a-part-fails-unseen",
-        "bot/service.py",
+        "Service._ended",
         'self.parts.health.obstacle = f"{task.get_name()} has failed: {error}"',
         "pass",
         ("tests/bot/test_starting.py::test_a_part_that_fails_is_seen",),
     ),
     Fault(
         "store/a-full-disk-ends-the-start",
-        "bot/store/sqlite_errors.py",
+        "passes",
         "return code_of(error) in _PASSING",
         "return False",
         ("tests/bot/cli/test_full_disk.py::test_the_service_waits_red_and_goes_on_by_itself",),
     ),
     Fault(
         "store/a-full-disk-ends-the-workspace",
-        "bot/wiring.py",
+        "_create_workspace",
         'raise StoreUnavailable(f"the workspace',
         'raise OSError(f"the workspace',
         ("tests/bot/cli/test_full_disk.py::test_the_service_waits_red_and_goes_on_by_itself[0]",),
     ),
     Fault(
         "store/damage-not-remembered",
-        "bot/store/database.py",
+        "Database.close",
         "if self._damage is None:",
         "if True:",
         ("tests/bot/store/test_salvage.py::test_damage_that_is_met_later_is_said_and_mended_at_the_next_start",),
     ),
     Fault(
         "store/changes-from-outside-not-looked-at",
-        "bot/store/database.py",
+        "take_mark",
         "(directory / FILE).exists() and looked == _looks(directory)",
         "True",
         (
@@ -166,7 +166,7 @@ FAULTS = (
     ),
     Fault(
         "store/the-mark-of-an-orderly-end-stays",
-        "bot/store/database.py",
+        "take_mark",
         "    mark.unlink()\n",
         "",
         (
@@ -175,7 +175,7 @@ FAULTS = (
     ),
     Fault(
         "store/always-read-to-the-end",
-        "bot/store/store.py",
+        "Store.open",
         "thorough=not self._ended_well",
         "thorough=True",
         (
@@ -184,42 +184,42 @@ FAULTS = (
     ),
     Fault(
         "store/migrations-with-foreign-keys-on",
-        "bot/store/database.py",
+        "migrate",
         '    connection.execute("PRAGMA foreign_keys=OFF")\n',
         "",
         ("tests/bot/store/test_migrate.py::test_tables_that_others_point_to_can_be_built_anew",),
     ),
     Fault(
         "store/migrations-not-checked",
-        "bot/store/database.py",
+        "migrate",
         "if broken:",
         "if False:",
         ("tests/bot/store/test_migrate.py::test_a_migration_that_breaks_something_is_undone_alone",),
     ),
     Fault(
         "store/migrations-without-a-copy",
-        "bot/store/database.py",
+        "Database.open",
         "                    await connection.call(partial(_back_up, path))\n",
         "",
         ("tests/bot/store/test_migrate.py::test_a_migration_that_changes_only_data",),
     ),
     Fault(
         "store/a-later-version-taken-for-damage",
-        "bot/store/salvage.py",
+        "_wrong_number",
         "copy - APPLICATION not in fitting",
         "False",
         ("tests/bot/store/test_migrate.py::test_an_earlier_program_leaves_data_of_a_later_one_alone",),
     ),
     Fault(
         "store/salvage-into-the-newest-schema",
-        "bot/store/salvage.py",
+        "_rescue",
         "migrate(target, _version(source))",
         "migrate(target)",
         ("tests/bot/store/test_migrate.py::test_a_damaged_store_of_an_earlier_version_is_recovered_and_migrated",),
     ),
     Fault(
         "store/a-short-file-is-taken-for-a-store",
-        "bot/store/salvage.py",
+        "find_problem",
         "len(header) < _HEADER or ",
         "",
         ("tests/bot/store/test_salvage.py::test_a_file_shorter_than_a_header_is_kept_and_a_new_store_begun",),
@@ -233,14 +233,14 @@ FAULTS = (
     ),
     Fault(
         "store/a-claim-names-no-worker",
-        "bot/store/claims.py",
+        "Claims._take",
         "state='running', worker=?3,",
         "state='running', worker=?3 || '?',",
         ("tests/bot/persistence/test_recovery.py::test_only_turns_whose_lease_is_gone_are_taken",),
     ),
     Fault(
         "store/a-stale-run-parks",
-        "bot/store/approvals.py",
+        "Approvals.park",
         "        rows.check_epoch(db, run)\n",
         "",
         ("tests/bot/persistence/test_turns.py::test_a_run_that_lost_its_turn_writes_nothing",),

@@ -1,6 +1,5 @@
 """`make mutants` itself: what it says of a fault that is noticed, survives, is gone, or is not the one imported."""
 
-import functools
 import re
 from io import StringIO
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.mutants import Fault, every
+from tests.mutants import Fault, NoSuchText, every, find
 from tests.mutants.__main__ import main, try_all
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +94,24 @@ def _is_there(file: str, *names: str) -> bool:
     return path.exists() and all(re.search(rf"\b(def|class) {name}\b", path.read_text()) for name in names)
 
 
-def test_each_text_is_in_its_file_once() -> None:
+def test_each_text_is_in_its_place_once() -> None:
     """Else its fault could not be made any more, and nobody would hear of it before all are."""
-    read = functools.cache(lambda file: (ROOT / file).read_text(encoding="utf-8"))
-    assert [fault.name for fault in every() if read(fault.file).count(fault.text) != 1] == []
+    lost = []
+    for fault in every():
+        try:
+            find(fault, ROOT)
+        except NoSuchText as error:
+            lost.append(f"{fault.name}: {error}")
+    assert lost == []
+
+
+def test_a_place_is_a_function_wherever_it_lies(root: Path) -> None:
+    (root / "agent").mkdir()
+    (root / "agent" / "one.py").write_text(
+        "def add(a, b):\n    return a + b\n\n\nclass Sum:\n    def add(self):\n        return 1\n"
+    )
+    whole = (root / "agent" / "one.py").read_text()
+    file, at = find(Fault("x/y", "Sum.add", "return", "", ()), root)
+    assert (file.name, whole[at:].strip()) == ("one.py", "return 1")
+    with pytest.raises(NoSuchText):
+        find(Fault("x/y", "Sum.add", "a + b", "", ()), root)
