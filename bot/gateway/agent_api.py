@@ -8,12 +8,13 @@ import hashlib
 import json
 from collections.abc import Callable
 
+from agent.message import Usage
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.inbound.pipeline import Pipeline
 from bot.people.access import PERSON
 from bot.persistence.approvals import Approval
-from bot.persistence.values import AcceptedMessage, Duplicate, TurnState, TurnView
+from bot.persistence.values import AcceptedMessage, Fresh, TurnState, TurnView
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
@@ -51,21 +52,27 @@ class AgentApi:
         answer = await self._pipeline.accept_one(
             AcceptedMessage(message=message, session_key=session_key, turn_id=turn_id, digest=digest)
         )
-        if isinstance(answer, Duplicate):
-            if answer.digest != digest or answer.turn_id is None:
-                return None
-            turn_id = answer.turn_id
-        return await self._store.reads.turn(turn_id)
+        if isinstance(answer, Fresh):
+            return TurnView(
+                turn_id, session_key, TurnState.QUEUED, None, "", None, Usage(), None, None, answer.at, None, None
+            )
+        if answer.digest != digest or answer.turn_id is None:
+            return None
+        return await self._store.reads.turn(answer.turn_id)
 
     async def turn(self, turn_id: str) -> TurnView | None:
         """A turn by its id, with what it said so far."""
         return await self._store.reads.turn(turn_id)
 
-    async def wait(self, turn_id: str, seconds: float) -> TurnView | None:
-        """The turn once it has ended, or as it is after so many seconds; None when there is no such turn."""
+    async def wait(
+        self, turn_id: str, seconds: float, look: Callable[[TurnView | None], object] = lambda view: None
+    ) -> TurnView | None:
+        """The turn once it has ended, or as it is after so many seconds; None when there is no such turn. look: is
+        given the turn as it is at first, and ends the wait by what it raises."""
         subscription = self._bus.subscribe(run_id=turn_id, ends=True)
         try:
             view = await self._store.reads.turn(turn_id)
+            look(view)
             async with asyncio.timeout(seconds):
                 while view is not None and view.state in OPEN and await subscription.batch():
                     view = await self._store.reads.turn(turn_id)

@@ -89,12 +89,15 @@ class AgentRoutes:
     async def show(self, request: Request) -> Response:
         """GET /v1/agent/{run_id}, with `?wait=S`; a wait ends when nobody waits for its answer any more."""
         seconds = _wait_of(request)
-        view = await self._seen(request)
         if seconds is None:
-            return answer(await self._view(view, request))
-        if view.state in OPEN:
-            let_last(request)
-        view = seen_by(caller(request), await unless_left(request, self._api.wait(view.turn_id, seconds)))
+            return answer(await self._view(await self._seen(request), request))
+
+        def look(view: TurnView | None) -> None:
+            if seen_by(caller(request), view).state in OPEN:
+                let_last(request)
+
+        waiting = self._api.wait(request.path_params["run_id"], seconds, look)
+        view = seen_by(caller(request), await unless_left(request, waiting))
         return answer(await self._view(view, request), 202 if view.state in OPEN else 200)
 
     async def abort(self, request: Request) -> Response:

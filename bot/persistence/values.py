@@ -122,6 +122,8 @@ class Fresh:
     wake: str | None = None
     became: InboundMessage | None = None
     waits_for: str | None = None
+    # When it was stored, in milliseconds; of a message of which a turn or a command is made.
+    at: int = 0
 
 
 Standing = Literal["pending", "allowed", "owner", "blocked"]

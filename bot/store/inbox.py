@@ -165,7 +165,7 @@ class Inbox(Subject):
         said += rows.tell_owner(db, item.notice, now) if item.notice else ()
         wait = max(0, min(ready_at - now, item.delay))
         became = item.message if item.message.kind is not message.kind else None
-        return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake, became, waits_for)
+        return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake, became, waits_for, now)
 
     def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
         """An edit or a deletion, kept as what it has become; those of strangers leave nothing else behind.

@@ -86,7 +86,7 @@ FAULTS = (
         "bot/gateway/agent_api.py",
         "OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)",
         "OPEN = (TurnState.QUEUED, TurnState.RUNNING)",
-        ("tests/bot/gateway/test_parked.py::test_a_wait_that_began_before_the_run_was_parked",),
+        ("tests/bot/gateway/test_parked.py::test_a_wait_goes_on_while_the_run_is_parked",),
     ),
     Fault(
         "parking/stream-ends",
