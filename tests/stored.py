@@ -34,6 +34,7 @@ _OPEN_DELIVERIES = (
 _UNFINISHED = (
     "SELECT (SELECT count(*) FROM inbox WHERE state IN ('waiting','steering','taken')) +"
     " (SELECT count(*) FROM turn WHERE state IN ('queued','running','parked')) +"
+    " (SELECT count(*) FROM approval WHERE state<>'open' AND told=0) +"
     f" ({_OPEN_DELIVERIES})"
 )
 
@@ -106,7 +107,7 @@ class Stored:
         return dict(self._ask("SELECT key, value FROM kv WHERE scope=?", scope))
 
     def unfinished(self) -> int:
-        """How many messages, turns and deliveries the service has still to do something about, at one moment."""
+        """How many messages, turns, requests and deliveries the service has still to see to, at one moment."""
         return self._count(_UNFINISHED)
 
     def entries(self, *columns: str, **where: object) -> list[tuple[Any, ...]]:
