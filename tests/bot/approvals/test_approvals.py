@@ -13,7 +13,7 @@ from bot.approvals import words
 from channels.message import ChatKind, InboundKind, Origin, Place
 from channels.outgoing import Action, Delivery
 from tests.asking import AskingTool, approval
-from tests.bot.approvals.test_parking import over, results
+from tests.bot.approvals.test_parking import over, told, results
 from tests.service import Hark, Labelled, RecordingChannel, running, session_of
 from tests.standins.script import Call
 
@@ -81,7 +81,7 @@ async def order(hark: Hark, text: str, sender: str = "1", **fields: Any) -> str:
 
 async def carried_out(hark: Hark) -> None:
     await hark.until(lambda: not hark.stored.messages(state="waiting", kind={"command", "button"}), "the command")
-    await hark.delivered()
+    await told(hark)
 
 
 def shows(hark: Hark, chat: str = "1") -> list[Delivery]:
@@ -281,6 +281,7 @@ async def test_it_expires_in_time_and_can_be_asked_again(tmp_path: Path) -> None
         await hark.time.until_pause(90)
         hark.time.advance(90)
         await over(hark)
+        await told(hark)
         old = shows(hark)[-1]
         assert old.body.endswith("⌛ Nobody decided in time: it was not run.")
         assert labels(old) == ["Ask again"]
@@ -314,6 +315,7 @@ async def test_what_expired_while_nothing_ran(tmp_path: Path) -> None:
     async with running(tmp_path, tools=lambda watch: [Commanding()], time=time) as hark:
         hark.model.add("then not")
         await over(hark)
+        await told(hark)
         assert [labels(one) for one in shows(hark)] == [["Ask again"]]
 
 

@@ -33,6 +33,17 @@ async def over(hark: Hark) -> AgentEnd:
     return hark.ends(KEY)[-1]
 
 
+async def told(hark: Hark) -> None:
+    """Every request that was settled shows it, everything delivered."""
+    await hark.until(lambda: all(is_told for _, is_told in settled(hark)), "what requests show")
+    await hark.delivered()
+
+
+def settled(hark: Hark) -> list[tuple[str, int]]:
+    """State of each request that is not open, and whether its messages are made to show it."""
+    return [(state, is_told) for state, is_told in hark.stored.approvals("state", "told") if state != "open"]
+
+
 async def test_a_call_that_is_allowed_runs_once(tmp_path: Path) -> None:
     tool = AskingTool()
     async with running(tmp_path, tools=lambda watch: [tool]) as hark:
