@@ -13,7 +13,7 @@ from bot.approvals import words
 from channels.message import ChatKind, InboundKind, Origin, Place
 from channels.outgoing import Action, Delivery
 from tests.asking import AskingTool, approval
-from tests.bot.approvals.test_parking import over, told, results
+from tests.bot.approvals.test_parking import over, results, told
 from tests.service import Hark, Labelled, RecordingChannel, running, session_of
 from tests.standins.script import Call
 
