@@ -64,9 +64,9 @@ async def _best(call: Callable[[], Awaitable[None]], tries: int) -> float:
 
 
 def _hark(api: ModelApi, body: bytes, request: ModelRequest) -> Callable[[], Awaitable[None]]:
-    spec = ModelSpec(provider="bench", api=api, model="model")
-    kind = AnthropicClient if api == "anthropic" else OpenAIChatClient
-    client = kind(spec, lambda: _open(api, body), "key")
+    spec = ModelSpec(provider="bench", api=api, model="model", api_keys=("key",))
+    client = AnthropicClient(spec) if api == "anthropic" else OpenAIChatClient(spec)
+    client._sdk = _open(api, body)  # instead of one that asks a server
 
     async def call() -> None:
         async for _ in client.stream(request):
