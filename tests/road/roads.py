@@ -6,6 +6,7 @@ the agent, the model client. Time stands still, so that no sweep and no timer co
 
 import asyncio
 import itertools
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from heartbeat.scheduler import Scheduler
 from tests.asking import AskingTool
 from tests.channels.sections import account
 from tests.road.machine import Machine, Work
-from tests.road.tracer import Trace, Tracer
+from tests.road.tracer import PACKAGES, Trace, Tracer
 from tests.serving import assemble
 from tests.standins.openai_server import OpenAIServer
 from tests.standins.script import Call
@@ -176,9 +177,19 @@ def _config(folder: Path, model: OpenAIServer) -> Config:
     )
 
 
+def _forget() -> None:
+    """Empty what functions of ours keep of earlier calls, so that every journey begins alike."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in PACKAGES:
+            for value in list(vars(module).values()):
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+
+
 @asynccontextmanager
 async def travelling(folder: Path) -> AsyncIterator[Traveller]:
     """A service whose person has been answered once, so that everything that is made once has been made."""
+    _forget()
     time = ManualTime(Watch())
     async with (
         TelegramServer(clock=time.monotonic, wall=lambda: time.now() / 1000) as telegram,
