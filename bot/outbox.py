@@ -19,7 +19,7 @@ from bot.clock import Clock
 from bot.people.accounts import is_of
 from bot.people.people import People, chat_of
 from bot.persistence.errors import StoreUnavailable, once_available
-from bot.persistence.values import MISSED, REFUSED, Fate, OwnerNotice, PlanIn
+from bot.persistence.values import Fate, OwnerNotice, PlanIn
 from bot.replies.cutting import notice
 from bot.store.store import Store
 from channels.base import Channel
@@ -38,6 +38,7 @@ from channels.outgoing import (
     Sent,
     Unknown,
 )
+from channels.sources import Source, missed, refused
 
 log = structlog.get_logger()
 
@@ -102,7 +103,7 @@ class Outbox:
         return next((channel for channel in self._channels if is_of(channel, place)), None)
 
     def notice(
-        self, source: str, text: str, channel: str | Channel, buttons: tuple[Button, ...] = (), *, ours: bool = True
+        self, source: Source, text: str, channel: str | Channel, buttons: tuple[Button, ...] = (), *, ours: bool = True
     ) -> tuple[Planned, ...]:
         """A sentence of the service itself, to be planned in a conversation of a channel, or of the one of that name;
         words of the model for one account are rendered by its own.
@@ -114,22 +115,23 @@ class Outbox:
         if not buttons or not blocks:
             return blocks
         if len(blocks) > 1:  # the message that is edited later is one
-            blocks += self.notice(f"{source}.{len(blocks)}", wording.CHOOSE, channel)
+            choose = self.notice(source, wording.CHOOSE, channel)[0]
+            blocks += (replace(choose, piece=len(blocks)),)
         return (*blocks[:-1], replace(blocks[-1], buttons=buttons))
 
-    async def outcome(self, source: str, seconds: float | None = None) -> Fate:
+    async def outcome(self, source: Source, seconds: float | None = None) -> Fate:
         """What has become of a message, by its name: once that is known, or after so many seconds."""
-        self._followed[source] = changed = asyncio.Event()
+        self._followed[source.key] = changed = asyncio.Event()
         timer = asyncio.Future[None]() if seconds is None else asyncio.ensure_future(self._clock.sleep(seconds))
         timer.add_done_callback(lambda _: changed.set())
         try:
-            while (fate := await self._store.turns.delivered(source)).open and not timer.done():
+            while (fate := await self._store.turns.delivered(source.key)).open and not timer.done():
                 await changed.wait()
                 changed.clear()
             return fate
         finally:
             timer.cancel()
-            del self._followed[source]
+            del self._followed[source.key]
 
     async def start(self) -> None:
         """Note what a crash left in the middle of a call, then serve what is open."""
@@ -181,12 +183,12 @@ class Outbox:
         for conv_id, place in early.items():
             self.serve(conv_id, place)
 
-    async def tell_owner(self, source: str, text: str) -> None:
+    async def tell_owner(self, source: Source, text: str) -> None:
         """Tell an owner something, once per source: where they wrote last, else in the terminal."""
         await self._store.deliveries.tell_owner(self.to_owner(source, text))
         await self.serve_open()
 
-    async def tell(self, place: Place, source: str, text: str, buttons: tuple[Button, ...] = ()) -> None:
+    async def tell(self, place: Place, source: Source, text: str, buttons: tuple[Button, ...] = ()) -> None:
         """Say something in a conversation, once per source. Raises StoreUnavailable."""
         said = OwnerNotice((), place, lambda where: self.notice(source, text, where.channel, buttons))
         await self._store.deliveries.tell_owner(said)
@@ -256,9 +258,8 @@ class Outbox:
             result = await self._settle_unknown(conversation, delivery)
         else:
             result = await self._deliver(conversation, delivery)
-        for name in (delivery.source, delivery.source.rpartition(".")[0]):
-            if name in self._followed:
-                self._followed[name].set()
+        if (followed := self._followed.get(delivery.source.key)) is not None:
+            followed.set()
         if not isinstance(result, Sent | NotSent | Unknown):
             await self.serve_open()  # the owner is told, or it is to be sent elsewhere and is served there
         if isinstance(result, NotSent) and result.retry_after is None:
@@ -316,7 +317,7 @@ class Outbox:
             try:
                 result = await conversation.channel.send(begun)
             except Exception as error:  # a fault of the adapter: nobody knows how far it came
-                log.exception("channel failed", channel=conversation.channel.name, source=delivery.source)
+                log.exception("channel failed", channel=conversation.channel.name, source=delivery.source.key)
                 result = Unknown(str(error) or type(error).__name__)
             await self._settle(begun, result)
             return result
@@ -329,19 +330,19 @@ class Outbox:
         try:
             result = await conversation.channel.settle(delivery)
         except Exception:
-            log.exception("channel failed", channel=conversation.channel.name, source=delivery.source)
+            log.exception("channel failed", channel=conversation.channel.name, source=delivery.source.key)
             await self._clock.sleep(_PAUSE)
             return None
         finally:
             conversation.waiting = False
-        log.info("delivery", source=delivery.source, settled=type(result).__name__)
+        log.info("delivery", source=delivery.source.key, settled=type(result).__name__)
         await self._settle(delivery, result)
         return result
 
     async def _settle(self, delivery: Delivery, result: SendResult) -> None:
         """What became of a call is known: keep it until it can be written, or until the service ends."""
         if isinstance(result, Refused | Unknown):
-            log.warning("delivery", source=delivery.source, result=type(result).__name__, reason=result.reason)
+            log.warning("delivery", source=delivery.source.key, result=type(result).__name__, reason=result.reason)
         told = None
         if isinstance(result, Refused) and delivery.action in (Action.SEND, Action.FILE):
             told = self.to_owner(self._refusal(delivery, result), wording.refused(delivery.place, result.reason))
@@ -354,14 +355,14 @@ class Outbox:
     def _missed(self, delivery: Delivery, since: int) -> Sequence[Planned]:
         """What a conversation is told of messages that did not arrive there, or may not have."""
         text = wording.missed(self._clock.stamp(since))
-        return self.notice(f"{MISSED}{delivery.delivery_id}", text, delivery.place.channel)
+        return self.notice(missed(delivery.delivery_id), text, delivery.place.channel)
 
-    def _refusal(self, delivery: Delivery, result: Refused) -> str:
+    def _refusal(self, delivery: Delivery, result: Refused) -> Source:
         """The source of what an owner is told of a refused message: once an hour for each reason of a platform."""
         kind = hashlib.sha256(_NUMBERS.sub("", f"{delivery.place.channel}: {result.reason}").encode()).hexdigest()[:16]
-        return f"{REFUSED}{kind}:{self._clock.now() // _HOUR}"
+        return refused(kind, self._clock.now() // _HOUR)
 
-    def to_owner(self, source: str, text: str, *, both: bool = False) -> OwnerNotice:
+    def to_owner(self, source: Source, text: str, *, both: bool = False) -> OwnerNotice:
         """Something for an owner to know, to be stored with what it is about. both: in the terminal in any case."""
         reachable = [owner for owner in self._people.owners if self.channel(owner[0])]
         return OwnerNotice(reachable, CONSOLE, lambda place: self.notice(source, text, place.channel), both)

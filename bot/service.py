@@ -35,6 +35,7 @@ from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.base import Surface
 from channels.outgoing import Planned
+from channels.sources import of_turn, sentence
 from heartbeat.scheduler import Scheduler
 
 if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
@@ -203,14 +204,14 @@ class Service:
     async def _tell_of_salvage(self) -> None:
         found = self.parts.store.salvage
         if found is not None:
-            await self.parts.outbox.tell_owner(f"salvage:{found.at}", wording.salvaged(found))
+            await self.parts.outbox.tell_owner(sentence("salvage", found.at), wording.salvaged(found))
 
     async def _give_up(self, turn: CutTurn) -> Callable[[str], Sequence[Planned]]:
         parts = self.parts
         found = await parts.store.schedules.firing_of(turn.turn_id)
         job = found[1] if found else None
         said = wording.job_failed(job, wording.JOB_CRASHED_TWICE) if job else wording.CRASHED_TWICE
-        return lambda turn_id: parts.outbox.notice(f"turn:{turn_id}:error", said, turn.channel) if said else ()
+        return lambda turn_id: parts.outbox.notice(of_turn(turn_id, "error"), said, turn.channel) if said else ()
 
     async def _begin_runs(self) -> None:
         """Start the lanes once the model's library is imported: seconds during which the other parts already work.

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from agent.errors import ErrorKind
+from bot.persistence.causes import Cause
 from bot.persistence.found import Salvage
 from bot.persistence.schedules import Job
 from bot.persistence.values import LostDelivery, Person, Settled
@@ -157,7 +158,7 @@ def lacks(action: Action) -> str:
 def lost(found: LostDelivery, when: str) -> str:
     """A message that did not arrive, or may not have, on one line."""
     word = {DeliveryState.FAILED: "refused", DeliveryState.EXPIRED: "not delivered"}.get(found.state, "uncertain")
-    reason = "older than `delivery.max_age`" if found.reason == "age" else found.reason
+    reason = "older than `delivery.max_age`" if found.cause is Cause.AGE else found.error or found.cause
     return f"{found.channel} chat {found.chat}, {when}, {word}: {reason}"
 
 

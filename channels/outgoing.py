@@ -11,6 +11,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from channels.message import Place
+from channels.sources import Source
 
 # Folders above ours may be open to be passed, and not to be listed.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -84,22 +85,26 @@ class OutgoingFile:
 class Planned:
     """A platform call to be made, and the words of the model that it shows.
 
-    source: unique, so that planning it again changes nothing. body: what the channel's own `render` made, kept so that
+    source: what it says or does, and piece: its number where that is several messages. Together they are unique, so
+    that planning it again changes nothing. body: what the channel's own `render` made, kept so that
     a resend is the same; of a reaction its emoji, of a deletion nothing. nonce: 63 random bits, the same for every
     attempt. target: platform id of the message that is edited, deleted or reacted to. reply_to: platform id of the
-    message that it is shown to answer. step: only of a piece of the model's answer. file: of the action that sends one;
+    message that it is shown to answer. edits: id of the delivery that showed that message, where the platform's is
+    not known yet. step: only of a piece of the model's answer. file: of the action that sends one;
     body is its caption, which may be empty. silent: without a sound, where the platform can. respond: the handle of the
     event that it answers (`InboundMessage.respond`); where it takes no more, an ordinary message is sent. unless:
-    source of a message of the same conversation that says the same; when that was sent, this one is not.
+    key of the source of a message of the same conversation that says the same; when that was sent, this one is not.
     """
 
-    source: str
+    source: Source
     body: str
     nonce: int
+    piece: int = 0
     said: str = ""
     step: int | None = None
     action: Action = Action.SEND
     target: str = ""
+    edits: int = 0
     reply_to: str = ""
     buttons: tuple[Button, ...] = ()
     file: OutgoingFile | None = None

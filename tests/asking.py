@@ -8,9 +8,10 @@ from typing import Any
 
 from agent.message import ToolOutput
 from agent.tools.base import Ask, CallContext, RunContext, Tool, ToolFactory
-from bot.persistence.values import Delivered, tool_message
+from bot.persistence.values import Delivered
 from bot.service import Service
 from channels.outgoing import Planned
+from channels.sources import Source, tool_message
 from tests.service import Hark, Labelled
 
 ASKED = "May I?"
@@ -49,17 +50,17 @@ class AskingTool(Tool[Labelled]):
         return ToolOutput(text=f"did {parameters.label}")
 
 
-async def send(service: Service, context: CallContext, *pieces: str) -> str:
-    """Plan a message of a running call, in pieces, where its turn answers; returns its name."""
+async def send(service: Service, context: CallContext, *pieces: str) -> Source:
+    """Plan a message of a running call, in pieces, where its turn answers; returns its source."""
     handle = service.parts.lanes.handle(context.session_key)
     assert handle is not None
-    name, nonce = tool_message(context.turn_id, context.call_id), service.parts.clock.nonce
+    source, nonce = tool_message(context.turn_id, context.call_id), service.parts.clock.nonce
     blocks = [
-        Planned(source=f"{name}.{n}" if n else name, body=text, nonce=nonce(), said="" if n else text)
+        Planned(source=source, piece=n, body=text, nonce=nonce(), said="" if n else text)
         for n, text in enumerate(pieces)
     ]
     await handle.journal.send(handle.journal.turn.place, blocks, "")
-    return name
+    return source
 
 
 class SendingTool(Tool[Labelled]):
@@ -85,10 +86,10 @@ class SendingTool(Tool[Labelled]):
     async def run(self, parameters: Labelled, context: CallContext) -> ToolOutput:
         """See Tool."""
         service = self._service()
-        name = await send(service, context, *([parameters.label] if self._whole else parameters.label.split()))
+        source = await send(service, context, *([parameters.label] if self._whole else parameters.label.split()))
         if self._then is not None:
             await self._then()
-        self.fate = (await service.parts.store.turns.delivered(name)).state
+        self.fate = (await service.parts.store.turns.delivered(source.key)).state
         return ToolOutput(text="sent")
 
 
@@ -129,9 +130,9 @@ class _Made(AbstractAsyncContextManager[Sequence[Tool[Any]]]):
 def said(hark: Hark, chat: str = "1") -> list[str]:
     """What was sent into a chat; of a request only that it was, and not how it was edited."""
     aside = ("told:", "again:")
-    here = (one for one in hark.channel.sent if one.place.chat == chat and ":0." not in one.source)
-    sent = (one for one in here if not one.source.startswith(aside))
-    return [ASKED if one.source.startswith("ask:") and ASKED in one.body else one.body for one in sent]
+    here = (one for one in hark.channel.sent if one.place.chat == chat and ":0." not in one.source.key)
+    sent = (one for one in here if not one.source.key.startswith(aside))
+    return [ASKED if one.source.key.startswith("ask:") and ASKED in one.body else one.body for one in sent]
 
 
 async def approval(hark: Hark, count: int = 1) -> str:

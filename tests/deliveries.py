@@ -5,6 +5,7 @@ from typing import Any
 
 from channels.message import Origin, Place
 from channels.outgoing import Delivery, DeliveryState
+from channels.sources import sentence
 
 
 def delivery(body: str, place: Place, **fields: Any) -> Delivery:
@@ -13,7 +14,7 @@ def delivery(body: str, place: Place, **fields: Any) -> Delivery:
         "delivery_id": 1,
         "conv_id": 1,
         "turn_id": None,
-        "source": "test",
+        "source": sentence("test"),
         "nonce": 1,
         "state": DeliveryState.SENDING,
         "attempts": 1,

@@ -32,6 +32,8 @@ from channels.actions import ActionFailed
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, InboundKind, InboundMessage, Place
 from channels.outgoing import Action, Button, Planned
+from channels.sources import Source, reminder, sentence
+from channels.sources import request as request_source
 
 log = structlog.get_logger()
 
@@ -87,7 +89,7 @@ class Requests:
         if not approvers and not (place.kind in LOCAL and is_trusted(turn.messages[-1])):
             reason = words.nobody(ask)
             if place.kind is not ChatKind.API:
-                await self._outbox.tell(place, f"nobody:{turn.turn_id}:{ask.digest[:16]}", reason)
+                await self._outbox.tell(place, sentence("nobody", turn.turn_id, ask.digest[:16]), reason)
             return Decision("expired", ask.digest, reason)
         reads = await self._reads_along(turn, approvers)
         if ask.question and not reads and (reason := await self._not_asked(turn, ask)):
@@ -96,22 +98,22 @@ class Requests:
         expires = round(1000 * (self._settings.timeout_seconds if ask.seconds is None else ask.seconds))
         until = self._clock.stamp(self._clock.now() + expires)
         who = self.deciders(ask)
-        origin, source = turn.messages[-1].origin, f"ask:{ident}"
+        origin, source = turn.messages[-1].origin, request_source(ident)
         asked = words.asked_in(origin)
 
-        def shown(where: Place, name: str, *before: str) -> tuple[Planned, ...]:
+        def shown(where: Place, source: Source, *before: str) -> tuple[Planned, ...]:
             foot = words.foot(ask, ident, who, until, where.kind)
             channel = self._outbox.channel(where.channel)
             foot = "\n\n".join((*before, wording.typed(foot, channel.capabilities.commands) if channel else foot))
             return self._blocks(
-                name, where.channel, words.request(ask, foot, self._fits(where)), words.buttons(ask, ident)
+                source, where.channel, words.request(ask, foot, self._fits(where)), words.buttons(ask, ident)
             )
 
         request = Request(approval_id=ident, approvers=approvers, expires=expires)
         forward = None if ask.question else await self._forward()
         if forward is not None and forward != place:
             blocks = self._outbox.notice(source, words.waits_elsewhere(ask, ident), place.channel)
-            elsewhere = [(forward, shown(forward, f"{source}:2", asked))]
+            elsewhere = [(forward, shown(forward, source.also(2), asked))]
             return replace(request, blocks=() if place.kind is ChatKind.API else blocks, elsewhere=elsewhere)
         # in a group somebody may read along who has never written there
         here = forward is not None or reads or _may_read(place, approvers)
@@ -119,7 +121,7 @@ class Requests:
         notice = OwnerNotice(
             [self._person(one) for one in approvers if self._outbox.channel(self._person(one)[0])],
             CONSOLE,
-            lambda where: shown(where, f"{source}:2", asked, *hint),
+            lambda where: shown(where, source.also(2), asked, *hint),
         )
         texts = words.request(ask, words.told_elsewhere(ask, until), self._fits(place))
         blocks = shown(place, source) if here else self._blocks(source, place.channel, texts, ())
@@ -286,7 +288,8 @@ class Requests:
             for approval in await self._store.approvals.find(approval_id):
                 if approval.state == "open":
                     say = self.asked_back(approval, seq, message)
-                    await self._outbox.tell(message.origin.place, say.source, say.text, say.choices)
+                    source = reminder(approval.approval_id, message.part_of or seq)
+                    await self._outbox.tell(message.origin.place, source, say.text, say.choices)
 
     def asked_back(self, approval: Approval, seq: int, message: InboundMessage, *, reply: bool = False) -> Say:
         """What is said to words that decide nothing. It shows in brief what it is about, and later how that was
@@ -296,12 +299,12 @@ class Requests:
         said = message.text.removeprefix(f"/approve {approval.approval_id} ask ")
         text = words.waiting(approval, said, may=may, behind=behind)
         choices = words.choices(approval, seq) if may else ()
-        return Say(text, choices, source=f"ask:{approval.approval_id}:0.{message.part_of or seq}")
+        return Say(text, choices, source=reminder(approval.approval_id, message.part_of or seq))
 
     async def again(self, approval: Approval, message: InboundMessage) -> AskAgain | Say:
         """What asks once more: the message that offers it says so, or an answer to the words. Several may offer it."""
-        place, source = message.origin.place, f"again:{approval.approval_id}"
-        if (await self._store.turns.delivered(source)).state != "not sent":
+        place, source = message.origin.place, sentence("asked-again", approval.approval_id)
+        if (await self._store.turns.delivered(source.key)).state != "not sent":
             return Say("That was asked again before.", mistake=True)
         text = "✓ Asked again."
         if message.kind is InboundKind.BUTTON:
@@ -313,15 +316,17 @@ class Requests:
         return AskAgain(approval.approval_id, f"Ask again about {words.short(approval.ask)}", first)
 
     def _shown(self, approval: Approval, place: Place, whole: bool) -> tuple[Planned, ...]:
-        first = self._outbox.notice("shown", words.settled(approval, whole=whole), place.channel, ours=False)[:1]
+        first = self._outbox.notice(sentence("told"), words.settled(approval, whole=whole), place.channel, ours=False)[
+            :1
+        ]
         return tuple(replace(one, buttons=words.buttons_of(approval)) for one in first)
 
     def _blocks(
-        self, source: str, channel: str, texts: Sequence[str], buttons: tuple[Button, ...]
+        self, source: Source, channel: str, texts: Sequence[str], buttons: tuple[Button, ...]
     ) -> tuple[Planned, ...]:
         """Messages under one name, in order, the buttons below the last."""
         bodies = [one for text in texts for one in self._outbox.notice(source, text, channel, ours=False)]
-        *before, last = (replace(one, source=f"{source}.{n}" if n else source) for n, one in enumerate(bodies))
+        *before, last = (replace(one, piece=n) for n, one in enumerate(bodies))
         return (*before, replace(last, buttons=buttons))
 
     def _fits(self, place: Place) -> Callable[[str], bool]:

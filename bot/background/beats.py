@@ -32,6 +32,7 @@ from channels.actions import ActionFailed
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Origin, Place
 from channels.session_key import heartbeat_key, parse
+from channels.sources import sentence
 from heartbeat import checklist, prompt
 from heartbeat.active_hours import ActiveHours, day_start
 from heartbeat.checklist import Checklist
@@ -328,13 +329,13 @@ class Beats:
 
     async def _complain(self, words: str) -> None:
         key = hashlib.sha256(words.encode()).hexdigest()[:16]
-        await self.outbox.tell_owner(f"heartbeat:file:{key}", words)
+        await self.outbox.tell_owner(sentence("heartbeat", "file", key), words)
 
     async def _tell_of_rest(self, beat: Beat) -> None:
         """An owner is told, once, of what ends the beats for a while."""
         since = {"idle": beat.facts.last_person, "errors": beat.facts.last_person, "budget": self._today()}
         if beat.skip is not None and beat.skip.reason in since:
-            source = f"heartbeat:{beat.skip.reason}:{since[beat.skip.reason]}"
+            source = sentence("heartbeat", beat.skip.reason, since[beat.skip.reason])
             await self.outbox.tell_owner(source, beat.skip.words)
 
     async def _say_again(self, beat: Beat) -> None:
@@ -349,7 +350,7 @@ class Beats:
         if not lost:
             return
         text = wording.kept_alert(self.clock.stamp(lost[0].at), spoken("\n\n".join(one.text for one in lost)))
-        blocks = self.outbox.notice(f"again:{lost[0].turn_id}", text, place.channel, ours=False)
+        blocks = self.outbox.notice(sentence("said-again", lost[0].turn_id), text, place.channel, ours=False)
         self.outbox.send(await self.store.schedules.say_again(lost, place, blocks, beat.told))
 
     def _zone(self) -> tzinfo | None:

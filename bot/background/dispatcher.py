@@ -21,6 +21,7 @@ from bot.persistence.found import Leftover
 from bot.persistence.schedules import HEARTBEAT, Fired, Firing, Job
 from bot.store.store import Store
 from channels.session_key import job_key
+from channels.sources import sentence
 from heartbeat.prompt import job_prompt
 from heartbeat.schedule import At, Due, ScheduleError, due
 from heartbeat.scheduler import LONGEST
@@ -103,7 +104,7 @@ class Dispatcher:
         log.info("job passed over", job=job.job_id, reason=reason)
         if found.next_at is None:  # it will not come any more
             told = wording.job_passed_over(job.name, reason)
-            await self.outbox.tell_owner(f"job:{job.job_id}:{found.due_at}", told)
+            await self.outbox.tell_owner(sentence("job", job.job_id, found.due_at), told)
         return await self.store.schedules.fire(job, (replace(firing, reason=reason), *missed), found.next_at)
 
     def _against(self, job: Job, due_at: int) -> str:

@@ -17,6 +17,7 @@ from bot.persistence.settings import Change
 from channels.base import CommandInfo, CommandOption
 from channels.message import InboundKind, InboundMessage
 from channels.outgoing import Button, Planned
+from channels.sources import Source
 
 COMMAND_SIGNS = ("/", "!")
 # Letters that are the beginning of a name; how alike a word must be that was certainly meant to be one.
@@ -58,7 +59,7 @@ class Say:
     choices: tuple[Button, ...] = ()
     mistake: bool = False
     change: Change | None = None
-    source: str = ""
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,14 @@ from bot.inbound.gaps import Gap, Key, Listened, key_of, rank
 from bot.inbound.routing import Routing
 from bot.inbound.threads import Threads
 from bot.outbox import Outbox
+from bot.persistence.causes import Cause
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.base import History, Mark, NotReadable, Page, Reached, Threaded
 from channels.message import ChatKind, InboundKind, InboundMessage, Incoming, Place, id_order
+from channels.sources import Source, sentence
 
 log = structlog.get_logger()
 
@@ -66,7 +68,7 @@ class CatchUp:
     _accounts: dict[tuple[str, str], Listened] = field(default_factory=dict, init=False)
     _calls: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, CALLS), init=False)
     _tasks: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
-    _told: set[str] = field(default_factory=set, init=False)
+    _told: set[Source] = field(default_factory=set, init=False)
     _storing: Counter[Key] = field(default_factory=Counter, init=False)
     _closed: bool = field(default=False, init=False)
 
@@ -102,7 +104,7 @@ class CatchUp:
         place = message.origin.place
         source, text = self._note_aged(place), wording.away(self.clock.stamp(oldest))
         say = self.outbox.notice(source, text, place.channel) if place.kind is ChatKind.DIRECT else ()
-        return replace(item, state="dropped", reason="age", session_key=None, say=say)
+        return replace(item, state="dropped", reason=Cause.AGE, session_key=None, say=say)
 
     async def accept(self, batch: Sequence[Incoming], items: Sequence[Accepted], mark: Mark | None) -> None:
         """Store what was decided about a live batch; nothing is awaited before. Raises StoreUnavailable."""
@@ -171,10 +173,10 @@ class CatchUp:
 
     def _told_unread(self, account: Listened, place: Place, item: AcceptedMessage) -> AcceptedMessage:
         """Whoever writes to the bot where something was not looked at is told so with it, once."""
-        name = account.unread.get(key_of(place))
-        if name is None or item.state != "waiting":
+        source = account.unread.get(key_of(place))
+        if source is None or item.state != "waiting":
             return item
-        return replace(item, say=(*item.say, *self.outbox.notice(name, wording.UNREAD, place.channel)))
+        return replace(item, say=(*item.say, *self.outbox.notice(source, wording.UNREAD, place.channel)))
 
     def _refused(self, places: Iterable[Place]) -> None:
         """Nothing of a live batch was stored, or nobody knows: what it had is read from the history."""
@@ -236,7 +238,7 @@ class CatchUp:
         log.warning("not read because of catch_up.max_conversations", channel=name, conversations=len(passed))
         period = self.clock.now() // self._max_age
         for key, gap in [(key_of(gap.place), gap) for gap in passed]:
-            account.unread[key] = source = f"unread:{':'.join(key)}:{period}"
+            account.unread[key] = source = sentence("unread", *key, period)
             if gap.place.kind is ChatKind.DIRECT and id_order(gap.cursor) >= id_order(oldest):
                 await once_available(partial(self.outbox.tell, gap.place, source, wording.UNREAD), self._pause)
 
@@ -315,15 +317,15 @@ class CatchUp:
         if page.batch:
             self._note_aged(gap.place)
         decided = map(self.decide, page.batch[:1])
-        return [item for item in decided if isinstance(item, AcceptedMessage) and item.reason == "age"]
+        return [item for item in decided if isinstance(item, AcceptedMessage) and item.reason is Cause.AGE]
 
-    def _note_aged(self, place: Place) -> str:
+    def _note_aged(self, place: Place) -> Source:
         """Log it once, in a place and for a time that this names."""
-        name = f"away:{':'.join(key_of(place))}:{self.clock.now() // self._max_age}"
-        if name not in self._told:
-            self._told.add(name)
+        source = sentence("away", *key_of(place), self.clock.now() // self._max_age)
+        if source not in self._told:
+            self._told.add(source)
             log.warning("messages older than catch_up.max_age are not read", channel=place.channel, chat=place.chat)
-        return name
+        return source
 
     async def _page(self, channel: History, gap: Gap, after: str, before: str, most: int) -> Page:
         """Ask until there is an answer; others are asked meanwhile. Raises NotReadable if there never will be one."""

@@ -22,6 +22,7 @@ from bot.store.store import Store
 from channels.message import InboundKind, InboundMessage
 from channels.outgoing import Action, Button, Planned
 from channels.session_key import threads_of
+from channels.sources import Source, sentence
 
 log = structlog.get_logger()
 
@@ -124,12 +125,20 @@ class CommandRunner:
         return kept
 
     def _blocks(
-        self, call: Call, text: str, choices: tuple[Button, ...] = (), *, private: bool = False, source: str = ""
+        self,
+        call: Call,
+        text: str,
+        choices: tuple[Button, ...] = (),
+        *,
+        private: bool = False,
+        source: Source | None = None,
     ) -> tuple[Planned, ...]:
         """private: to a press of a button, too, only who pressed it is answered, where the platform can."""
         if not text:
             return ()
-        blocks = self.outbox.notice(source or f"cmd:{call.seq}", text, call.message.origin.place.channel, choices)
+        blocks = self.outbox.notice(
+            source or sentence("cmd", call.seq), text, call.message.origin.place.channel, choices
+        )
         if call.message.respond and (private or call.message.kind is InboundKind.COMMAND):
             alone = len(blocks) if self._apart(call) else 1
             blocks = (*(replace(one, respond=call.message.respond) for one in blocks[:alone]), *blocks[alone:])
@@ -154,7 +163,7 @@ class CommandRunner:
             return ()
         label = words.prose(message.text) if call.is_words else label
         text = f"{offer.said}\n\n{spoken(f'✓ **{label}**')}"
-        edit = self.outbox.notice(f"chosen:{offer.delivery_id}", text, place.channel)[:1]
+        edit = self.outbox.notice(sentence("chosen", offer.delivery_id), text, place.channel)[:1]
         return tuple(replace(one, action=Action.EDIT, target=message.reply_to, said="") for one in edit)
 
     def _follow(self, call: Call, kept: CommandKept) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from channels.base import History
 from channels.message import ChatKind, Place, id_order
+from channels.sources import Source
 
 Key = tuple[str, str, str, str]
 
@@ -45,7 +46,7 @@ class Listened:
     first: int = 0
     gaps: dict[Key, Gap] = field(default_factory=dict)
     spaces: dict[str, str] = field(default_factory=dict)
-    unread: dict[Key, str] = field(default_factory=dict)
+    unread: dict[Key, Source] = field(default_factory=dict)
 
     def gap(self, place: Place) -> Gap:
         """That of a conversation, opened if it is not."""

@@ -25,6 +25,7 @@ from bot.persistence.values import OwnerNotice, Person, Settled, Standing
 from bot.store.store import Store
 from channels.message import InboundMessage
 from channels.settings import AccountSection
+from channels.sources import sentence
 
 # What an owner orders about somebody, and what they are then; None: what a stranger is.
 Order = Literal["revoke", "block", "owner"]
@@ -102,14 +103,14 @@ class Pairing:
 
         def asks(found: Sequence[Person]) -> OwnerNotice:
             text = wording.ask_to_write(found, someone=bool(self.people.owners))
-            return self.outbox.to_owner(f"asks:{self.clock.now()}", text, both=True)
+            return self.outbox.to_owner(sentence("asks", self.clock.now()), text, both=True)
 
         if told := await self.store.people.tell(asks):
             self.outbox.send(told)
 
     async def settle(self, code: str, standing: Standing, by: str = LOCALLY) -> Settled | None:
         """Use a code, and answer what its person had written; None when it is wrong. Raises StoreUnavailable."""
-        tell = partial(self.outbox.notice, f"paired:{digest(code)}", wording.welcome(standing == "owner"))
+        tell = partial(self.outbox.notice, sentence("paired", digest(code)), wording.welcome(standing == "owner"))
         found = await self.store.people.settle(digest(code), standing, tell, by)
         if found is not None and not found.used and standing != "blocked":
             self._let_in(found)
@@ -129,7 +130,7 @@ class Pairing:
             raise NotChanged(f"{who} is an owner because `owners` in the configuration says so; change it there.")
         owned, (channel, _, sender) = self.people.owns(who), who.partition(":")
         take_back = self.people.shut_out(who, blocked=order == "block") if order != "owner" else lambda: None
-        tell = partial(self.outbox.notice, f"stands:{who}:{self.clock.now()}", wording.welcome(owner=True))
+        tell = partial(self.outbox.notice, sentence("stands", who, self.clock.now()), wording.welcome(owner=True))
         try:
             found = await self.store.people.stand(channel, sender, _STANDINGS[order], tell, by)
         except StoreUnavailable:

@@ -18,10 +18,10 @@ from bot.inbound.catch_up import CatchUp
 from bot.inbound.commands import CommandRunner
 from bot.inbound.routing import Routing
 from bot.outbox import Outbox
-from bot.people.access import GROUP, PAIRING, STRANGER
 from bot.people.people import People
+from bot.persistence.causes import Cause
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import BOTS, Accepted, AcceptedMessage, Duplicate, Fresh, Heard
+from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.base import Mark, NotAccepted
@@ -178,16 +178,19 @@ class Pipeline:
         elif message.kind in CLAIMED:
             self.lanes.wake(session_key, background=message.kind in BACKGROUND)
 
-    def _name(self, origin: Origin, reason: str | None) -> None:
+    def _name(self, origin: Origin, reason: Cause | None) -> None:
         """Once each: whoever mistook an id in the configuration finds the right one in the log."""
         channel, chat = origin.place.channel, origin.place.chat
-        told = {
-            STRANGER: ("a stranger was not let in", {"id": origin.sender}),
-            PAIRING: ("a stranger was given a code; `hark pairing` lets them in", {"id": origin.sender}),
-            GROUP: ("a group was not let in", {"chat": chat} | ({"space": origin.space} if origin.space else {})),
-            BOTS: ("bots talked to each other, so no more of them is answered until a person writes", {"chat": chat}),
+        told: dict[Cause | None, tuple[str, dict[str, str]]] = {
+            Cause.ACCESS: ("a stranger was not let in", {"id": origin.sender}),
+            Cause.PAIRING: ("a stranger was given a code; `hark pairing` lets them in", {"id": origin.sender}),
+            Cause.GROUP: ("a group was not let in", {"chat": chat} | ({"space": origin.space} if origin.space else {})),
+            Cause.BOTS: (
+                "bots talked to each other, so no more of them is answered until a person writes",
+                {"chat": chat},
+            ),
         }
-        event, fields = told.get(reason or "", ("", {}))
+        event, fields = told.get(reason, ("", {}))
         name = (event, channel, *fields.values())
         if event and all(fields.values()) and name not in self._named and len(self._named) < NAMED:
             self._named.add(name)

@@ -8,14 +8,16 @@ from bot import wording
 from bot.commands.registry import Registry
 from bot.inbound.gate import gate
 from bot.inbound.pairing import digest
-from bot.people.access import GROUP, LOCAL, PAIRING, refusal
+from bot.people.access import LOCAL, refusal
 from bot.people.conversations import Conversations
 from bot.people.groups import group_of
 from bot.people.people import People, chat_of
-from bot.persistence.values import OUTSIDE, AcceptedMessage, OwnerNotice
+from bot.persistence.causes import Cause
+from bot.persistence.values import AcceptedMessage, OwnerNotice
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
 from channels.outgoing import Action, Planned
 from channels.settings import AccountSection, Acknowledgement
+from channels.sources import Source, acknowledgement, sentence
 
 # Milliseconds within which the next part of a message comes (an album, a long paste).
 PARTS_DELAY = 500
@@ -41,8 +43,8 @@ class Routing:
     approvers: Collection[str]
     debounce: int
     new_code: Callable[[], str]
-    notice: Callable[[str, str, str], tuple[Planned, ...]]
-    to_owner: Callable[[str, str], OwnerNotice]
+    notice: Callable[[Source, str, str], tuple[Planned, ...]]
+    to_owner: Callable[[Source, str], OwnerNotice]
 
     def decide(self, message: InboundMessage) -> AcceptedMessage:
         """What is stored of it, and in which state."""
@@ -55,11 +57,11 @@ class Routing:
         command = self.registry.find(message.text, is_owner)
         decides = command is not None and command[0].name == "approve" and _name_of(message.origin) in self.approvers
         reason = refusal(message, account, group, is_owner=is_owner or decides, is_paired=is_paired)
-        if reason is not None and reason != PAIRING:
+        if reason is not None and reason is not Cause.PAIRING:
             kept = _bounded(message, reason)
             dropped = AcceptedMessage(message=kept, session_key=None, state="dropped", reason=reason)
-            return self._told(dropped, message, account) if reason == GROUP and is_owner and account else dropped
-        if reason == PAIRING and message.kind in (InboundKind.EDIT, InboundKind.DELETE):  # of what is held
+            return self._told(dropped, message, account) if reason is Cause.GROUP and is_owner and account else dropped
+        if reason is Cause.PAIRING and message.kind in (InboundKind.EDIT, InboundKind.DELETE):  # of what is held
             return AcceptedMessage(message=_bounded(message, reason), session_key=None, state="held")
         passes = gate(message, account, group, command is not None) if account and group else True
         if passes is False:
@@ -77,17 +79,17 @@ class Routing:
         follows = None if passes is True else passes
         delay = _patience(message, self.debounce)
         key, say = self.conversations.session_key(message.origin, account), self._said(message, account)
-        reason = reason or (OUTSIDE if message.origin.outside else None)
+        reason = reason or (Cause.OUTSIDE if message.origin.outside else None)
         accepted = AcceptedMessage(
             message=message, session_key=key, reason=reason, follows=follows, delay=delay, gathers=delay > 0, say=say
         )
-        return self._held(accepted) if reason == PAIRING else accepted
+        return self._held(accepted) if reason is Cause.PAIRING else accepted
 
     def _said(self, message: InboundMessage, account: AccountSection | None) -> tuple[Planned, ...]:
         """What is planned with it: a sign that it was seen; to an edit, what becomes of it if it comes too late."""
         origin = message.origin
         if message.kind is InboundKind.EDIT:
-            source = f"edit:{origin.place.channel}:{origin.place.account}:{origin.place.chat}:{origin.message_id}"
+            source = sentence("edit", *chat_of(origin.place), origin.message_id)
             return self.notice(source, wording.EDITED_MEANWHILE, origin.place.channel)
         return acknowledge(message, account.ack) if account and account.ack.emoji else ()
 
@@ -119,11 +121,11 @@ class Routing:
         return replace(message, replied=Quoted(author="", text=wording.NOT_SHOWN), replied_by=None)
 
     def _held(self, accepted: AcceptedMessage) -> AcceptedMessage:
-        message, code = _bounded(accepted.message, PAIRING), self.new_code()
-        texts = {f"code:{digest(code)}": wording.pairing_code(code), "kept": wording.KEPT}
+        message, code = _bounded(accepted.message, Cause.PAIRING), self.new_code()
+        texts = {sentence("code", digest(code)): wording.pairing_code(code), sentence("kept"): wording.KEPT}
         told = [self.notice(name, text, message.origin.place.channel) for name, text in texts.items()]
         say, kept = ((replace(first, respond=message.respond), *rest) for first, *rest in told)
-        held = replace(accepted, message=message, state="held", reason=PAIRING, delay=0, gathers=False)
+        held = replace(accepted, message=message, state="held", reason=Cause.PAIRING, delay=0, gathers=False)
         return replace(held, code=digest(code), say=say, kept=kept)
 
     def _told(self, dropped: AcceptedMessage, message: InboundMessage, account: AccountSection) -> AcceptedMessage:
@@ -133,7 +135,7 @@ class Routing:
         if found is None or not named or account.groups.policy != "allowlist":
             return dropped
         key = f"{dropped.message.event_key}:{origin.sender}"
-        source = f"group:{origin.place.channel}:{origin.place.account}:{key}"
+        source = sentence("group", origin.place.channel, origin.place.account, key)
         notice = self.to_owner(source, wording.group_not_let_in(origin, found.label))
         notice = replace(notice, owners=((origin.place.channel, origin.sender),))
         return replace(dropped, message=replace(dropped.message, event_key=key), notice=notice)
@@ -166,18 +168,18 @@ def acknowledge(message: InboundMessage, wanted: Acknowledgement) -> tuple[Plann
     target = message.origin.message_id
     if not wanted.emoji or not in_scope or not target or message.kind is not InboundKind.MESSAGE:
         return ()
-    source = f"ack:{place.channel}:{place.account}:{message.event_key}"  # the end of a turn finds it by that
+    source = acknowledgement(place, message.event_key)
     return (Planned(source=source, body=wanted.emoji, nonce=0, action=Action.REACT, target=target),)
 
 
-def _bounded(message: InboundMessage, reason: str) -> InboundMessage:
+def _bounded(message: InboundMessage, reason: Cause) -> InboundMessage:
     """What is kept of a stranger: at most 4 KB of text, no attachments, nothing that it brings along; of those who are
     dropped one message per sender, of a strange group one in all (by its key)."""
     origin = message.origin
-    key = f"x:{origin.place.chat if reason == GROUP else origin.sender}"
+    key = f"x:{origin.place.chat if reason is Cause.GROUP else origin.sender}"
     return InboundMessage(
         origin=replace(origin, sender_name=origin.sender_name[:64], chat_name=origin.chat_name[:64], roles=()),
-        event_key=message.event_key if reason == PAIRING else key,
+        event_key=message.event_key if reason is Cause.PAIRING else key,
         kind=message.kind,
         text=message.text.encode()[:STRANGER_LIMIT].decode(errors="ignore"),
         sent_at=message.sent_at,

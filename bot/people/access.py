@@ -5,6 +5,7 @@ groups of the configuration, whatever people those list. A group that is not the
 reads along, and writes, is up to whoever runs the group.
 """
 
+from bot.persistence.causes import Cause
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin
 from channels.settings import AccountSection, Group
 
@@ -12,11 +13,6 @@ from channels.settings import AccountSection, Group
 LOCAL = (ChatKind.CONSOLE, ChatKind.API)
 # Senders of what comes over HTTP, stored with each message: by the token or the Unix socket, and without.
 OWNER, PERSON = "owner", "person"
-# Why a message is dropped: its sender may not write directly, the group is not one of its, they are not among those who
-# are answered in it, it is by another bot.
-STRANGER, GROUP, MEMBER, BOT = "access", "groups", "member", "bot"
-# Why it is held: its sender may be let in by a code.
-PAIRING = "pairing"
 _ASKS = (InboundKind.MESSAGE, InboundKind.COMMAND, InboundKind.EDIT, InboundKind.DELETE)
 
 # Messages to others that one turn of somebody who is no owner may send: enough to ask a few people for something, too
@@ -32,7 +28,7 @@ def is_trusted(message: InboundMessage) -> bool:
 
 def refusal(
     message: InboundMessage, account: AccountSection | None, group: Group | None, *, is_owner: bool, is_paired: bool
-) -> str | None:
+) -> Cause | None:
     """Why a message is dropped or held, None when it is let in.
 
     account: the one it came to, None for one that is not configured. group: what holds where it was said, None in
@@ -42,25 +38,25 @@ def refusal(
     if origin.place.kind in LOCAL:
         return None
     if account is None:
-        return STRANGER
+        return Cause.ACCESS
     if origin.by_bot and not account.allow_bots:
-        return BOT
+        return Cause.BOT
     if message.kind is InboundKind.DELETE and not origin.sender:  # who may delete is the platform's matter
         return None
     if origin.place.kind is not ChatKind.DIRECT:
         if group is None:
-            return GROUP
-        return None if _listed(origin, group) or is_owner else MEMBER
+            return Cause.GROUP
+        return None if _listed(origin, group) or is_owner else Cause.MEMBER
     policy = account.dm.policy
     if policy == "disabled":
-        return STRANGER
+        return Cause.ACCESS
     if policy == "open" or origin.sender in account.dm.allow_from or is_owner:
         return None
     if policy != "pairing" or not origin.sender or origin.by_bot:
-        return STRANGER
+        return Cause.ACCESS
     if is_paired:
         return None
-    return PAIRING if message.kind in _ASKS else STRANGER
+    return Cause.PAIRING if message.kind in _ASKS else Cause.ACCESS
 
 
 def _listed(origin: Origin, group: Group) -> bool:

@@ -8,9 +8,11 @@ from typing import Literal
 from agent.events import RunRef
 from agent.message import Entry, Usage
 from agent.tools.base import Decision
+from bot.persistence.causes import Cause
 from bot.persistence.settings import SessionSettings
 from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
 from channels.outgoing import Delivery, DeliveryState, Planned
+from channels.sources import Source
 
 
 class TurnState(StrEnum):
@@ -51,7 +53,7 @@ class AcceptedMessage:
     message: InboundMessage
     session_key: str | None
     state: MessageState = "waiting"
-    reason: str | None = None
+    reason: Cause | None = None
     turn_id: str | None = None
     digest: str | None = None
     delay: int = 0
@@ -98,8 +100,6 @@ class AccountHistory:
 Accepted = AcceptedMessage | UnreadEvent | ChatMoved | Heard
 
 GATHER_MOST = 5
-# Marks a command that was typed where the bot is not known to be; no conversation to be told anything in.
-OUTSIDE = "outside"
 # Lines kept of what was said in a conversation and not to the bot.
 OVERHEARD = 50
 
@@ -117,7 +117,7 @@ class Fresh:
     ready_at: int = 0
     said: tuple[Delivery, ...] = ()
     state: MessageState = "waiting"
-    reason: str | None = None
+    reason: Cause | None = None
     wait: int = 0
     wake: str | None = None
     became: InboundMessage | None = None
@@ -127,8 +127,6 @@ class Fresh:
 
 
 Standing = Literal["pending", "allowed", "owner", "blocked"]
-# The reason why another bot's message is dropped: too many of them in a row, and no person between.
-BOTS = "bots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +194,9 @@ class TurnKind(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """What a turn has said where it answers: a whole answer by its step, or one message of a tool, a sentence of the
-    service. source: of the (first) delivery. file: path of what was sent."""
+    service. file: path of what was sent."""
 
-    source: str
+    source: Source
     text: str
     step: int | None = None
     file: str = ""
@@ -241,11 +239,8 @@ class Turn:
         object.__setattr__(self, "session_key", self.run.session_key)
 
 
-# What the source of a notice about a refused send begins with: its own refusal is told to nobody.
-REFUSED = "refused:"
-# The same of what a conversation is told of messages that did not arrive there, or may not have.
-MISSED = "missed:"
-# Makes that, of the moment (milliseconds) from which on they are missed; None: nothing is told.
+# Makes what a conversation is told of messages that did not arrive there, or may not have. It is given the moment
+# (milliseconds) from which on they are missed. None: nothing is told.
 Missed = Callable[[int], Sequence[Planned]] | None
 
 
@@ -270,7 +265,9 @@ class LostDelivery:
     state: DeliveryState
     channel: str
     chat: str
-    reason: str
+    # What the platform or the connection said, and why it was given up if it was; empty and None where nothing did.
+    error: str
+    cause: Cause | None
     at: int
 
 
@@ -389,11 +386,3 @@ class Fate:
     ids: tuple[str, ...] = ()
     reason: str = ""
     open: bool = False
-
-
-TOOL = "tool:"  # what the source of a call's message begins with: it may go to a place of its own
-
-
-def tool_message(turn_id: str, call_id: str) -> str:
-    """Under which source the message of a tool's call stands in the ledger."""
-    return f"{TOOL}{turn_id}:{call_id}"

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from bot import wording
-from bot.persistence.values import TOOL, Said, Turn
+from bot.persistence.values import Said, Turn
 from bot.replies.directives import Directives
 from bot.replies.repeats import is_repeat, may_become
 from bot.speech import spoken
@@ -22,6 +22,7 @@ from channels.base import Channel
 from channels.markdown.parse import parse
 from channels.outgoing import Action, OutgoingFile, Planned, ReplyBlock
 from channels.settings import ReplyTo, Streaming
+from channels.sources import Source, SourceKind, answer, answer_file
 from channels.stream.chunker import Chunker
 
 # Characters from which on the beginning of an answer is shown: what a notification quotes should say something.
@@ -31,7 +32,7 @@ _CITES, _LONGEST_LINK = re.compile(r"(?<![\w\])`])\[[^\[\]\n]+\]\[[^\[\]\n]*\](?
 
 
 def notice(
-    source: str, text: str, channel: Channel | None, nonce: Callable[[], int], *, ours: bool = True
+    source: Source, text: str, channel: Channel | None, nonce: Callable[[], int], *, ours: bool = True
 ) -> tuple[Planned, ...]:
     """Deliveries of a sentence of the service itself (an error, a command's answer). ours: all words of it are."""
     if channel is None:
@@ -149,7 +150,7 @@ class Replies:
             literal = self._unseen[: self._max // 2].strip()
             planned = self._named([ReplyBlock(f"````\n{literal}\n````", "")])
         if self._shown and not same:
-            self._said.append(Said(source=f"{self._answer}:b0", text=words, step=self.step))
+            self._said.append(Said(source=answer(self._turn_id, self.step, 0), text=words, step=self.step))
         return planned
 
     def cut(self) -> Sequence[Planned]:
@@ -174,12 +175,13 @@ class Replies:
 
     def file(self, number: int, file: OutgoingFile) -> Planned:
         """A file of the answer; not sent where a tool has sent it already."""
-        same = next((said.source for said in self._said if said.file == file.path), "")
+        source = answer_file(self._turn_id, self.step, number)
+        same = next((said.source.key for said in self._said if said.file == file.path), "")
         if not same:
-            self.sent(Said(source=f"{self._answer}:f{number}", text="", step=self.step, file=file.path))
+            self.sent(Said(source=source, text="", step=self.step, file=file.path))
         return self._in_answer(
             Planned(
-                source=f"{self._answer}:f{number}",
+                source=source,
                 body="",
                 nonce=self._nonce(),
                 step=self.step,
@@ -190,15 +192,11 @@ class Replies:
         )
 
     @property
-    def _answer(self) -> str:
-        return f"turn:{self._turn_id}:s{self.step}"
-
-    @property
-    def _source(self) -> str:
-        return f"{self._answer}:b{self._count}"
+    def _source(self) -> Source:
+        return answer(self._turn_id, self.step, self._count)
 
     def _named(self, blocks: Sequence[ReplyBlock], same: str = "") -> list[Planned]:
-        """Blocks as deliveries. same: source of what says the same as all of them together."""
+        """Blocks as deliveries. same: key of the source of what says the same as all of them together."""
         planned: list[Planned] = []
         for block in blocks:
             said = self._unseen + self._directives.written(block.said)
@@ -231,10 +229,13 @@ class Replies:
         return "\n".join((*lines, "", *(line for key, line in self._defined.items() if key in known))).rstrip()
 
     def _said_already(self, text: str, *, tools: bool = False) -> str:
-        """The source of what said the same as a text; empty where nothing did. tools: only their messages count."""
+        """The key of the source of what said the same as a text; empty where nothing did.
+
+        tools: only the messages of tools count.
+        """
         for said in self._said:
             if _counts(said) and (said.step is None or not tools) and is_repeat(text, said.text):
-                return said.source
+                return said.source.key
         return ""
 
     def _in_answer(self, piece: Planned) -> Planned:
@@ -252,7 +253,7 @@ class Replies:
 
 def _counts(said: Said) -> bool:
     """Whether an answer may say the same as this: as a message of a tool, or as a whole answer before it."""
-    return bool(said.text.strip()) and (said.step is not None or said.source.startswith(TOOL))
+    return bool(said.text.strip()) and (said.step is not None or said.source.kind is SourceKind.TOOL)
 
 
 def _defined(words: str) -> dict[tuple[str, str], str]:
@@ -263,12 +264,13 @@ def _defined(words: str) -> dict[tuple[str, str], str]:
 
 
 def _planned(
-    source: str, bodies: Sequence[str], said: str, nonce: Callable[[], int], step: int | None
+    source: Source, bodies: Sequence[str], said: str, nonce: Callable[[], int], step: int | None
 ) -> tuple[Planned, ...]:
     """One delivery per message that the channel has rendered; the first carries the model's words."""
     return tuple(
         Planned(
-            source=f"{source}.{n}" if n else source,
+            source=source,
+            piece=n,
             body=body,
             nonce=nonce(),
             said="" if n else said,

@@ -12,6 +12,7 @@ from bot.replies.cutting import Replies
 from channels.base import Channel
 from channels.message import ChatKind, Place
 from channels.outgoing import Planned
+from channels.sources import Source
 
 # Of one answer, those included that are the last ones of its messages.
 MOST_EDITS = 12
@@ -91,7 +92,8 @@ class Showing:
 
     async def _previews(self, channel: Channel) -> None:
         edits, pause = 0, _FIRST
-        source = body = target = ""
+        source: Source | None = None
+        body = target = ""
         while edits < MOST_EDITS and self._current:
             await self._changed.wait()
             self._changed.clear()

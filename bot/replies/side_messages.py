@@ -13,6 +13,7 @@ from bot import wording
 from bot.persistence.values import Turn
 from bot.speech import spoken
 from channels.outgoing import Planned
+from channels.sources import Source, side_message
 from channels.stream.chunker import Chunker
 
 # UTF-16 units of a piece of reasoning: as a quote it is one message anywhere.
@@ -27,7 +28,9 @@ class SideMessages:
     arguments, because only owners read along.
     """
 
-    def __init__(self, turn: Turn, say: Callable[[str, str], Sequence[Planned]], *, shown: bool, in_full: bool) -> None:
+    def __init__(
+        self, turn: Turn, say: Callable[[Source, str], Sequence[Planned]], *, shown: bool, in_full: bool
+    ) -> None:
         self._verbose = shown and turn.settings.verbose == "on"
         self._reasoning = turn.settings.reasoning if shown else "off"
         self._turn_id, self._say, self._in_full = turn.turn_id, say, in_full
@@ -70,5 +73,5 @@ class SideMessages:
         return [one for quote in quotes for one in self._aside(f"r{next(self._numbers)}", spoken(quote))]
 
     def _aside(self, name: str, text: str) -> list[Planned]:
-        found = self._say(f"turn:{self._turn_id}:s{self._step}:{name}", text)
+        found = self._say(side_message(self._turn_id, self._step, name), text)
         return [replace(one, said="", silent=True) for one in found]

@@ -46,6 +46,7 @@ from bot.store.store import Store
 from bot.to_the_end import to_the_end
 from channels.message import ChatKind, InboundMessage, Place
 from channels.outgoing import Action, Planned
+from channels.sources import Source, of_turn, quiet, sentence
 from heartbeat.quiet import HEARTBEAT_OK
 
 P = ParamSpec("P")
@@ -144,7 +145,7 @@ class RunJournal:
         else:
             words = await self._beat.shown(step, silent=silent)
             if words == HEARTBEAT_OK:
-                words, blocks = "", self._notice("ok", HEARTBEAT_OK)
+                words, blocks = "", self._outbox.notice(quiet(self.turn.turn_id), HEARTBEAT_OK, self.turn.place.channel)
             else:
                 self._replies.feed(words)
                 blocks = await self._last_blocks(step, silent=not words)
@@ -245,11 +246,11 @@ class RunJournal:
         cause = error_message if outcome is Outcome.FAILED else None
         local = self.turn.place.kind in LOCAL
         said = wording.failure(error_kind, cause if self._to_owner else None, to_owner=self._to_owner or local)
-        sentence = await self._failure(said)
-        blocks = self._notice("error", sentence) if sentence else ()
+        told = await self._failure(said)
+        blocks = self._notice("error", told) if told else ()
         notice = None
-        if sentence and said == wording.OUT_OF_ORDER:  # once an hour for each kind: it fails again with every message
-            source = f"failed:{error_kind}:{self._given.clock.now() // _HOUR}"
+        if told and said == wording.OUT_OF_ORDER:  # once an hour for each kind: it fails again with every message
+            source = sentence("failed", error_kind, self._given.clock.now() // _HOUR)
             notice = self._outbox.to_owner(source, wording.failed_elsewhere(self.turn.place, error_kind, cause))
         with self._outbox.planning(self.turn.conv_id, self.turn.place, blocks) as where:
             deliveries, end = await self._turns.finish(
@@ -308,7 +309,7 @@ class RunJournal:
         self._showing.stop()
 
     def _notice(self, name: str, text: str) -> Sequence[Planned]:
-        return self._outbox.notice(f"turn:{self.turn.turn_id}:{name}", text, self.turn.place.channel)
+        return self._outbox.notice(of_turn(self.turn.turn_id, name), text, self.turn.place.channel)
 
-    def _sentence(self, source: str, text: str) -> Sequence[Planned]:
+    def _sentence(self, source: Source, text: str) -> Sequence[Planned]:
         return self._outbox.notice(source, text, self.turn.place.channel, ours=False)

@@ -24,7 +24,7 @@ from bot.people.access import FOR_GUESTS, LOCAL
 from bot.people.accounts import Account, is_of
 from bot.people.conversations import NAME_CHANNEL, Conversations
 from bot.people.people import chat_of
-from bot.persistence.values import Turn, tool_message
+from bot.persistence.values import Turn
 from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
 from bot.speech import button, on_wish, spoken
@@ -33,6 +33,7 @@ from channels.base import Channel
 from channels.message import ChatKind, Origin, Place
 from channels.outgoing import IDEMPOTENT, Action, Button, Planned
 from channels.session_key import parse
+from channels.sources import Source, tool_message
 from heartbeat.quiet import is_silent
 
 # Seconds for which a call waits for what becomes of its messages.
@@ -107,7 +108,7 @@ class MessageTool(Tool[Parameters]):
                 return ToolOutput(text=await channel.perform(action.name, place, asked))
         except ActionFailed as error:
             raise ToolError(str(error)) from None
-        name = tool_message(context.turn_id, context.call_id)
+        source = tool_message(context.turn_id, context.call_id)
         if action.makes in (Action.EDIT, Action.DELETE):
             own = await self._given.conversations.reads.own_message(place, asked.message_id)
             if own is None:
@@ -118,14 +119,14 @@ class MessageTool(Tool[Parameters]):
                 raise ToolError("That is a thread already; use thread_reply.")
             place = replace(place, thread=asked.message_id)
         guests = self._wishing(place)
-        blocks = await self._blocks(name, action, asked, channel, on_wish(guests) if guests else "")
+        blocks = await self._blocks(source, action, asked, channel, on_wish(guests) if guests else "")
         session_key = (
             self._given.conversations.session_of(replace(origin, place=place)) if action.makes in _SENDS else ""
         )
         told = "" if session_key == self._turn.session_key else session_key
         if not await self._send(place, blocks, told, FOR_GUESTS if guests else 0):
             raise ToolError(f"One turn sends at most {FOR_GUESTS} messages to others for people who are no owners.")
-        return await self._outcome(name, action)
+        return await self._outcome(source, action)
 
     async def _target(self, action: ToolAction, asked: Arguments, as_guest: bool) -> Origin:
         """The conversation that is meant. Raises ToolError or ActionFailed."""
@@ -177,11 +178,11 @@ class MessageTool(Tool[Parameters]):
         return [one.origin for one in self._turn.messages if not self._given.conversations.people.is_owner(one)]
 
     async def _blocks(
-        self, name: str, action: ToolAction, asked: Arguments, channel: Channel, wish: str
+        self, source: Source, action: ToolAction, asked: Arguments, channel: Channel, wish: str
     ) -> Sequence[Planned]:
         """The deliveries that an action is. wish: stands above what is shown. Raises ToolError."""
         assert action.makes is not None
-        bare = Planned(source=name, body="", nonce=self._given.nonce(), action=action.makes)
+        bare = Planned(source=source, body="", nonce=self._given.nonce(), action=action.makes)
         if action.makes is Action.REACT:
             return (replace(bare, body=asked.emoji, target=asked.message_id),)
         if action.makes is Action.DELETE:
@@ -189,7 +190,7 @@ class MessageTool(Tool[Parameters]):
         text = "\n\n".join(filter(None, (wish, spoken(asked.text))))
         if action.makes is Action.FILE and len(text) > _CAPTION:
             raise ToolError(f"A caption has at most {_CAPTION} characters; send the rest with send.")
-        shown = self._given.outbox.notice(name, text, channel, _buttons(asked), ours=False) if text else ()
+        shown = self._given.outbox.notice(source, text, channel, _buttons(asked), ours=False) if text else ()
         if text and not shown:
             raise ToolError("That text shows nothing.")
         first, *more = shown or (bare,)
@@ -209,9 +210,9 @@ class MessageTool(Tool[Parameters]):
             return (replace(first, action=Action.FILE, file=file), *more)
         return (replace(first, reply_to=asked.message_id if action.name == REPLY.name else ""), *more)
 
-    async def _outcome(self, name: str, action: ToolAction) -> ToolOutput:
+    async def _outcome(self, source: Source, action: ToolAction) -> ToolOutput:
         """Wait for what becomes of the deliveries of a call, for a while. Raises ToolError when they were refused."""
-        fate = await self._given.outbox.outcome(name, PATIENCE)
+        fate = await self._given.outbox.outcome(source, PATIENCE)
         if fate.state == "not sent":
             raise ToolError(f"Not done: {fate.reason or 'it was given up'}.")
         if fate.state == "sent":

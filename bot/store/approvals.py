@@ -22,11 +22,13 @@ from bot.store.rows import IN_BACKGROUND
 from bot.store.writer import Subject, query, transaction
 from channels.message import ChatKind, Origin, Place
 from channels.outgoing import Action, Delivery
+from channels.sources import SourceKind, piece_key, request, sentence
 
 _FOUND = 20
 _NAMED = re.compile(rf"[0-9a-f]{{{SHOWN}}}|[0-9a-f]{{32}}")
 # True of deliveries that show an approval.
-OF_IT = "source >= 'ask:' || approval_id AND source < 'ask:' || approval_id || ';'"
+_SHOWING = (SourceKind.REQUEST.value, SourceKind.REMINDER.value)
+OF_IT = f"subject=approval_id AND source_kind IN {_SHOWING}"
 
 
 class Approvals(Subject):
@@ -156,22 +158,23 @@ class Approvals(Subject):
     @transaction
     def tell(self, db: sqlite3.Connection, approval_id: str, shown: Shown) -> tuple[Delivery, ...]:
         """Plan the edits that show it, once."""
-        now, name = self._now(), f"ask:{approval_id}"
+        now = self._now()
         if not db.execute("UPDATE approval SET told=1 WHERE approval_id=? AND told=0", (approval_id,)).rowcount:
             return ()
         copies = db.execute(
-            "SELECT source, conv_id, buttons IS NOT NULL FROM delivery WHERE source >= ?1 AND source < ?1 || ';'"
-            " AND (buttons IS NOT NULL OR (source=?1 AND NOT EXISTS (SELECT 1 FROM delivery WHERE source=?1 || '.1')))"
-            " AND state NOT IN ('failed','expired')",
-            (name,),
+            "SELECT delivery_id, source, piece, source_kind, conv_id, buttons IS NOT NULL FROM delivery"
+            f" WHERE subject=?1 AND source_kind IN {_SHOWING} AND {rows.STANDS} AND (buttons IS NOT NULL"
+            " OR source=?2 AND NOT EXISTS (SELECT 1 FROM delivery WHERE source=?2 AND piece=1))",
+            (approval_id, request(approval_id).key),
         ).fetchall()
         made: tuple[Delivery, ...] = ()
-        for source, conv_id, offers in copies:
+        for delivery_id, key, piece, kind, conv_id, offers in copies:
             place = rows.place_of(db, conv_id)
             if place.kind in (ChatKind.API, ChatKind.CONSOLE):  # what is said there is never changed
                 continue
-            first = shown(place, bool(offers) and "." not in source)[:1]
-            edits = [replace(one, source=f"told:{source}", action=Action.EDIT, target=source) for one in first]
+            source = sentence("told", piece_key(key, piece))
+            first = shown(place, bool(offers) and piece == 0 and kind == SourceKind.REQUEST)[:1]
+            edits = [replace(one, source=source, action=Action.EDIT, edits=delivery_id) for one in first]
             made += rows.plan(db, PlanIn(conv_id), edits, None, now)
         return made
 

@@ -13,6 +13,7 @@ from agent.events import AgentStart, Outcome
 from agent.message import Entry, Message, Text, ToolCall, Usage
 from bot.clock import Clock
 from bot.compose import overheard
+from bot.persistence.causes import Cause
 from bot.persistence.settings import AnsweredBy, SessionSettings
 from bot.persistence.values import Changes, Turn, TurnKind
 from bot.store import approvals, codec, edits, endings, history, repair, rows
@@ -38,7 +39,6 @@ _Row = tuple[int, InboundMessage, int]
 # Messages that one turn takes at the most because they waited for each other.
 GATHERED = 50
 # Why a message waits that asks once more for a call, with the approval behind it that had its time.
-AGAIN = "again:"
 # The same for messages that waited for each other, and for those that were missed in one conversation (whose
 # moment is before all others), by whomever.
 _GATHERING = "iif(gathers, iif(ready_at < 0, 'missed', sender || ' ' || ready_at), NULL)"
@@ -110,7 +110,7 @@ class Claims(Subject):
         while True:
             found = db.execute(
                 f"SELECT seq, payload, accepted_at, {_GATHERING}, turn_id, conv_id, inbox.kind,"
-                f" ({rows.COMMANDS_BEFORE}), coalesce(reason, ''), transcript_id, used_at, conversation.channel,"
+                f" ({rows.COMMANDS_BEFORE}), asks_again, transcript_id, used_at, conversation.channel,"
                 " conversation.account, chat, thread, conversation.kind"
                 " FROM inbox LEFT JOIN conversation USING (conv_id) LEFT JOIN session USING (session_key)"
                 f" WHERE session_key=? AND {WAITING} AND inbox.{FOR_A_RUN} AND (inbox.{IN_BACKGROUND}) = ?"
@@ -119,7 +119,7 @@ class Claims(Subject):
             ).fetchall()
             if not found:
                 return None
-            turn_id, conv_id, kind, _, reason, transcript_id, used_at, *place = found[0][4:]
+            turn_id, conv_id, kind, _, asks_again, transcript_id, used_at, *place = found[0][4:]
             taken = _readable(db, [row[:3] for row in _together(found, most)], turn_id, now)
             if taken:
                 break
@@ -138,8 +138,8 @@ class Claims(Subject):
         beat = turn_id if kind == "wake" else None
         before = edits.noted(db, beats_of(session_key) or session_key, transcript_id, beat)
         lines = self._show(db, taken, turn_id, transcript_id, before)
-        if reason.startswith(AGAIN):
-            lines += _repeated(db, turn_id, transcript_id, reason.removeprefix(AGAIN))
+        if asks_again is not None:
+            lines += _repeated(db, turn_id, transcript_id, asks_again)
         return turn_id, [message for _, message, _ in taken], lines
 
     def _take(
@@ -276,7 +276,7 @@ def _readable(
     taken = [(seq, message, accepted_at) for seq, message, accepted_at in read if message is not None]
     for seq, message, _ in read:
         if message is None:
-            db.execute("UPDATE inbox SET state='dropped', reason='unreadable' WHERE seq=?", (seq,))
+            db.execute("UPDATE inbox SET state='dropped', reason=? WHERE seq=?", (Cause.UNREADABLE, seq))
     if not taken and turn_id is not None:
         _end_unreadable(db, turn_id, now)
     return taken

@@ -8,10 +8,10 @@ from dataclasses import replace
 from agent.events import Outcome
 from agent.message import Message, Text
 from agent.tools.base import Verdict
+from bot.persistence.causes import Cause
 from bot.persistence.settings import Change
 from bot.persistence.values import CommandKept, PlanIn, Reply, Stopped
 from bot.store import approvals, codec, endings, repair, rows
-from bot.store.claims import AGAIN
 from bot.store.history import IS_BEHIND
 from bot.store.indexes import OPEN_TURN, WAITING
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
@@ -67,8 +67,8 @@ class Commands(Subject):
 
         def effect(now: int) -> Stopped:
             said = replace(message, origin=approvals.asked_by(db, again) or message.origin) if again else message
-            become = "UPDATE inbox SET kind='message', state='waiting', payload=?, reason=? WHERE seq=?"
-            db.execute(become, (codec.INBOUND.dump(said), f"{AGAIN}{again}" if again else None, seq))
+            become = "UPDATE inbox SET kind='message', state='waiting', payload=?, asks_again=? WHERE seq=?"
+            db.execute(become, (codec.INBOUND.dump(said), again or None, seq))
             if again:  # it goes on where it was asked for, and as if by who did, wherever that was pressed
                 db.execute(
                     "UPDATE inbox SET (session_key, conv_id, turn_id)=(SELECT session_key, reply_conv, NULL"
@@ -123,12 +123,12 @@ class Commands(Subject):
         """
 
         def effect(now: int) -> Stopped:
-            each = [_stop(db, session_key, seq, now, "reset" if renew else "stop")]
+            each = [_stop(db, session_key, seq, now, Cause.RESET if renew else Cause.STOP)]
             for other in _busy(db, below) if below else ():
-                stopped = _stop(db, other, seq, now, "stop")
+                stopped = _stop(db, other, seq, now, Cause.STOP)
                 (conv_id,) = db.execute("SELECT last_conv FROM session WHERE session_key=?", (other,)).fetchone()
                 if conv_id and (stopped.running or stopped.dropped):  # those who wait there are told, too
-                    say = [replace(one, source=f"{one.source}:{other}", respond="") for one in reply(stopped)]
+                    say = [replace(one, source=one.source.also(other), respond="") for one in reply(stopped)]
                     told.extend(rows.plan(db, PlanIn(conv_id), say, None, now))
                 each.append(stopped)
             if renew:
@@ -149,7 +149,7 @@ class Commands(Subject):
         """End one turn, queued or running; False when it has ended already or is not known."""
         found = db.execute(f"SELECT 1 FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)).fetchone()
         if found:
-            stop_turn(db, turn_id, self._now(), "abort")
+            stop_turn(db, turn_id, self._now(), Cause.ABORT)
         return found is not None
 
     def _carry_out(
@@ -176,7 +176,7 @@ class Commands(Subject):
         return CommandKept(stopped, deliveries)
 
 
-def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: str) -> Stopped:
+def _stop(db: sqlite3.Connection, session_key: str, before: int, now: int, reason: Cause) -> Stopped:
     """Stop the turns of a session that began with a message before `before`, and drop what waited before it.
 
     So are isolated beats and jobs that speak there. A command that is found in a history hours later stops nothing that
@@ -224,7 +224,7 @@ def _busy(db: sqlite3.Connection, below: str) -> list[str]:
 def _pass_on(db: sqlite3.Connection, seq: int, now: int) -> None:
     """The words of a message that waits have become the reason of a decision: it is not said twice."""
     taken = db.execute(
-        f"UPDATE inbox SET state='dropped', reason='passed on' WHERE seq=? AND {WAITING} AND {FOR_A_RUN}"
+        f"UPDATE inbox SET state='dropped', reason='{Cause.PASSED_ON}' WHERE seq=? AND {WAITING} AND {FOR_A_RUN}"
         f" AND NOT {IN_BACKGROUND} RETURNING turn_id",
         (seq,),
     ).fetchone()
@@ -232,7 +232,7 @@ def _pass_on(db: sqlite3.Connection, seq: int, now: int) -> None:
         endings.end_turn(db, taken[0], Outcome.COMPLETED, now)
 
 
-def stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: str) -> None:
+def stop_turn(db: sqlite3.Connection, turn_id: str, now: int, reason: Cause) -> None:
     """End a turn as stopped: what is planned and not begun is not said any more, what was said is kept."""
     transcript_id, step, epoch = db.execute(
         "SELECT transcript_id, step, epoch FROM turn WHERE turn_id=?", (turn_id,)

@@ -9,6 +9,7 @@ mentioned there.
 import sqlite3
 from dataclasses import dataclass, replace
 
+from bot.persistence.causes import Cause
 from bot.persistence.schedules import TOLD
 from bot.persistence.values import AcceptedMessage, Changes
 from bot.store import codec, tool_messages
@@ -19,7 +20,6 @@ CHANGES = (InboundKind.EDIT, InboundKind.DELETE)
 # True of what has happened, beside what was changed or written.
 IS_EVENT = f"event_key GLOB '{TOLD}*'"
 _NOWHERE = Place(channel="http", account="", chat="", kind=ChatKind.API)
-UNKNOWN = "too late"
 _UNSEEN = ("waiting", "steering", "held")
 
 
@@ -46,7 +46,7 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
         (place.channel, place.account, message_key(place.chat, message.origin.message_id)),
     ).fetchone()
     if original is None:
-        return _dropped(item, UNKNOWN)
+        return _dropped(item, Cause.TOO_LATE)
     seq, conv_id, session_key, _ = original
     about = (conv_id, message.origin.message_id)
     last, state, payload = db.execute(
@@ -55,43 +55,47 @@ def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
         about,
     ).fetchone()
     if item.state == "held" and state != "held":
-        return _dropped(item, UNKNOWN)
+        return _dropped(item, Cause.TOO_LATE)
     words = codec.read_inbound(payload, last)
     if edited and words is not None and words.text == message.text:
-        return _dropped(item, "nothing changed")
+        return _dropped(item, Cause.NOTHING_CHANGED)
     if edited and state in _UNSEEN:
         words = words or replace(message, kind=InboundKind.MESSAGE)
         words = replace(words, text=message.text, attachments=message.attachments)
         db.execute("UPDATE inbox SET payload=? WHERE seq=?", (codec.INBOUND.dump(words), last))
-        return _dropped(item, "replaced the message")
+        return _dropped(item, Cause.REPLACED)
     if not edited and state in _UNSEEN:
         db.execute("UPDATE inbox SET state='withdrawn', turn_id=NULL WHERE seq=?", (last,))
         if last == seq:
-            return _dropped(item, "withdrew the message")
+            return _dropped(item, Cause.WITHDREW)
     origin = (codec.read_inbound(original[3], seq) or message).origin
     item = replace(item, message=replace(message, origin=origin), session_key=session_key)
     if edited and state == "taken":
         return Change(item, "waiting", conv_id, told=True)
-    db.execute(f"UPDATE inbox SET reason='noted' WHERE conv_id=? AND message_id=? AND {UNNOTED}", about)
-    return Change(replace(item, reason="to be noted"), "done", conv_id)
+    db.execute(f"UPDATE inbox SET reason='{Cause.NOTED}' WHERE conv_id=? AND message_id=? AND {UNNOTED}", about)
+    return Change(replace(item, reason=Cause.TO_BE_NOTED), "done", conv_id)
 
 
-def _dropped(item: AcceptedMessage, reason: str) -> Change:
+def _dropped(item: AcceptedMessage, reason: Cause) -> Change:
     return Change(replace(item, session_key=None, reason=reason), "dropped")
 
 
 def note_written(
     db: sqlite3.Connection, place: Place, conv_id: int | None, session_key: str, source: str, words: str, now: int
 ) -> bool:
-    """The next turn of a session is told that the bot wrote this, from another conversation. source: of the delivery.
+    """The next turn of a session is told that the bot wrote this, from another conversation. source: key of that of the
+    delivery.
 
     False when it was told of it before.
     """
     told = InboundMessage(origin=Origin(place=place), event_key=source, kind=InboundKind.EVENT, text=words, sent_at=now)
     made = db.execute(
         "INSERT INTO inbox (channel, account, event_key, conv_id, session_key, kind, sent_at, accepted_at, payload,"
-        " state, reason) VALUES (?,?,?,?,?,?,?,?,?,'done','to be noted') ON CONFLICT DO NOTHING",
-        (place.channel, place.account, source, conv_id, session_key, told.kind, now, now, codec.INBOUND.dump(told)),
+        " state, reason) VALUES (?,?,?,?,?,?,?,?,?,'done',?) ON CONFLICT DO NOTHING",
+        (
+            *(place.channel, place.account, source, conv_id, session_key, told.kind, now, now),
+            *(codec.INBOUND.dump(told), Cause.TO_BE_NOTED),
+        ),
     )
     return made.rowcount == 1
 
@@ -107,7 +111,7 @@ def noted(db: sqlite3.Connection, session_key: str, transcript_id: str, beat: st
     beat: the turn of a beat, which is told of events alone and may have to give them back: its lines may be hidden.
     """
     found = db.execute(
-        f"UPDATE inbox SET reason='noted', turn_id=?1 WHERE session_key=?2 AND {UNNOTED}"
+        f"UPDATE inbox SET reason='{Cause.NOTED}', turn_id=?1 WHERE session_key=?2 AND {UNNOTED}"
         f" AND (?1 IS NULL OR {IS_EVENT}) RETURNING seq, payload",
         (beat, session_key),
     ).fetchall()

@@ -9,9 +9,11 @@ from typing import Any
 
 from agent.events import AgentEnd, Outcome, RunRef
 from agent.message import Usage
+from bot.persistence.causes import Cause
 from bot.persistence.values import PlanIn, TurnState
 from bot.store import codec, firings, rows
 from channels.outgoing import Action, Planned
+from channels.sources import SourceKind, sentence
 
 # What a turn has used so far, for `persist_end`: the last model, its usage, and milliseconds of running time.
 USED = "model, usage, ran"
@@ -50,7 +52,7 @@ def end_turn(
 
 def drop_previews(db: sqlite3.Connection, turn_id: str, now: int) -> None:
     """Remove what was shown of answers that have not become final and never will."""
-    rows.expire(db, f"turn_id=? AND {rows.PREVIEW} AND state='planned'", (turn_id,), "not said", now)
+    rows.expire(db, f"turn_id=? AND {rows.PREVIEW} AND state='planned'", (turn_id,), Cause.NOT_SAID, now)
     take_away(db, f"turn_id=? AND {rows.PREVIEW} AND state='sent'", turn_id, now)
 
 
@@ -66,13 +68,13 @@ def take_away(db: sqlite3.Connection, which: str, of: str | int, now: int) -> in
 def take_acknowledgements_away(db: sqlite3.Connection, which: str, of: str | int, now: int) -> None:
     """Nobody works on these messages any more: the reactions that say so go."""
     found = db.execute(
-        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery"  # see bot/inbound/routing.py
-        " ON source = 'ack:' || inbox.channel || ':' || inbox.account || ':' || event_key"
-        f" WHERE {which}",
+        "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery ON subject=event_key"
+        " JOIN conversation ON conversation.conv_id=delivery.conv_id AND conversation.channel=inbox.channel"
+        f" AND conversation.account=inbox.account WHERE {which} AND source_kind='{SourceKind.ACKNOWLEDGEMENT}'",
         (of,),
     ).fetchall()
     for source, conv_id, target in found:
-        away = Planned(source=f"un{source}", body="", nonce=0, action=Action.REACT, target=target)
+        away = Planned(source=sentence(f"un{source}"), body="", nonce=0, action=Action.REACT, target=target)
         rows.plan(db, PlanIn(conv_id), [away], None, now)
 
 

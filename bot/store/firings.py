@@ -7,9 +7,11 @@ import json
 import sqlite3
 
 from agent.events import Outcome
+from bot.persistence.causes import Cause
 from bot.persistence.schedules import HEARTBEAT
 from bot.store import codec, edits, rows
 from bot.store.indexes import UNNOTED
+from channels.sources import SourceKind
 from heartbeat.schedule import At
 
 # Minutes until a job that has failed may run again, by how often in a row.
@@ -17,7 +19,7 @@ BACKOFF = (0.5, 1, 5, 15, 60)
 # How often one that is due once is tried again.
 TRIES = 3
 # True of what a run has said: not that there was nothing to say.
-_SAID = f"turn_id=? AND {rows.STANDS} AND source NOT GLOB '*:ok'"
+_SAID = f"turn_id=? AND {rows.STANDS} AND source_kind<>'{SourceKind.QUIET}'"
 
 
 def ended(
@@ -42,7 +44,7 @@ def ended(
         db.execute("UPDATE entry SET hidden=1 WHERE transcript_id=? AND turn_id=?", (transcript_id, turn_id))
     if job_id == HEARTBEAT:
         if not said and outcome not in (Outcome.COMPLETED, Outcome.LIMIT):  # its events are for the next turn
-            given_back = f"UPDATE inbox SET {UNNOTED}, turn_id=NULL WHERE turn_id=? AND reason='noted'"
+            given_back = f"UPDATE inbox SET {UNNOTED}, turn_id=NULL WHERE turn_id=? AND reason='{Cause.NOTED}'"
             db.execute(given_back, (turn_id,))
         if outcome is Outcome.COMPLETED:
             for task in json.loads(tasks):

@@ -1,24 +1,24 @@
 """How far conversations were heard, what waits behind a history that is being read, and what was overheard in groups.
 
-A cursor never goes back. What waits there is `held` for the reason BEHIND, and gets a new `seq` when its turn comes.
+A cursor never goes back. What waits there is `held` for the cause BEHIND, and gets a new `seq` when its turn comes.
 """
 
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import OUTSIDE, OVERHEARD, AccountHistory, ConversationHistory, Heard
+from bot.persistence.causes import Cause
+from bot.persistence.values import OVERHEARD, AccountHistory, ConversationHistory, Heard
 from bot.store import codec, rows
 from bot.store.indexes import SAID
 from bot.store.writer import Subject, transaction
 from channels.message import SEVERAL, ChatKind, InboundKind, InboundMessage, Place, id_order
 
-BEHIND = "catch-up"
 # Characters kept of what was overheard.
 LINE_LIMIT = 500
 # The same of the message that a thread hangs on, which is what it is about.
 ROOT_LIMIT = 4000
-IS_BEHIND = f"state='held' AND reason='{BEHIND}'"
+IS_BEHIND = f"state='held' AND reason='{Cause.BEHIND}'"
 # What the parts of one message have in common.
 PART_OF = "iif(json_valid(payload), json_extract(payload, '$.part_of'), '')"
 # Of a message the thread in whose history it stands: one whose answer opens a thread on it stands in none.
@@ -44,8 +44,9 @@ class History(Subject):
         (first,) = db.execute("SELECT value FROM kv WHERE scope=? AND key=?", mark).fetchone()
         listed = (
             "kind='direct' AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.conv_id=conversation.conv_id"
-            f" AND message_id='' AND reason='{OUTSIDE}') OR thread='' AND cursor IS NOT NULL OR thread<>'' AND EXISTS"
-            f" (SELECT 1 FROM delivery WHERE delivery.conv_id=conversation.conv_id AND {SAID} AND settled_at >= ?3)"
+            f" AND message_id='' AND reason='{Cause.OUTSIDE}') OR thread='' AND cursor IS NOT NULL OR thread<>''"
+            " AND EXISTS (SELECT 1 FROM delivery WHERE delivery.conv_id=conversation.conv_id"
+            f" AND {SAID} AND settled_at >= ?3)"
         )
         found = db.execute(
             "SELECT chat, thread, kind, max(cursor), max(held), max(listed) FROM ("

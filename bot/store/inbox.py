@@ -4,7 +4,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.persistence.values import GATHER_MOST, MISSED, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, PlanIn
+from bot.persistence.causes import Cause
+from bot.persistence.values import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, PlanIn
 from bot.store import codec, edits, history, rows
 from bot.store.approvals import WAITS, is_anything_open, waited_for
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
@@ -158,7 +159,7 @@ class Inbox(Subject):
         if item.asks_around and item.state == "waiting" and history.is_new_in(db, conv_id, item.session_key):
             item = replace(item, behind=True, gathers=True)
         if item.behind and item.state == "waiting" and item.message.kind is InboundKind.MESSAGE:
-            item = replace(item, state="held", reason=history.BEHIND)
+            item = replace(item, state="held", reason=Cause.BEHIND)
         item, ready_at, wake = _gathered(db, item, conv_id, now)
         seq = self._insert(db, item, item.state, conv_id, now, ready_at=ready_at)
         said = rows.plan(db, PlanIn(conv_id), item.say, None, now)
@@ -175,7 +176,7 @@ class Inbox(Subject):
         made = edits.change(db, item)
         if item.state == "held":
             return Duplicate(0, None, None)
-        if made.item.reason == edits.UNKNOWN and item.message.kind is InboundKind.DELETE:
+        if made.item.reason is Cause.TOO_LATE and item.message.kind is InboundKind.DELETE:
             return Fresh(0, reason=made.item.reason)
         conv_id = made.conv_id or rows.conversation(db, item.message.origin.place)
         kind = InboundKind.MESSAGE if made.told else item.message.kind
@@ -268,6 +269,6 @@ def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
             f"UPDATE turn SET reply_conv=? WHERE reply_conv=? AND {OPEN_TURN}",
             f"UPDATE inbox SET conv_id=? WHERE conv_id=? AND {UNSEEN}",
             "UPDATE session SET last_conv=? WHERE last_conv=?",
-            f"UPDATE OR REPLACE kv SET key=? WHERE scope='{MISSED}' AND key=?",
+            f"UPDATE OR REPLACE kv SET key=? WHERE scope='{rows.MISSED}' AND key=?",
         ):
             db.execute(moving, (new, old))

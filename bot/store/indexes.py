@@ -4,9 +4,11 @@
 all of it says both: `f"{OPEN_DELIVERY} AND state='planned'"`.
 """
 
+from bot.persistence.causes import Cause
+
 OPEN_DELIVERY = "state IN ('planned','sending','unknown')"
 SAID = "state='sent' AND action IN ('send','preview','file')"
-LOST_DELIVERY = "(state IN ('failed','uncertain') OR state='expired' AND error='age')"
+LOST_DELIVERY = f"(state IN ('failed','uncertain') OR state='expired' AND cause='{Cause.AGE}')"
 SETTLED_DELIVERY = "state IN ('sent','uncertain','failed','expired')"
 OPEN_TURN = "state IN ('queued','running','parked')"
 # Of these a session has at most one.
@@ -17,7 +19,7 @@ HELD = "state='held'"
 # Of these some are ready meanwhile.
 DELAYED = "state='waiting' AND ready_at > 0"
 # Edits and deletions of messages that the model had seen, until it is told of them.
-UNNOTED = "reason='to be noted'"
+UNNOTED = f"reason='{Cause.TO_BE_NOTED}'"
 ENDED_MESSAGE = "state IN ('unread','done','withdrawn','dropped')"
 CUT_ANSWER = "kind='assistant_cut'"
 WITH_PROCESS = "pid IS NOT NULL"

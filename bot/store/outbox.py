@@ -7,7 +7,8 @@ outcome the platform never told is settled by the channel's rule; what is idempo
 import sqlite3
 from collections.abc import Sequence
 
-from bot.persistence.values import MISSED, REFUSED, Missed, OwnerNotice, PlanIn
+from bot.persistence.causes import Cause
+from bot.persistence.values import Missed, OwnerNotice, PlanIn
 from bot.store import endings, rows, tool_messages
 from bot.store.inbox import move_chat
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN
@@ -27,12 +28,13 @@ from channels.outgoing import (
     Sent,
     Unknown,
 )
+from channels.sources import SourceKind
 
 _IDEMPOTENT = (
     f"(action IN {tuple(sorted(action.value for action in IDEMPOTENT))} OR (action='preview' AND target IS NOT NULL))"
 )
 # True of what tells a conversation that messages are missed there.
-_TELLS = f"source GLOB '{MISSED}*'"
+_TELLS = f"source_kind='{SourceKind.MISSED}'"
 # Seconds until an idempotent call is repeated, which nobody has answered again and again.
 _LONGEST_PAUSE = 60
 
@@ -61,7 +63,7 @@ class Deliveries(Subject):
         """
         now = self._now()
         old = f"conv_id=? AND {OPEN_DELIVERY} AND state='planned' AND planned_at < ? AND NOT {_TELLS}"
-        given_up = rows.expire(db, old, (conv_id, now - max_age), "age", now)  # all, to be told once
+        given_up = rows.expire(db, old, (conv_id, now - max_age), Cause.AGE, now)  # all, to be told once
         if missed and (since := [when for one in given_up if (when := _remember(db, one))]):
             _tell(db, conv_id, missed(min(since)), now)  # nothing else may ever be sent there
         if delivery_id in given_up:
@@ -71,15 +73,15 @@ class Deliveries(Subject):
         if unless and tool_messages.fate(db, unless).state == "sent":
             which = "delivery_id=? AND state='planned'"
             if not endings.take_away(db, f"{which} AND action='preview'", delivery_id, now):
-                rows.expire(db, which, (delivery_id,), f"said already: {unless}", now)
+                rows.expire(db, which, (delivery_id,), Cause.SAID_ALREADY, now)
             return None
-        db.execute(  # an edit of what was asked names the delivery that showed it, sent by now if it ever was
-            "UPDATE delivery SET target=(SELECT platform_id FROM delivery AS of WHERE of.source=delivery.target)"
-            " WHERE delivery_id=? AND target GLOB 'ask:*'",
+        db.execute(  # what it edits was sent by now, if it ever was
+            "UPDATE delivery SET target=(SELECT platform_id FROM delivery AS of WHERE of.delivery_id=delivery.edits)"
+            " WHERE delivery_id=? AND edits IS NOT NULL",
             (delivery_id,),
         )
         never = "delivery_id=? AND state='planned' AND action='edit' AND target IS NULL"
-        if rows.expire(db, never, (delivery_id,), "nothing to edit", now):
+        if rows.expire(db, never, (delivery_id,), Cause.NOTHING_TO_EDIT, now):
             return None
         begun = db.execute(
             "UPDATE delivery SET state='sending', attempts=attempts+1, begun_at=?"
@@ -112,12 +114,12 @@ class Deliveries(Subject):
             )
             move_chat(db, moved)
         state, conv_id, when = _settle(db, delivery, result, now)
-        if state is DeliveryState.FAILED and notice is not None and not delivery.source.startswith(REFUSED):
+        if state is DeliveryState.FAILED and notice is not None and delivery.source.kind is not SourceKind.REFUSED:
             rows.tell_owner(db, notice, now, besides=delivery.conv_id)
         if state is DeliveryState.UNCERTAIN:
             _remember(db, delivery.delivery_id)
-        if state is DeliveryState.SENT and when and delivery.source.startswith(MISSED):
-            db.execute(f"DELETE FROM kv WHERE scope='{MISSED}' AND key=?", (str(conv_id),))
+        if state is DeliveryState.SENT and when and delivery.source.kind is SourceKind.MISSED:
+            db.execute(f"DELETE FROM kv WHERE scope='{rows.MISSED}' AND key=?", (str(conv_id),))
         elif state is DeliveryState.SENT and when and missed and delivery.action in (Action.SEND, Action.FILE):
             _tell(db, conv_id, missed(int(when)), now)
 
@@ -149,7 +151,7 @@ def _remember(db: sqlite3.Connection, delivery_id: int) -> int | None:
         " AND (action IN ('send','file') OR action='preview' AND step IS NOT NULL)"
         " AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.turn_id=delivery.turn_id AND kind='beat')"
         " ON CONFLICT (scope, key) DO UPDATE SET value=value RETURNING value",
-        (MISSED, delivery_id),
+        (rows.MISSED, delivery_id),
     ).fetchone()
     return int(found[0]) if found else None
 
@@ -203,7 +205,8 @@ def _settle(
         # it may have moved during the call, told by the answer or by an event
         " conv_id=(SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=delivery.conv_id)"
         f" WHERE delivery_id=? AND {OPEN_DELIVERY} AND state=?"
-        f" RETURNING conv_id, (SELECT value FROM kv WHERE scope='{MISSED}' AND key=CAST(delivery.conv_id AS TEXT))",
+        " RETURNING conv_id,"
+        f" (SELECT value FROM kv WHERE scope='{rows.MISSED}' AND key=CAST(delivery.conv_id AS TEXT))",
         (
             *(state, error or None, not_before, settled, platform_id, undo, int(action == "send" and lost)),
             *(delivery.body, body, action, action, target, delivery.delivery_id, delivery.state),

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from bot.persistence.causes import Cause
 from bot.persistence.settings import SessionSettings
-from bot.persistence.values import BOTS, OUTSIDE, AcceptedMessage, OwnerNotice, Person, PlanIn, Settled, Standing
+from bot.persistence.values import AcceptedMessage, OwnerNotice, Person, PlanIn, Settled, Standing
 from bot.store import codec, rows
 from bot.store.commands import stop_turn
 from bot.store.history import IS_BEHIND, PART_OF
@@ -20,6 +21,7 @@ from bot.store.rows import UNSEEN
 from bot.store.writer import Subject, query, transaction
 from channels.message import SEVERAL, ChatMoved, InboundKind, InboundMessage
 from channels.outgoing import Delivery, Planned
+from channels.sources import sentence
 
 # Milliseconds for which a code is good, and between two notices of who asks for one.
 CODE_LIFE = HOUR = 3600 * 1000
@@ -33,7 +35,7 @@ MOST_BOTS = 10
 # The fields of a Person.
 _COLUMNS = "channel, account, sender, standing, name, coalesce(expires_at, 0), since, set_by"
 _WHOSE = "channel=? AND account=? AND sender=?"
-_HELD = f"{HELD} AND reason='pairing'"
+_HELD = f"{HELD} AND reason='{Cause.PAIRING}'"
 
 
 class People(Subject):
@@ -94,7 +96,7 @@ class People(Subject):
         db.execute(become, (standing, now, by, *whose))
         person = replace(person, standing=standing, until=0, since=now, by=by)
         if standing == "blocked":
-            _drop_held(db, whose, "denied")
+            _drop_held(db, whose, Cause.DENIED)
             return Settled(person=person)
         return self._released(db, person, whose, tell, now)
 
@@ -152,7 +154,7 @@ class People(Subject):
             outside = message is not None and message.origin.outside
             if message and outside:
                 blocks = [replace(block, respond=message.respond) for block in blocks]
-                db.execute("UPDATE inbox SET reason=? WHERE seq=?", (OUTSIDE, seq))
+                db.execute("UPDATE inbox SET reason=? WHERE seq=?", (Cause.OUTSIDE, seq))
             rows.transcript_of(db, session_key, None if outside else conv_id, now, self._new_id())
             waiting += [(seq, session_key, message)] if message else []
         said = rows.plan(db, PlanIn(held[0][3]), blocks, None, now)
@@ -164,7 +166,7 @@ def _ended(db: sqlite3.Connection, person: Person, everywhere: bool, now: int) -
     mine, who = "inbox.channel=? AND inbox.sender=?", (person.channel, person.sender)
     here = "" if everywhere else " AND conv_id IN (SELECT conv_id FROM conversation WHERE kind='direct')"
     dropped = db.execute(
-        f"UPDATE inbox SET state='dropped', reason='access' WHERE {mine} AND {UNSEEN}{here}", who
+        f"UPDATE inbox SET state='dropped', reason='{Cause.ACCESS}' WHERE {mine} AND {UNSEEN}{here}", who
     ).rowcount
     turns = db.execute(
         f"SELECT DISTINCT turn_id, ({everywhere} OR conversation.kind='direct') AND NOT EXISTS (SELECT 1 FROM inbox AS"
@@ -175,7 +177,7 @@ def _ended(db: sqlite3.Connection, person: Person, everywhere: bool, now: int) -
     ).fetchall()
     for turn_id, alone in turns:
         if alone:
-            stop_turn(db, turn_id, now, "access")
+            stop_turn(db, turn_id, now, Cause.ACCESS)
     sessions = db.execute(
         "SELECT DISTINCT session_key FROM inbox JOIN conversation USING (conv_id)"
         f" WHERE {mine} AND conversation.kind='direct' AND session_key IS NOT NULL",
@@ -200,7 +202,7 @@ def admitted(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: i
             heard = replace(heard, kind=InboundKind.MESSAGE)
         return replace(item, message=heard, state="overheard", session_key=None, say=())
     if item.state in ("waiting", "overheard") and _too_many_bots(db, item):
-        return replace(item, state="dropped", reason=BOTS, session_key=None, say=())
+        return replace(item, state="dropped", reason=Cause.BOTS, session_key=None, say=())
     return item
 
 
@@ -215,14 +217,14 @@ def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMe
         return replace(item, state="waiting", reason=None, say=())
     (held,) = db.execute(f"SELECT count(*) FROM inbox WHERE {_WHOSE} AND {_HELD}", whose).fetchone()
     if standing == "pending" and until > now and held < MOST_HELD:
-        alone = f":{item.message.event_key}" if item.message.respond else ""  # what only they see is answered each time
-        return replace(item, say=tuple(replace(one, source=f"kept:{code}{alone}") for one in item.kept[:1]))
+        alone = (item.message.event_key,) if item.message.respond else ()  # what only they see is answered each time
+        return replace(item, say=tuple(replace(one, source=sentence("kept", code, *alone)) for one in item.kept[:1]))
     count = "SELECT count(*) FROM person WHERE channel=? AND account=? AND standing='pending' AND expires_at > ?"
     (pending,) = db.execute(count, (*account, now)).fetchone()
     if standing == "blocked" or until > now or pending >= MOST_PENDING:
         counted = replace(item.message, event_key=f"x:{origin.sender}")
-        return replace(item, message=counted, session_key=None, state="dropped", reason="access", say=())
-    _drop_held(db, whose, "expired")
+        return replace(item, message=counted, session_key=None, state="dropped", reason=Cause.ACCESS, say=())
+    _drop_held(db, whose, Cause.EXPIRED)
     db.execute(
         "INSERT OR REPLACE INTO person (channel, account, sender, standing, name, code_hash, expires_at, since)"
         " VALUES (?,?,?,'pending',?,?,?,?)",
@@ -231,7 +233,7 @@ def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMe
     return item
 
 
-def _drop_held(db: sqlite3.Connection, whose: tuple[str, str, str], reason: str) -> None:
+def _drop_held(db: sqlite3.Connection, whose: tuple[str, str, str], reason: Cause) -> None:
     db.execute(f"UPDATE inbox SET state='dropped', reason=? WHERE {_WHOSE} AND {_HELD}", (reason, *whose))
 
 
@@ -239,7 +241,7 @@ def drop_expired(db: sqlite3.Connection, now: int) -> None:
     """Codes that nobody used go, and with them what their people had written."""
     forget = "DELETE FROM person WHERE standing='pending' AND expires_at <= ? RETURNING channel, account, sender"
     for whose in db.execute(forget, (now,)).fetchall():
-        _drop_held(db, whose, "expired")
+        _drop_held(db, whose, Cause.EXPIRED)
 
 
 def _is_for_it(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> bool:
@@ -298,13 +300,13 @@ def _too_many_bots(db: sqlite3.Connection, item: AcceptedMessage) -> bool:
     chat = f"{origin.place.channel}:{origin.place.account}:{origin.place.chat}"
     if not origin.by_bot:
         if item.message.by_person:
-            db.execute("DELETE FROM kv WHERE scope=? AND key=?", (BOTS, chat))
+            db.execute("DELETE FROM kv WHERE scope=? AND key=?", (Cause.BOTS, chat))
         return False
     if item.state == "overheard":
         return False
     (count,) = db.execute(
         "INSERT INTO kv (scope, key, value) VALUES (?,?,'1')"
         " ON CONFLICT (scope, key) DO UPDATE SET value = value + 1 RETURNING CAST(value AS INTEGER)",
-        (BOTS, chat),
+        (Cause.BOTS, chat),
     ).fetchone()
     return int(count) > MOST_BOTS

@@ -67,8 +67,8 @@ def _shown_by(db: sqlite3.Connection, place: Place, target: str, now: int) -> li
     """What is open of what a message shows."""
     return db.execute(
         "SELECT approval_id, question, approvers FROM delivery JOIN conversation USING (conv_id)"
-        " JOIN approval ON approval_id=substr(source, 5, 32)"
-        " WHERE channel=? AND account=? AND chat=? AND platform_id=? AND source GLOB 'ask:*'"
+        f" JOIN approval ON {OF_IT}"
+        " WHERE channel=? AND account=? AND chat=? AND platform_id=?"
         f" AND delivery.{SAID} AND approval.{OPEN_APPROVAL} AND expires_at > ?",
         (place.channel, place.account, place.chat, target, now),
     ).fetchall()

@@ -13,6 +13,7 @@ import structlog
 
 from agent.events import answer_end, first_and_last
 from agent.message import Entry, Message, ToolCall, ToolResult, Usage
+from bot.persistence.causes import Cause
 from bot.persistence.settings import SessionSettings
 from bot.persistence.values import Exchange, LostDelivery, StoredEvent, Totals, TurnState, TurnView
 from bot.replies.directives import for_people
@@ -139,12 +140,15 @@ class Reads(Subject):
     def lost_deliveries(self, db: sqlite3.Connection, limit: int) -> tuple[LostDelivery, ...]:
         """What did not arrive, or may not have, newest first."""
         found = db.execute(
-            "SELECT state, channel, chat, coalesce(error, ''), settled_at FROM delivery"
+            "SELECT state, channel, chat, coalesce(error, ''), cause, settled_at FROM delivery"
             f" JOIN conversation USING (conv_id) WHERE {LOST_DELIVERY} AND {rows.MESSAGE}"
             " ORDER BY delivery_id DESC LIMIT ?",
             (limit,),
         ).fetchall()
-        return tuple(LostDelivery(DeliveryState(state), *row) for state, *row in found)
+        return tuple(
+            LostDelivery(DeliveryState(state), channel, chat, error, Cause(cause) if cause else None, at)
+            for state, channel, chat, error, cause, at in found
+        )
 
     @query
     def events_after(
@@ -249,12 +253,13 @@ def _exchange(db: sqlite3.Connection, turn_id: str, upto: int) -> Exchange | Non
         return None
     (is_open,) = db.execute(f"SELECT {OPEN_TURN} FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
     found = db.execute(
-        "SELECT step, said, source FROM delivery WHERE turn_id=? AND state='sent' AND said<>'' ORDER BY delivery_id",
+        "SELECT step, said, source, piece FROM delivery WHERE turn_id=? AND state='sent' AND said<>''"
+        " ORDER BY delivery_id",
         (turn_id,),
     ).fetchall()
     pieces = []
-    for step, said, source in found:
-        end = rows.said_id(turn_id, source) if step is None else answer_end(turn_id, step)
+    for step, said, source, piece in found:
+        end = rows.said_id(turn_id, source, piece) if step is None else answer_end(turn_id, step)
         at = db.execute("SELECT seq FROM event WHERE event_id=?", (end,)).fetchone()
         if at[0] <= upto if at else step is None or not is_open:  # one that is not kept any more has been seen
             pieces.append((step, said))

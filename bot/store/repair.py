@@ -10,7 +10,9 @@ from agent.context import CUT_NOTE, INTERRUPTED, NOT_EXECUTED
 from agent.events import MessageEnd, RunRef, ToolExecutionEnd
 from agent.journal import Cut
 from agent.message import Mark, Message, Text, ToolResult, Usage
+from bot.persistence.causes import Cause
 from bot.store import approvals, rows, tool_messages
+from channels.sources import answer
 
 
 def close_cut_answer(
@@ -23,7 +25,7 @@ def close_cut_answer(
     """
     found = db.execute(  # people have read what was left out because a tool had said it
         "SELECT said FROM delivery WHERE turn_id=? AND step=?"
-        f" AND ({rows.STANDS} OR error GLOB 'said already*') ORDER BY delivery_id",
+        f" AND ({rows.STANDS} OR cause='{Cause.SAID_ALREADY}') ORDER BY delivery_id",
         (turn_id, step + 1),
     ).fetchall()
     said = "".join(words for (words,) in found)
@@ -31,10 +33,9 @@ def close_cut_answer(
     if not count:
         return Cut(step=step)
     # what a preview shows behind that is edited to what the next answer says
-    follows, of_this = (f"turn:{turn_id}:s{step + n}:b" for n in (2, 1))
     db.execute(
-        f"UPDATE delivery SET source=? || '0' WHERE turn_id=? AND {rows.PREVIEW} AND source GLOB ? || '*'",
-        (follows, turn_id, of_this),
+        f"UPDATE delivery SET source=?, answer=? WHERE turn_id=? AND {rows.PREVIEW} AND answer=?",
+        (answer(turn_id, step + 2, 0).key, step + 2, turn_id, step + 1),
     )
     db.execute("UPDATE turn SET step=step+1 WHERE turn_id=?", (turn_id,))
     run = _run(db, turn_id)

@@ -7,17 +7,20 @@ from typing import Any
 
 from agent.events import SAID, MessageStart, Notice, PersistedEvent, RunRef, dump
 from agent.message import Entry, EntryKind, Message, ToolCall, estimate
+from bot.persistence.causes import Cause
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import OUTSIDE, TOOL, OwnerNotice, PersistedAt, PlanIn, Said
+from bot.persistence.values import OwnerNotice, PersistedAt, PlanIn, Said
 from bot.store import codec, tool_messages
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place
 from channels.outgoing import Action, Delivery, DeliveryState, Planned
 from channels.session_key import console_key
+from channels.sources import Source, SourceKind, piece_key
 
 DELIVERY_COLUMNS = (
-    "delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons, file, silent,"
-    " respond, unless, state, attempts, not_before, not_before - coalesce(begun_at, not_before), planned_at"
+    "delivery_id, conv_id, turn_id, source, piece, source_kind, subject, answer, body, nonce, said, step, action,"
+    " target, reply_to, buttons, file, silent, respond, unless, state, attempts, not_before,"
+    " not_before - coalesce(begun_at, not_before), planned_at"
 )
 
 _FINAL = (
@@ -47,7 +50,9 @@ MESSAGE = "action IN ('send','preview','file')"
 # Condition for deliveries that show an answer which is still being written.
 PREVIEW = "action='preview' AND step IS NULL"
 # True of what a call of a tool has sent.
-OF_TOOL = f"source GLOB '{TOOL}*'"
+OF_TOOL = f"source_kind='{SourceKind.TOOL}'"
+# The scope of `kv` that says, for each conversation, since when messages are missed there.
+MISSED = "missed:"
 # Condition for messages that no model has seen.
 UNSEEN = "state IN ('held','waiting','steering')"
 # Counts the commands in front of a message that are not carried out. No turn takes messages from both sides of one,
@@ -160,8 +165,8 @@ def ask(db: sqlite3.Connection, turn_id: str, step: int, calls: Sequence[ToolCal
 def plan(
     db: sqlite3.Connection, where: PlanIn, blocks: Sequence[Planned], turn_id: str | None, now: int
 ) -> tuple[Delivery, ...]:
-    """Put blocks into the ledger. A source that is there already is passed over; but what a preview shows is put into
-    its row, and its words are final with that (`step`).
+    """Put blocks into the ledger. One whose source and piece are there already is passed over; but what a preview shows
+    is put into its row, and its words are final with that (`step`).
 
     Only the first can begin at once, and only if nothing older of the conversation is open: order is kept here. What
     is for a conversation that has moved goes to where it is. Raises ValueError when a turn would speak elsewhere than
@@ -177,7 +182,11 @@ def plan(
         " WHERE named.conv_id=?1",
         (where.conv_id, turn_id),
     ).fetchone()
-    if turn_id is not None and answers_in != conv_id and not all(block.source.startswith(TOOL) for block in blocks):
+    if (
+        turn_id is not None
+        and answers_in != conv_id
+        and not all(block.source.kind is SourceKind.TOOL for block in blocks)
+    ):
         raise ValueError(f"turn {turn_id} answers in conversation {answers_in}, not in {conv_id}")
     place = to_place(*columns)
     begin = "sent" if place.kind in (ChatKind.API, ChatKind.CONSOLE) else "planned"
@@ -185,21 +194,24 @@ def plan(
         begin = "sending"
     made = []
     for block in blocks:
+        source = block.source
         begun, settled = now if begin == "sending" else None, now if begin == "sent" else None
         again = begin == "sent" and block.unless and tool_messages.fate(db, block.unless).state == "sent"
         inserted = db.execute(
-            "INSERT INTO delivery (source, conv_id, turn_id, body, nonce, said, step, action, target, reply_to,"
-            " buttons, file, silent, respond, unless, state, attempts, planned_at, begun_at, settled_at, error)"
-            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-            f" ON CONFLICT (source) DO {_FINAL} RETURNING {DELIVERY_COLUMNS}",
+            "INSERT INTO delivery (source, piece, source_kind, subject, answer, conv_id, turn_id, body, nonce, said,"
+            " step, action, target, edits, reply_to, buttons, file, silent, respond, unless, state, attempts,"
+            " planned_at, begun_at, settled_at, cause)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            f" ON CONFLICT (source, piece) DO {_FINAL} RETURNING {DELIVERY_COLUMNS}",
             (
-                *(block.source, conv_id, turn_id, block.body, block.nonce, block.said, block.step, block.action.value),
-                *(block.target or None, block.reply_to or None),
+                *(source.key, block.piece, source.kind, source.subject or None, source.step),
+                *(conv_id, turn_id, block.body, block.nonce, block.said, block.step, block.action.value),
+                *(block.target or None, block.edits or None, block.reply_to or None),
                 codec.BUTTONS.dump(block.buttons) if block.buttons else None,
                 codec.FILE.dump(block.file) if block.file else None,
                 *(block.silent, block.respond or None, block.unless or None),
                 *("expired" if again else begin, int(begin == "sending"), now, begun, settled),
-                f"said already: {block.unless}" if again else None,
+                Cause.SAID_ALREADY if again else None,
             ),
         ).fetchone()
         if inserted:
@@ -218,25 +230,28 @@ def _tell(db: sqlite3.Connection, turn_id: str | None, block: Planned, now: int)
     session_key, epoch = found or (console_key(), 1)
     if block.step is not None and session_key == console_key():
         return  # the answer is an event itself
-    run = run_ref(turn_id or block.source, console_key(), epoch)
-    persist_events(db, [Notice(run=run, at=now, id=said_id(run.turn_id, block.source), kind=SAID, detail=block.body)])
+    run = run_ref(turn_id or piece_key(block.source.key, block.piece), console_key(), epoch)
+    name = said_id(run.turn_id, block.source.key, block.piece)
+    persist_events(db, [Notice(run=run, at=now, id=name, kind=SAID, detail=block.body)])
 
 
-def said_id(turn_id: str, source: str) -> str:
-    """The id of the event that holds a sentence of the service."""
-    return f"{turn_id}/said/{source}"
+def said_id(turn_id: str, source: str, piece: int) -> str:
+    """The id of the event that holds a sentence of the service, by the key of its source."""
+    return f"{turn_id}/said/{piece_key(source, piece)}"
 
 
 def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
     """A row of DELIVERY_COLUMNS as a value. place: of its conversation."""
-    delivery_id, conv_id, turn_id, source, body, nonce, said, step, action, target, reply_to, buttons, *rest = row
+    delivery_id, conv_id, turn_id, key, piece, kind, subject, answer, body, nonce, said, *rest = row
+    step, action, target, reply_to, buttons, *rest = rest
     file, silent, respond, unless, state, attempts, not_before, longest, planned_at = rest
     return Delivery(
         delivery_id=delivery_id,
         conv_id=conv_id,
         place=place,
         turn_id=turn_id,
-        source=source,
+        source=Source(SourceKind(kind), key, subject or "", answer),
+        piece=piece,
         body=body,
         nonce=nonce,
         said=said,
@@ -260,24 +275,29 @@ def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
 def said_by(db: sqlite3.Connection, turn_id: str) -> tuple[Said, ...]:
     """What a turn has said where it answers: answers whole, in the order of their beginnings."""
     found = db.execute(
-        "SELECT min(source), group_concat(said, ''), step, max(file) FROM (SELECT * FROM delivery"
+        "SELECT min(source), source_kind, group_concat(said, ''), step, max(file) FROM (SELECT * FROM delivery"
         f" WHERE turn_id=? AND {STANDS} AND NOT ({PREVIEW})"
         " AND conv_id=(SELECT reply_conv FROM turn WHERE turn_id=delivery.turn_id) ORDER BY delivery_id)"
         " GROUP BY coalesce(step, source) ORDER BY min(delivery_id)",
         (turn_id,),
     ).fetchall()
     return tuple(
-        Said(source=source, text=text, step=step, file=sent.path if (sent := codec.FILE.load(file, None)) else "")
-        for source, text, step, file in found
+        Said(
+            source=Source(SourceKind(kind), key),
+            text=text,
+            step=step,
+            file=sent.path if (sent := codec.FILE.load(file, None)) else "",
+        )
+        for key, kind, text, step, file in found
     )
 
 
-def expire(db: sqlite3.Connection, which: str, values: Sequence[object], reason: str, now: int) -> list[int]:
+def expire(db: sqlite3.Connection, which: str, values: Sequence[object], cause: Cause, now: int) -> list[int]:
     """Give up deliveries that are not under way; returns which. One that may have arrived becomes uncertain."""
     found = db.execute(
-        "UPDATE delivery SET state=CASE attempts WHEN 0 THEN 'expired' ELSE 'uncertain' END, error=?, settled_at=?"
+        "UPDATE delivery SET state=CASE attempts WHEN 0 THEN 'expired' ELSE 'uncertain' END, cause=?, settled_at=?"
         f" WHERE {which} RETURNING delivery_id",
-        (reason, now, *values),
+        (cause, now, *values),
     ).fetchall()
     return [delivery_id for (delivery_id,) in found]
 
@@ -294,14 +314,14 @@ def tell_owner(
                 "SELECT seq, coalesce(moved_to, conv_id) FROM inbox JOIN conversation USING (conv_id)"
                 " WHERE conversation.kind='direct' AND inbox.channel=? AND inbox.sender=?"
                 " AND coalesce(moved_to, conv_id) IS NOT ? AND reason IS NOT ? ORDER BY seq DESC LIMIT 1",
-                (*owner, besides, OUTSIDE),
+                (*owner, besides, Cause.OUTSIDE),
             ).fetchone()
         )
     ]
     otherwise = conversation(db, notice.otherwise)
     conv_id = int(max(wrote)[1]) if wrote else otherwise
     if notice.both and conv_id != otherwise:
-        copies = [replace(one, source=f"{one.source}:copy") for one in notice.blocks(notice.otherwise)]
+        copies = [replace(one, source=one.source.also("copy")) for one in notice.blocks(notice.otherwise)]
         plan(db, PlanIn(otherwise), copies, None, now)
     return plan(db, PlanIn(conv_id), notice.blocks(place_of(db, conv_id)), None, now)
 

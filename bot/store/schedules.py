@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent.message import Usage
+from bot.persistence.causes import Cause
 from bot.persistence.schedules import HEARTBEAT, TOLD, BeatFacts, Fired, Firing, Job, LostAlert
-from bot.persistence.values import OUTSIDE, AcceptedMessage, Changes, PlanIn
+from bot.persistence.values import AcceptedMessage, Changes, PlanIn
 from bot.store import codec, edits, rows
 from bot.store.inbox import Inbox
 from bot.store.indexes import OPEN_TURN, UNNOTED, WAITING
@@ -31,7 +32,7 @@ _SHARES = (
     " OR EXISTS (SELECT 1 FROM json_each(mine.tasks) JOIN json_each(firing.tasks) USING (value))))"
 )
 # True of what nobody could read, and of that which was said again.
-_LOST, _AGAIN = "state IN ('failed','expired')", "error GLOB '*said again'"
+_LOST = "state IN ('failed','expired')"
 
 
 class Schedules(Inbox):
@@ -162,7 +163,7 @@ class Schedules(Inbox):
                 " WHERE conversation.channel=? AND conversation.kind IN ('direct','console') AND sender=?"
                 " AND session_key IS NOT NULL AND inbox.kind IN ('message','command','button','api')"
                 " AND reason IS NOT ? GROUP BY conv_id",
-                (channel, sender, OUTSIDE),
+                (channel, sender, Cause.OUTSIDE),
             )
         return [(session_key, rows.place_of(db, conv_id)) for _, session_key, conv_id in sorted(found, reverse=True)]
 
@@ -228,7 +229,7 @@ class Schedules(Inbox):
         """
         found = db.execute(
             f"SELECT group_concat(said, '') FROM (SELECT said, turn_id, delivery_id FROM delivery {_OF_BEAT}"
-            f" AND conv_id=?2 AND ({rows.STANDS} OR {_AGAIN}) AND {_SHARES} ORDER BY delivery_id)"
+            f" AND conv_id=?2 AND ({rows.STANDS} OR said_again=1) AND {_SHARES} ORDER BY delivery_id)"
             " GROUP BY turn_id ORDER BY max(delivery_id) DESC LIMIT 1",
             (since, conv_id, turn_id),
         ).fetchone()
@@ -240,7 +241,8 @@ class Schedules(Inbox):
         found = db.execute(
             "SELECT turn_id, (SELECT session_key FROM turn WHERE turn.turn_id=lost.turn_id), group_concat(said, ''),"
             f" min(planned_at) AS at FROM (SELECT delivery.* FROM delivery {_OF_BEAT} AND {_LOST}"
-            " AND coalesce(error, '') NOT GLOB '*said a*' ORDER BY delivery_id) AS lost GROUP BY turn_id ORDER BY at",
+            f" AND delivery.cause IS NOT '{Cause.SAID_ALREADY}' AND said_again=0 ORDER BY delivery_id) AS lost"
+            " GROUP BY turn_id ORDER BY at",
             (since,),
         )
         return [LostAlert(*row) for row in found]
@@ -256,14 +258,11 @@ class Schedules(Inbox):
     ) -> tuple[Delivery, ...]:
         """Plan that once more, somewhere, and know it from then on as said again. session_key: that of the conversation
         there, which is told of it unless it holds it already."""
-        said_again = (
-            "UPDATE delivery SET error=coalesce(error || '; ', '') || 'said again'"
-            f" WHERE turn_id=? AND {_LOST} AND step IS NOT NULL"
-        )
+        said_again = f"UPDATE delivery SET said_again=1 WHERE turn_id=? AND {_LOST} AND step IS NOT NULL"
         db.executemany(said_again, [(one.turn_id,) for one in lost])
         now, conv_id = self._now(), rows.conversation(db, place)
         if session_key and (words := "\n\n".join(one.text for one in lost if one.session_key != session_key)):
-            edits.note_written(db, place, conv_id, session_key, blocks[0].source, words, now)
+            edits.note_written(db, place, conv_id, session_key, blocks[0].source.key, words, now)
         return rows.plan(db, PlanIn(conv_id), blocks, None, now)
 
 

@@ -3,8 +3,9 @@
 import sqlite3
 from collections.abc import Collection
 
-from bot.persistence.values import Delivered, Fate, tool_message
+from bot.persistence.values import Delivered, Fate
 from channels.outgoing import IDEMPOTENT
+from channels.sources import tool_message
 
 _WORDS: dict[Delivered, str] = {
     "planned": "will be sent",
@@ -17,7 +18,7 @@ _CALLED = {"edit": "edit", "delete": "deletion", "react": "reaction"}
 
 def of_call(db: sqlite3.Connection, turn_id: str, call_id: str) -> tuple[str, bool] | None:
     """What the model is told of an interrupted call's message, and whether it is an error; None when it sent none."""
-    pieces = _pieces(db, tool_message(turn_id, call_id))
+    pieces = _pieces(db, tool_message(turn_id, call_id).key)
     if not pieces:
         return None
     action = pieces[0][3]
@@ -32,9 +33,9 @@ def of_call(db: sqlite3.Connection, turn_id: str, call_id: str) -> tuple[str, bo
     )
 
 
-def fate(db: sqlite3.Connection, name: str) -> Fate:
-    """What has become of a message, by its name; nothing was sent under one that is not known."""
-    found = _pieces(db, name)
+def fate(db: sqlite3.Connection, source: str) -> Fate:
+    """What has become of a message, by the key of its source; nothing was sent under one that is not known."""
+    found = _pieces(db, source)
     if not found:
         return Fate("not sent")
     # whoever can ask is alive to see a call to its end
@@ -55,12 +56,11 @@ def elsewhere(db: sqlite3.Connection, turn_id: str) -> int:
     return int(count)
 
 
-def _pieces(db: sqlite3.Connection, name: str) -> list[tuple[str, str | None, str | None, str]]:
-    """State, platform id, error and action of each piece of a message."""
+def _pieces(db: sqlite3.Connection, source: str) -> list[tuple[str, str | None, str | None, str]]:
+    """State, platform id, why it was not sent, and action of each piece of a message."""
     return db.execute(
-        "SELECT state, platform_id, error, action FROM delivery WHERE source=?1"
-        " OR source > ?1 || '.' AND source < ?1 || '/' ORDER BY delivery_id",  # '/' follows '.'
-        (name,),
+        "SELECT state, platform_id, coalesce(cause, error), action FROM delivery WHERE source=? ORDER BY delivery_id",
+        (source,),
     ).fetchall()
 
 

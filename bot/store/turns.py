@@ -65,7 +65,7 @@ class Turns(Claims):
         if session_key:
             first = blocks[0]
             words = "\n".join(filter(None, (first.said, f"(file {first.file.name})" if first.file else "")))
-            edits.note_written(db, place, conv_id, session_key, first.source, words, now)
+            edits.note_written(db, place, conv_id, session_key, first.source.key, words, now)
         return rows.plan(db, PlanIn(conv_id), blocks, run.turn_id, now)
 
     @transaction
@@ -136,9 +136,9 @@ class Turns(Claims):
         )
 
     @query
-    def delivered(self, db: sqlite3.Connection, name: str) -> Fate:
-        """What has become of a message that a call has planned, by its source."""
-        return tool_messages.fate(db, name)
+    def delivered(self, db: sqlite3.Connection, source: str) -> Fate:
+        """What has become of a message that a call has planned, by the key of its source."""
+        return tool_messages.fate(db, source)
 
     @transaction
     def results(

@@ -17,13 +17,15 @@ from channels.outgoing import (
     Sent,
     Unknown,
 )
+from channels.sources import sentence, tool_message
 from tests.bot.store.opened import accept, opened
 from tests.service import Hark, running, session_of
 from tests.stored import Like
 
 IDEMPOTENT = [Action.EDIT, Action.DELETE, Action.REACT]
 FULL = Planned(
-    source="tool:t:c",
+    source=tool_message("t", "c"),
+    piece=3,
     body='{"text":"Löschen? \u2028 \\"x\\" 😀"}',
     nonce=2**63 - 1,
     said="Löschen? \r\n",
@@ -80,8 +82,8 @@ async def test_an_action_that_a_channel_lacks_is_refused(tmp_path: Path, action:
     """Of a message the owner is told."""
     async with running(tmp_path, channel={"actions": frozenset(Action) - {action}}) as hark:
         await hark.say("I am the owner")
-        await deliver(hark, Planned(source="a", body="x", nonce=1, action=action, target="7"), sender="2")
-        await deliver(hark, Planned(source="b", body="words", nonce=2), sender="2")
+        await deliver(hark, Planned(source=sentence("a"), body="x", nonce=1, action=action, target="7"), sender="2")
+        await deliver(hark, Planned(source=sentence("b"), body="words", nonce=2), sender="2")
         await hark.delivered()
         if action is Action.FILE:
             notice = (await hark.until_texts(2))[-1]
@@ -103,7 +105,7 @@ async def test_what_is_idempotent_is_repeated_until_its_outcome_is_known(tmp_pat
 
     async with running(tmp_path) as hark:
         hark.channel.on_send, hark.channel.on_settle = lose_twice, never
-        await deliver(hark, Planned(source="a", body="x", nonce=1, action=action, target="7"))
+        await deliver(hark, Planned(source=sentence("a"), body="x", nonce=1, action=action, target="7"))
         for count, pause in ((1, 2.0), (2, 4.0)):
             await hark.time.until_pause(pause)
             assert (len(calls), states(hark)) == (count, ["planned"])
@@ -116,7 +118,7 @@ async def test_what_is_idempotent_is_repeated_until_its_outcome_is_known(tmp_pat
 async def test_a_call_that_a_crash_cut_is_repeated_or_settled(tmp_path: Path, action: Action) -> None:
     async with opened(tmp_path / "state") as store:
         seq = await accept(store, "/help", InboundKind.COMMAND)
-        block = Planned(source="a", body="x", nonce=1, action=action, target="7")
+        block = Planned(source=sentence("a"), body="x", nonce=1, action=action, target="7")
         kept = await store.commands.answer(seq, [block])
         assert (
             await store.deliveries.begin(kept.deliveries[0].delivery_id, kept.deliveries[0].conv_id, 10**12) is not None

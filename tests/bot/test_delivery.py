@@ -13,6 +13,7 @@ from bot.people.people import People
 from bot.persistence.values import PlanIn
 from channels.message import InboundKind
 from channels.outgoing import Delivery, NotSent, Planned, SendResult, Sent, Unknown
+from channels.sources import sentence
 from tests.bot.store.opened import accept, claim, opened
 from tests.service import Hark, RecordingChannel, running, session_of
 from tests.stored import Stored
@@ -56,7 +57,7 @@ async def test_a_plan_that_fails_leaves_its_conversation_to_what_comes_meanwhile
         outbox = Outbox(store, Clock(), 60_000, People(store, ()))
         outbox.add_channel(channel)
         seq = await accept(store, "/help", InboundKind.COMMAND)
-        block = Planned(source="a", body="words", nonce=1)
+        block = Planned(source=sentence("a"), body="words", nonce=1)
         kept = await store.commands.answer(seq, [block])
         place = kept.deliveries[0].place
         with suppress(RuntimeError), outbox.planning(kept.deliveries[0].conv_id, place, [block]) as where:
@@ -72,7 +73,9 @@ async def test_what_is_planned_behind_something_open_is_not_begun_before_it(tmp_
     async with opened(tmp_path) as store:
         await accept(store)
         turn = await claim(store)
-        blocks = [Planned(source=f"block {number}", body="words", nonce=number, step=1) for number in range(3)]
+        blocks = [
+            Planned(source=sentence(f"block {number}"), body="words", nonce=number, step=1) for number in range(3)
+        ]
         here = PlanIn(turn.conv_id, sending=True)
         await store.turns.plan(turn.run, here, blocks[:2])
         await store.turns.plan(turn.run, here, blocks[2:])

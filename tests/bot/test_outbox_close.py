@@ -13,6 +13,7 @@ from bot.people.people import People
 from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, Place
 from channels.outgoing import Delivery, DeliveryState, Planned, SendResult, Sent
+from channels.sources import sentence
 from tests.bot.store.opened import accept, claim, opened
 from tests.service import RecordingChannel
 from tests.stored import Stored, disk_full
@@ -22,7 +23,7 @@ from tests.watch import PATIENCE, ManualTime, Watch
 async def plan(store: Store, outbox: Outbox, text: str) -> None:
     """Something to deliver."""
     seq = await accept(store, "/help", InboundKind.COMMAND)
-    kept = await store.commands.answer(seq, [Planned(source=text, body=text, nonce=1)])
+    kept = await store.commands.answer(seq, [Planned(source=sentence(text), body=text, nonce=1)])
     outbox.send(kept.deliveries)
 
 
@@ -67,11 +68,13 @@ async def test_what_is_stored_as_begun_is_sent_although_its_task_has_not_run_yet
         channel.on_send = send
         outbox = Outbox(store, Clock(), 60_000, People(store, ()))
         outbox.add_channel(channel)
-        await outbox.tell(Place(channel="telegram", account="bot", chat="2", kind=ChatKind.DIRECT), "busy", "busy")
+        await outbox.tell(
+            Place(channel="telegram", account="bot", chat="2", kind=ChatKind.DIRECT), sentence("busy"), "busy"
+        )
         await reached.wait()
         await accept(store)
         turn = await claim(store)
-        blocks = [Planned(source="block", body="words", nonce=1, step=1)]
+        blocks = [Planned(source=sentence("block"), body="words", nonce=1, step=1)]
         with outbox.planning(turn.conv_id, turn.place, blocks) as where:
             planned = await store.turns.plan(turn.run, where, blocks)
             assert planned[0].state is DeliveryState.SENDING

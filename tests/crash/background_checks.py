@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from agent.events import Outcome
+from bot.persistence.causes import Cause
 from bot.persistence.schedules import HEARTBEAT
 from bot.store import codec
 from bot.store.firings import TRIES
@@ -171,7 +172,7 @@ def _words(world: World, runs: list[Run]) -> list[str]:
         if run.job_id == HEARTBEAT and words and words != whole:
             wrong.append(f"a part of the beat {run} was shown: {words}")
     for source, nonce in world.stored.deliveries("source", "nonce", state="sent", action="send", chat="A"):
-        if nonce not in visible and source.startswith(("turn:", "again:")):
+        if nonce not in visible and source.startswith(("turn:", "said-again:")):
             wrong.append(f"{source} counts as sent and was never seen")
     return wrong
 
@@ -220,10 +221,10 @@ def _lost_alerts(world: World, runs: list[Run]) -> list[str]:
     wrong = []
     looked = max((run.at for run in runs if run.job_id == HEARTBEAT and run.cause[0] in "dl"), default=0)
     beats = {run.turn_id for run in runs if run.job_id == HEARTBEAT}
-    lost = world.stored.deliveries("source", "error", "settled_at", "state", state=set(_GONE), turn_id=beats)
-    for source, error, settled_at, state in lost:
-        again = world.stored.deliveries("state", source="again:" + source.split(":")[1])
-        if (error or "").startswith("said already"):
+    lost = world.stored.deliveries("source", "cause", "settled_at", "state", state=set(_GONE), turn_id=beats)
+    for source, cause, settled_at, state in lost:
+        again = world.stored.deliveries("state", source="said-again:" + source.split(":")[1])
+        if cause == Cause.SAID_ALREADY:
             continue
         if len(again) != (settled_at < looked):
             wrong.append(f"{source} is {state} since {settled_at}, the last beat was at {looked}, again: {again}")

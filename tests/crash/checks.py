@@ -9,6 +9,7 @@ from agent.context import INTERRUPTED, NOT_EXECUTED
 from agent.images import FILES
 from bot import wording
 from bot.store.rows import said_id
+from channels.sources import piece_key
 from tests.crash.background_checks import check_background
 from tests.crash.platform import FILE
 from tests.crash.script import Script, parse, words_of
@@ -151,8 +152,10 @@ def _asked_in_terminal(world: World) -> list[tuple[str, Script, Any, dict[str, l
 def _terminal(world: World) -> list[str]:
     """Every answer and every sentence of the service was read as far as it was planned, and once."""
     planned: dict[str, str] = defaultdict(str)
-    for turn_id, step, said, source in world.stored.deliveries("turn_id", "step", "said", "source", channel="console"):
-        planned[said_id(turn_id or source, source) if step is None else f"{turn_id}/{step}"] += said
+    of_each = ("turn_id", "step", "said", "source", "piece")
+    for turn_id, step, said, source, piece in world.stored.deliveries(*of_each, channel="console"):
+        name = said_id(turn_id or piece_key(source, piece), source, piece) if step is None else f"{turn_id}/{step}"
+        planned[name] += said
     shown = world.terminal.said
     differ = [name for name in {*planned, *shown} if planned[name].rstrip() != shown[name].rstrip()]
     return [f"planned {planned[name]!r}, in the terminal {shown[name]!r}" for name in differ]

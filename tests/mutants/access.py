@@ -30,7 +30,7 @@ FAULTS = (
     Fault(
         "access/every-message-of-a-stranger-kept",
         "_bounded",
-        "event_key=message.event_key if reason == PAIRING else key",
+        "event_key=message.event_key if reason is Cause.PAIRING else key",
         "event_key=message.event_key",
         ("tests/bot/inbound/test_inbound.py::test_a_stranger_is_told_nothing_and_costs_one_small_message",),
     ),

@@ -89,8 +89,8 @@ FAULTS = (
     Fault(
         "approvals/only-one-copy-shows-what-was-decided",
         "Approvals.tell",
-        "WHERE source >= ?1 AND source < ?1 || ';'\"\n            \" AND (buttons",
-        'WHERE source = ?1"\n            " AND (buttons',
+        "WHERE subject=?1 AND source_kind",
+        "WHERE subject=?1 AND source=?2 AND source_kind",
         (f"{_TESTS}requests_are_forwarded",),
     ),
     Fault(
@@ -103,8 +103,8 @@ FAULTS = (
     Fault(
         "approvals/not-told-what-is-waited-for",
         "Requests._say_waits",
-        "await self._outbox.tell(message.origin.place, say.source, say.text, say.choices)",
-        "await self._outbox.tell(message.origin.place, approval_id, say.text, say.choices)",
+        "source = reminder(approval.approval_id, message.part_of or seq)",
+        "source = sentence(approval_id)",
         (f"{_TESTS}whoever_writes_meanwhile_is_always_told",),
     ),
     Fault(
@@ -145,7 +145,7 @@ FAULTS = (
     Fault(
         "approvals/an-edit-of-nothing",
         "Deliveries.begin",
-        """if rows.expire(db, never, (delivery_id,), "nothing to edit", now):""",
+        "if rows.expire(db, never, (delivery_id,), Cause.NOTHING_TO_EDIT, now):",
         "if False:",
         (f"{_ELSEWHERE}a_request_that_was_never_shown_is_not_edited",),
     ),

@@ -124,7 +124,7 @@ FAULTS = (
     Fault(
         "catch-up/what-was-not-looked-at-is-told-to-nobody-who-writes-again",
         "CatchUp._told_unread",
-        'if name is None or item.state != "waiting":',
+        'if source is None or item.state != "waiting":',
         "if True:",
         (f"{_TEST}who_wrote_long_ago_is_told_with_their_next_message_that_theirs_was_not_read",),
     ),
@@ -138,7 +138,7 @@ FAULTS = (
     Fault(
         "catch-up/who-is-shut-out-takes-it-along",
         "bot/store/people.py",
-        """_HELD = f"{HELD} AND reason='pairing'\"""",
+        "_HELD = f\"{HELD} AND reason='{Cause.PAIRING}'\"",
         "_HELD = HELD",
         (f"{_STORE}who_is_shut_out_takes_nothing_along_that_waits_behind_a_history",),
     ),

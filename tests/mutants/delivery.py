@@ -8,6 +8,20 @@ _CONTRACT = "tests/wire/test_channel_contract.py::test_"
 
 FAULTS = (
     Fault(
+        "delivery/further-pieces-of-a-message-are-lost",
+        "_planned",
+        "piece=n",
+        "piece=0",
+        ("tests/bot/replies/test_replies.py::test_a_block_that_needs_several_messages_says_its_words_once",),
+    ),
+    Fault(
+        "delivery/a-store-of-before-says-its-pieces-again",
+        "bot/store/migrations/0015_sources.sql",
+        "iif(begun_by IS NULL, 0,",
+        "iif(1, 0,",
+        ("tests/bot/store/test_sources.py",),
+    ),
+    Fault(
         "delivery/stored-as-sending-and-cancelled",
         "Outbox.close",
         "not (found.calling or found.begun)",
@@ -24,7 +38,7 @@ FAULTS = (
     Fault(
         "delivery/file-sent-twice-by-one-turn",
         "Replies.file",
-        'same = next((said.source for said in self._said if said.file == file.path), "")',
+        'same = next((said.source.key for said in self._said if said.file == file.path), "")',
         'same = ""',
         ("tests/bot/test_shown_twice.py::test_a_file_named_before_a_break_is_sent_once",),
     ),
@@ -45,8 +59,8 @@ FAULTS = (
     Fault(
         "delivery/told-of-once-although-that-was-lost-too",
         "Deliveries.settle",
-        "        if state is DeliveryState.SENT and when and delivery.source.startswith(MISSED):\n",
-        "        if when and delivery.source.startswith(MISSED):\n",
+        "        if state is DeliveryState.SENT and when and delivery.source.kind is SourceKind.MISSED:\n",
+        "        if when and delivery.source.kind is SourceKind.MISSED:\n",
         (f"{_TESTS}what_stays_uncertain_is_told_with_the_next_message_that_arrives[False]",),
     ),
     Fault(
@@ -181,15 +195,15 @@ FAULTS = (
     Fault(
         "delivery/owner-told-of-every-failure",
         "RunJournal.fail",
-        'source = f"failed:{error_kind}:{self._given.clock.now() // _HOUR}"',
-        'source = f"failed:{error_kind}:{self.turn.turn_id}"',
+        'source = sentence("failed", error_kind, self._given.clock.now() // _HOUR)',
+        'source = sentence("failed", error_kind, self.turn.turn_id)',
         ("tests/bot/test_refused.py::test_of_failures_where_others_read_an_owner_is_told_once_an_hour_and_kind",),
     ),
     Fault(
         "delivery/owner-told-of-one-kind-of-failure",
         "RunJournal.fail",
-        'source = f"failed:{error_kind}:',
-        'source = f"failed:',
+        'source = sentence("failed", error_kind, ',
+        'source = sentence("failed", ',
         ("tests/bot/test_refused.py::test_of_failures_where_others_read_an_owner_is_told_once_an_hour_and_kind",),
     ),
     Fault(
@@ -209,8 +223,8 @@ FAULTS = (
     Fault(
         "delivery/owner-told-of-every-refusal",
         "Outbox._refusal",
-        'return f"{REFUSED}{kind}:{self._clock.now() // _HOUR}"',
-        'return f"{REFUSED}{kind}:{delivery.delivery_id}"',
+        "return refused(kind, self._clock.now() // _HOUR)",
+        "return refused(kind, delivery.delivery_id)",
         ("tests/bot/test_refused.py::test_of_refused_messages_an_owner_is_told_once_an_hour_and_kind",),
     ),
     Fault(
@@ -223,7 +237,7 @@ FAULTS = (
     Fault(
         "delivery/refused-notices-told-of",
         "Deliveries.settle",
-        " and not delivery.source.startswith(REFUSED)",
+        " and delivery.source.kind is not SourceKind.REFUSED",
         "",
         ("tests/bot/test_refused.py::test_a_refused_notice_is_told_to_nobody",),
     ),
@@ -265,7 +279,7 @@ FAULTS = (
     Fault(
         "delivery/owner-not-told-of-a-salvage",
         "Service._tell_of_salvage",
-        'await self.parts.outbox.tell_owner(f"salvage:{found.at}", wording.salvaged(found))',
+        'await self.parts.outbox.tell_owner(sentence("salvage", found.at), wording.salvaged(found))',
         "pass",
         ("tests/bot/gateway/test_health.py::test_an_owner_is_told_of_a_salvage_once",),
     ),

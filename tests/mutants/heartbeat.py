@@ -67,7 +67,7 @@ FAULTS = (
     Fault(
         "heartbeat/event-told-twice",
         "noted",
-        "UPDATE inbox SET reason='noted', turn_id=?1",
+        "UPDATE inbox SET reason='{Cause.NOTED}', turn_id=?1",
         "UPDATE inbox SET turn_id=?1",
         (f"{_BEATS}an_event_reaches_the_next_turn_once",),
     ),

@@ -53,8 +53,8 @@ FAULTS = (
     Fault(
         "heartbeat-places/told-in-a-session-that-no-terminal-reads",
         "_tell",
-        "run = run_ref(turn_id or block.source, console_key(), epoch)",
-        "run = run_ref(turn_id or block.source, session_key, epoch)",
+        "run = run_ref(turn_id or piece_key(block.source.key, block.piece), console_key(), epoch)",
+        "run = run_ref(turn_id or piece_key(block.source.key, block.piece), session_key, epoch)",
         (*_OPEN, *_LATER),
     ),
     Fault(
@@ -81,7 +81,7 @@ FAULTS = (
     Fault(
         "heartbeat-places/said-again-and-not-known",
         "Schedules.say_again",
-        "            edits.note_written(db, place, conv_id, session_key, blocks[0].source, words, now)\n",
+        "            edits.note_written(db, place, conv_id, session_key, blocks[0].source.key, words, now)\n",
         "            pass\n",
         _GATE,
     ),

@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         "heartbeat-replies/said-again-and-once-more",
         "Schedules.last_alert",
-        "({rows.STANDS} OR {_AGAIN})",
+        "({rows.STANDS} OR said_again=1)",
         "{rows.STANDS}",
         (f"{_SHOWN}what_was_lost_is_said_again_and_then_not_once_more",),
     ),

@@ -67,7 +67,7 @@ FAULTS = (
     Fault(
         "inbound/all-edits-are-mentioned",
         "change",
-        "SET reason='noted' WHERE conv_id=?",
+        "SET reason='{Cause.NOTED}' WHERE conv_id=?",
         "SET reason=reason WHERE conv_id=?",
         (f"{_EDITS}what_was_answered_is_mentioned_once_at_the_next_turn",),
     ),
@@ -144,7 +144,7 @@ FAULTS = (
     Fault(
         "inbound/deletions-of-strangers-kept",
         "Inbox._change",
-        "if made.item.reason == edits.UNKNOWN and",
+        "if made.item.reason is Cause.TOO_LATE and",
         "if False and",
         ("tests/bot/inbound/test_edits.py::test_a_deletion_of_what_is_not_known_leaves_nothing",),
     ),

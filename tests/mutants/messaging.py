@@ -73,8 +73,8 @@ FAULTS = (
     Fault(
         "messaging/nobody-is-told-of-the-outcome",
         "Outbox._carry_out_next",
-        "                self._followed[name].set()\n",
-        "                self._followed[name].clear()\n",
+        "            followed.set()\n",
+        "            followed.clear()\n",
         (f"{TEST}what_actions_become_here",),
     ),
     Fault(

@@ -54,7 +54,7 @@ FAULTS = (
     Fault(
         "people/a-running-turn-goes-on",
         "_ended",
-        '            stop_turn(db, turn_id, now, "access")\n',
+        "            stop_turn(db, turn_id, now, Cause.ACCESS)\n",
         "            pass\n",
         (f"{_STANDS}test_what_somebody_asked_for_ends_when_they_are_revoked",),
     ),
@@ -75,8 +75,8 @@ FAULTS = (
     Fault(
         "people/what-waits-is-answered",
         "_ended",
-        "UPDATE inbox SET state='dropped', reason='access' WHERE",
-        "UPDATE inbox SET reason='access' WHERE",
+        "UPDATE inbox SET state='dropped', reason='{Cause.ACCESS}' WHERE",
+        "UPDATE inbox SET reason='{Cause.ACCESS}' WHERE",
         (f"{_STANDS}test_what_somebody_asked_for_ends_when_they_are_revoked",),
     ),
     Fault(
@@ -124,14 +124,14 @@ FAULTS = (
     Fault(
         "people/each-message-of-a-stranger-is-acknowledged",
         "_held",
-        'source=f"kept:{code}{alone}"',
-        'source=f"kept:{item.code}"',
+        'source=sentence("kept", code, *alone)',
+        'source=sentence("kept", item.code)',
         (f"{_ASKS}test_a_stranger_is_told_once_that_more_is_kept_and_gets_one_answer_to_the_first",),
     ),
     Fault(
         "people/an-interaction-is-left-without-an-answer",
         "_held",
-        'f":{item.message.event_key}" if item.message.respond else ""',
+        "(item.message.event_key,) if item.message.respond else ()",
         '""',
         (f"{_ASKS}test_what_only_they_see_is_answered_each_time",),
     ),

@@ -29,8 +29,8 @@ FAULTS = (
     Fault(
         "replies/aside-shown-again",
         "SideMessages._aside",
-        ':s{self._step}:{name}"',
-        ':s{self._step}:{name}{id(self._numbers)}"',
+        "side_message(self._turn_id, self._step, name)",
+        'side_message(self._turn_id, self._step, f"{name}{id(self._numbers)}")',
         (f"{_ASIDES}what_was_shown_is_not_shown_again",),
     ),
     Fault(
@@ -106,8 +106,8 @@ FAULTS = (
     Fault(
         "replies/messages-of-tools-rendered-by-the-first-account",
         "MessageTool._blocks",
-        "notice(name, text, channel, _buttons",
-        "notice(name, text, channel.name, _buttons",
+        "notice(source, text, channel, _buttons",
+        "notice(source, text, channel.name, _buttons",
         ("tests/wire/test_accounts.py::test_each_account_renders_by_its_own_settings",),
     ),
     Fault(

@@ -9,8 +9,8 @@ FAULTS = (
     Fault(
         "showing/all-previews-follow-a-cut",
         "close_cut_answer",
-        " AND source GLOB ? || '*'",
-        " AND ? != ''",
+        " AND answer=?",
+        " AND ? >= 0",
         (f"{_TWICE}previews_of_two_broken_answers_do_not_meet",),
     ),
     Fault(
@@ -86,7 +86,7 @@ FAULTS = (
     Fault(
         "showing/left-out-of-the-transcript",
         "close_cut_answer",
-        " OR error GLOB 'said already*'",
+        " OR cause='{Cause.SAID_ALREADY}'",
         "",
         (f"{_TWICE}what_is_left_out_of_a_cut_answer_is_part_of_it",),
     ),

@@ -123,8 +123,8 @@ FAULTS = (
     Fault(
         "slack_commands/histories-of-others-are-asked-for",
         "History.known",
-        "AND message_id='' AND reason='{OUTSIDE}')",
-        "AND message_id='' AND reason='{OUTSIDE}' AND 0)",
+        "AND message_id='' AND reason='{Cause.OUTSIDE}')",
+        "AND message_id='' AND reason='{Cause.OUTSIDE}' AND 0)",
         (_NOTICES,),
     ),
     Fault(

@@ -36,6 +36,7 @@ from channels.outgoing import (
 )
 from channels.slack.adapter import SlackChannel
 from channels.slack.settings import SlackAccount
+from channels.sources import sentence
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.settings import TelegramAccount
 from tests.bot.store.opened import opened
@@ -185,7 +186,12 @@ def planned(side: Side, action: Action) -> Planned:
     """A call of that kind with everything that it can be about."""
     bodies = {Action.REACT: "👀", Action.DELETE: ""}
     made = Planned(
-        source=f"a:{action}", body=bodies.get(action) or "", nonce=1, action=action, target=side.message, step=1
+        source=sentence(f"a:{action}"),
+        body=bodies.get(action) or "",
+        nonce=1,
+        action=action,
+        target=side.message,
+        step=1,
     )
     if action in bodies:
         return made
@@ -275,7 +281,7 @@ async def test_what_it_does_not_declare_it_is_never_asked(side: Side, tmp_path: 
                 await written.wait()
         await outbox.close(0)
         assert asked == declared
-        refused = {lost.reason for lost in await store.reads.lost_deliveries(99)}
+        refused = {lost.error for lost in await store.reads.lost_deliveries(99)}
         assert {wording.lacks(action) for action in set(Action) - {Action.PREVIEW, *declared}} <= refused
 
 

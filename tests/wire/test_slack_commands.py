@@ -9,6 +9,7 @@ import pytest
 
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
 from channels.slack.render import MAX_UNITS
+from channels.sources import sentence
 from tests.standins.script import Gate
 from tests.standins.script import Say as Words
 from tests.standins.slack_shapes import ALICE, BOB, Room
@@ -127,7 +128,7 @@ async def test_a_command_between_two_people_moves_no_notices_to_them(stage: Stag
         own = stage.side.server.im(ALICE.id).id
         used = (await store.schedules.beat_facts(key, key, 0)).place
         assert [place and place.chat for place in (last, used)] == [own, own]
-        await stage.service.parts.outbox.tell_owner("notice", "The disk is full.")
+        await stage.service.parts.outbox.tell_owner(sentence("notice"), "The disk is full.")
         await stage.passing(lambda: "The disk is full." in stage.side.posts(), "the notice")
     asked = len(stage.side.server.ledger.calls)
     async with stage.serving():

@@ -76,7 +76,7 @@ async def order(hark: Hark, text: str, sender: str = "1", **fields: Any) -> str:
     before = len(hark.channel.sent)
     await hark.write(text, sender=sender, **fields)
     await carried_out(hark)
-    return next((one.body for one in hark.channel.sent[before:] if one.source.startswith("cmd:")), "")
+    return next((one.body for one in hark.channel.sent[before:] if one.source.key.startswith("cmd:")), "")
 
 
 async def carried_out(hark: Hark) -> None:
@@ -87,7 +87,7 @@ async def carried_out(hark: Hark) -> None:
 def shows(hark: Hark, chat: str = "1") -> list[Delivery]:
     """The messages that show a request in a chat, sends and edits."""
     sent = [one for one in hark.channel.sent if one.place.chat == chat]
-    return [one for one in sent if one.source.startswith(("ask:", "told:", "again:"))]
+    return [one for one in sent if one.source.key.startswith(("ask:", "told:", "asked-again:"))]
 
 
 def labels(one: Delivery) -> list[str]:
@@ -120,7 +120,7 @@ async def test_what_is_asked_and_how_it_reads_once_it_is_decided(tmp_path: Path)
         _, edit = shows(hark)
         assert (edit.action, edit.target, edit.buttons) == (Action.EDIT, "1", ())
         assert edit.body == shown.body.partition("An owner")[0] + "✓ **Allowed once** by Ada"
-        assert [one for one in hark.channel.sent if one.source.startswith(("cmd:", "chosen:"))] == []
+        assert [one for one in hark.channel.sent if one.source.key.startswith(("cmd:", "chosen:"))] == []
         await press(hark, "Deny", shown)
         assert hark.stored.approvals("state", "decided_by") == [("once", "telegram:1 Ada")]
         assert hark.channel.texts()[-1] == "That was decided before: ✓ **Allowed once** by Ada. Nothing has changed."

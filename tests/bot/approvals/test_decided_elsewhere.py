@@ -97,7 +97,7 @@ async def test_a_request_that_was_never_shown_is_not_edited(tmp_path: Path) -> N
     async with running(tmp_path, tools=lambda watch: [Commanding()]) as hark:
 
         async def refuse(delivery: Delivery) -> SendResult:
-            if not delivery.source.startswith("ask:"):
+            if not delivery.source.key.startswith("ask:"):
                 assert delivery.action is not Action.EDIT
                 return Sent("9")
             ((ident,),) = hark.stored.approvals("approval_id")
@@ -109,7 +109,7 @@ async def test_a_request_that_was_never_shown_is_not_edited(tmp_path: Path) -> N
         hark.model.add(Call("ask", {"label": "it"}), "done")
         await hark.write("do it")
         await over(hark)
-        assert hark.stored.deliveries("state", "error", action="edit") == [("expired", "nothing to edit")]
+        assert hark.stored.deliveries("state", "cause", action="edit") == [("expired", "nothing to edit")]
 
 
 async def test_no_secret_is_in_what_is_asked(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from bot.plain_words import decision
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import Attachment, ChatKind, Origin, Place, Quoted
+from channels.sources import sentence
 from tests.bot.approvals.test_approvals import (
     GROUP,
     IN_GROUPS,
@@ -86,7 +87,9 @@ async def test_a_plain_word_that_may_be_about_something_else_decides_nothing(tmp
         await begin(hark, then="", **at(DIRECT, "1"))
         match why:
             case "told":
-                await hark.service.parts.outbox.tell(DIRECT, "news", "The backup has failed. Shall I try again?")
+                await hark.service.parts.outbox.tell(
+                    DIRECT, sentence("news"), "The backup has failed. Shall I try again?"
+                )
             case "answered":
                 await order(hark, "/status")
             case "two":

@@ -9,6 +9,7 @@ from bot.persistence.values import OwnerNotice
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatMoved, InboundKind
 from channels.outgoing import Delivery, DeliveryState, Moved, NotSent, Planned, Refused, SendResult, Sent, Unknown
+from channels.sources import sentence
 from tests.bot.replies.test_showing import Previewing, previewed, streaming
 from tests.bot.store.opened import accept, opened
 from tests.service import running, session_of
@@ -95,7 +96,7 @@ async def test_a_call_that_came_to_nothing_is_gone_on_with_where_the_chat_is_now
 ) -> None:
     async with opened(tmp_path) as store:
         seq = await accept(store, "/help", InboundKind.COMMAND)
-        blocks = [Planned(source=f"cmd{number}", body="help", nonce=number) for number in (1, 2)]
+        blocks = [Planned(source=sentence(f"cmd{number}"), body="help", nonce=number) for number in (1, 2)]
         first, _ = (await store.commands.answer(seq, blocks)).deliveries
         begun = await store.deliveries.begin(first.delivery_id, first.conv_id, AGE)
         assert begun is not None
@@ -104,13 +105,15 @@ async def test_a_call_that_came_to_nothing_is_gone_on_with_where_the_chat_is_now
             ((now, _),) = await store.deliveries.open_conversations()
             following = await store.deliveries.next(now)
             assert following is not None
-            assert (following.source, following.state) == ("cmd1", DeliveryState.SENDING), "the second waits behind it"
+            assert (following.source.key, following.state) == ("cmd1", DeliveryState.SENDING), (
+                "the second waits behind it"
+            )
         await store.deliveries.settle(begun, result, NOBODY)
         (where,) = await store.deliveries.open_conversations()
         assert where[1].chat == (NEW if told or isinstance(result, Moved) else OLD)
         following = await store.deliveries.next(where[0])
         assert following is not None
-        assert (following.source, following.place.chat) == ("cmd1", where[1].chat)
+        assert (following.source.key, following.place.chat) == ("cmd1", where[1].chat)
         assert following.attempts == (1 if isinstance(result, Unknown) else 0)
 
 
@@ -142,7 +145,7 @@ async def test_a_delivery_is_begun_only_where_it_is(tmp_path: Path) -> None:
     """It has moved between being found and being begun: who serves its new place sends it, nobody else."""
     async with opened(tmp_path) as store:
         seq = await accept(store, "/help", InboundKind.COMMAND)
-        kept = await store.commands.answer(seq, [Planned(source="cmd", body="help", nonce=1)])
+        kept = await store.commands.answer(seq, [Planned(source=sentence("cmd"), body="help", nonce=1)])
         (delivery,) = kept.deliveries
         await store.inbox.accept([EVENT])
         assert await store.deliveries.begin(delivery.delivery_id, delivery.conv_id, AGE) is None

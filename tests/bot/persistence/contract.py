@@ -21,6 +21,7 @@ from bot.store.store import Store
 from channels.console.adapter import PLACE
 from channels.message import InboundKind
 from channels.outgoing import Delivery, DeliveryState, Planned, SendResult
+from channels.sources import sentence
 from tests.bot.store.opened import KEY, answering, message, opened, whole
 
 Opens = Callable[..., AbstractAsyncContextManager[Store]]
@@ -58,7 +59,7 @@ async def answer(store: Store, turn: Turn, *calls: ToolCall, said: Sequence[str]
     """Store an answer with its blocks; returns the end of the turn, if it has ended."""
     step = turn.step + 1
     blocks = [
-        Planned(source=f"turn:{turn.turn_id}:s{step}:b{n}", body=words, nonce=n, said=words, step=step)
+        Planned(source=sentence(f"turn:{turn.turn_id}:s{step}:b{n}"), body=words, nonce=n, said=words, step=step)
         for n, words in enumerate(said)
     ]
     answered = whole(turn.run, Text("".join(said) or "fine"), *calls, step=step, usage=Usage(1, 2))
@@ -79,7 +80,7 @@ async def parked(store: Store, turn: Turn, seconds: float = 60) -> str:
     """Park a turn at its call; returns the approval."""
     await answer(store, turn, CALL)
     ask = Ask(digest="digest", subject="May it?")
-    asked = [Planned(source="ask:a1", body=ask.subject, nonce=1)]
+    asked = [Planned(source=sentence("ask:a1"), body=ask.subject, nonce=1)]
     request = Request(approval_id="a1", approvers=("telegram:1",), expires=int(seconds * 1000), blocks=asked)
     _, end = await store.approvals.park(turn.run, "c1", ask, request, PlanIn(turn.conv_id))
     assert end.outcome is Outcome.PARKED

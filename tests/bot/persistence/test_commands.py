@@ -6,6 +6,7 @@ from bot.persistence.settings import SessionSettings
 from bot.persistence.values import Stopped
 from channels.message import InboundKind
 from channels.outgoing import Planned
+from channels.sources import sentence
 from tests.bot.persistence.contract import Opens, accept, answer, claim
 from tests.bot.store.opened import KEY
 
@@ -15,7 +16,7 @@ async def test_a_stop_drops_what_was_before_it_and_nothing_else_and_once(opens: 
 
     def reply(stopped: object) -> Sequence[Planned]:
         said.append((stopped.running, stopped.dropped))  # type: ignore[attr-defined]
-        return [Planned(source="cmd", body="stopped", nonce=1)]
+        return [Planned(source=sentence("cmd"), body="stopped", nonce=1)]
 
     async with opens() as store:
         await accept(store, "one", "two")
@@ -41,7 +42,9 @@ async def test_a_stop_reaches_the_sessions_below_and_no_others(opens: Opens) -> 
         await accept(store, "later", session_key=below)
 
         def reply(stopped: Stopped) -> Sequence[Planned]:
-            return [Planned(source="cmd", body=f"{stopped.running} {stopped.dropped}", nonce=1, respond="handle")]
+            return [
+                Planned(source=sentence("cmd"), body=f"{stopped.running} {stopped.dropped}", nonce=1, respond="handle")
+            ]
 
         kept = await store.commands.stop(seq, KEY, reply, below=f"{KEY}:thread:")
         assert [(one.body, one.respond) for one in kept.deliveries] == [
@@ -77,7 +80,7 @@ async def test_a_setting_is_its_sessions_from_the_next_claim_on_and_set_once(ope
     async with opens() as store:
         assert await store.reads.settings(KEY) == SessionSettings()
         (first,) = await accept(store, "/verbose on", kind=InboundKind.COMMAND)
-        said = Planned(source=f"cmd:{first}", body="on", nonce=1)
+        said = Planned(source=sentence(f"cmd:{first}"), body="on", nonce=1)
         assert [
             found.body for found in (await store.commands.set(first, KEY, ("verbose", "on"), [said])).deliveries
         ] == ["on"]

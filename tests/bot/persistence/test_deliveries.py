@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bot.persistence.values import AcceptedMessage, OwnerNotice, PlanIn, tool_message
+from bot.persistence.values import AcceptedMessage, OwnerNotice, PlanIn
 from channels.console.adapter import PLACE
 from channels.message import ChatMoved
 from channels.outgoing import DeliveryState, Moved, NotSent, Planned, Refused, Sent, Unknown
+from channels.sources import refused, sentence, tool_message
 from tests.bot.persistence.contract import DAY, NOBODY, Opens, Time, accept, answer, claim, settled
 from tests.bot.store.opened import KEY, answering, message
 
@@ -80,7 +81,7 @@ async def test_a_refusal_is_told_to_the_owner_once(opens: Opens) -> None:
     notice = OwnerNotice(
         (("telegram", "1"),),
         PLACE,
-        lambda place: (Planned(source="refused:x", body=f"refused, told in {place.chat}", nonce=9),),
+        lambda place: (Planned(source=refused("x", 1), body=f"refused, told in {place.chat}", nonce=9),),
     )
     async with opens() as store:
         other = message("hello", chat="2")
@@ -129,7 +130,7 @@ async def test_a_turn_speaks_only_where_it_answers(opens: Opens) -> None:
         elsewhere = await store.turns.claim("other", "one", answering)
         assert elsewhere is not None
         where = PlanIn(elsewhere.conv_id)
-        block = Planned(source=f"turn:{turn.turn_id}:s1:b0", body="secret", nonce=1, said="secret", step=1)
+        block = Planned(source=sentence(f"turn:{turn.turn_id}:s1:b0"), body="secret", nonce=1, said="secret", step=1)
         with pytest.raises(ValueError, match="answers in conversation"):
             await store.turns.plan(turn.run, where, [block])
         assert await store.deliveries.next(elsewhere.conv_id) is None

@@ -8,6 +8,7 @@ from bot.persistence.values import OVERHEARD, AcceptedMessage, Duplicate, Fresh,
 from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted, message_key
 from channels.outgoing import Planned, Sent
+from channels.sources import sentence
 from tests.bot.persistence.contract import KEY, Opens, Time, answer, claim, settled
 from tests.bot.store.opened import answering
 
@@ -63,7 +64,9 @@ async def test_a_cursor_never_goes_back_and_is_there_after_a_restart(opens: Open
 async def test_threads_are_listed_while_the_bot_has_spoken_there(opens: Opens) -> None:
     time = Time()
     async with opens(time.clock()) as store:
-        (fresh,) = await store.inbox.accept([replace(to_it(5, THREAD), say=(Planned(source="a", body="hi", nonce=1),))])
+        (fresh,) = await store.inbox.accept(
+            [replace(to_it(5, THREAD), say=(Planned(source=sentence("a"), body="hi", nonce=1),))]
+        )
         assert isinstance(fresh, Fresh)
         await settled(store, fresh.said[0], Sent("9"))
         for since, listed in ((time.at, ["5"]), (time.at + 1, [])):

@@ -13,6 +13,7 @@ from bot.store.store import Store
 from channels.base import Mark
 from channels.message import InboundKind
 from channels.outgoing import Planned, Sent
+from channels.sources import sentence
 from tests.bot.persistence.contract import Opens, Time, accept, answer, claim, settled
 from tests.bot.store.opened import KEY, answering, message
 
@@ -40,7 +41,7 @@ async def test_what_is_dropped_waits_for_nobody(opens: Opens) -> None:
 
 
 async def test_what_is_said_to_a_message_is_planned_with_it_once(opens: Opens) -> None:
-    block = Planned(source="said", body="too old", nonce=1)
+    block = Planned(source=sentence("said"), body="too old", nonce=1)
     dropped = AcceptedMessage(message=message(), session_key=None, state="dropped", reason="age", say=(block,))
     async with opens() as store:
         (first,) = await store.inbox.accept([dropped])
@@ -60,7 +61,7 @@ async def test_commands_are_found_until_they_are_carried_out(opens: Opens) -> No
         ((found, session_key, command),) = await store.inbox.open_commands()
         assert (found, session_key, command.text) == (seq, KEY, "/help")
         assert await store.turns.claim(KEY, "one", answering) is None, "a model never sees it"
-        await store.commands.answer(seq, [Planned(source=f"cmd:{seq}", body="help", nonce=1)])
+        await store.commands.answer(seq, [Planned(source=sentence(f"cmd:{seq}"), body="help", nonce=1)])
         assert await store.inbox.open_commands() == []
 
 
@@ -138,7 +139,7 @@ async def test_edits_and_deletions_find_their_message(opens: Opens) -> None:
         one, two = message("one"), message("two")
         edit = replace(one, kind=InboundKind.EDIT, event_key="e:1", text="one!")
         gone = replace(two, kind=InboundKind.DELETE, event_key="d:2", text="")
-        say = (Planned(source="edit:1", body="Next.", nonce=1),)
+        say = (Planned(source=sentence("edit:1"), body="Next.", nonce=1),)
         for made in (one, two, gone, edit):
             await store.inbox.accept([AcceptedMessage(message=made, session_key=KEY, say=say)])
         turn = await claim(store)

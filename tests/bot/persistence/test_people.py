@@ -10,6 +10,7 @@ from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, Person
 from bot.store.store import Store
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned, Sent
+from channels.sources import sentence
 from tests.bot.persistence.contract import Opens, Time, claim, settled
 from tests.bot.store.opened import KEY, answering, message
 
@@ -20,7 +21,7 @@ def stranger(sender: str, code: str, **fields: str) -> AcceptedMessage:
     """What the pipeline hands over for a stranger."""
     asks = message(f"from {sender}", chat=sender)
     asks = replace(asks, origin=replace(asks.origin, sender=sender, sender_name=f"name {sender}", **fields))
-    say = (Planned(source=f"code:{code}", body=code, nonce=1),)
+    say = (Planned(source=sentence(f"code:{code}"), body=code, nonce=1),)
     return AcceptedMessage(message=asks, session_key=KEY, state="held", reason="pairing", code=code, say=say)
 
 
@@ -31,7 +32,7 @@ async def ask(store: Store, sender: str, code: str) -> Fresh:
 
 
 def told(channel: str) -> Sequence[Planned]:
-    return (Planned(source=f"paired:{channel}", body="welcome", nonce=2),)
+    return (Planned(source=sentence(f"paired:{channel}"), body="welcome", nonce=2),)
 
 
 async def test_a_code_is_given_once_and_lets_in_once(opens: Opens) -> None:
@@ -173,7 +174,7 @@ async def test_a_message_may_depend_on_whether_the_bot_takes_part(opens: Opens, 
         """The bot says something there."""
         command = replace(in_thread(thread), kind=InboundKind.COMMAND)
         (answer,) = await store.inbox.accept([AcceptedMessage(message=command, session_key="other")])
-        blocks = [Planned(source=f"cmd:{answer.seq}", body="x", nonce=1)]
+        blocks = [Planned(source=sentence(f"cmd:{answer.seq}"), body="x", nonce=1)]
         (delivery,) = (await store.commands.answer(answer.seq, blocks)).deliveries
         await settled(store, delivery, Sent(platform_id))
 

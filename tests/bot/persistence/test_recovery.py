@@ -6,6 +6,7 @@ from bot.persistence.values import (
     TurnState,
 )
 from channels.outgoing import Planned
+from channels.sources import sentence
 from tests.bot.persistence.contract import CALL, Opens, accept, answer, claim
 
 
@@ -35,7 +36,7 @@ async def test_only_turns_whose_lease_is_gone_are_taken(opens: Opens) -> None:
 
 async def test_twice_the_same_turn_is_the_end_of_it(opens: Opens) -> None:
     def give_up(turn_id: str) -> Sequence[Planned]:
-        return [Planned(source=f"turn:{turn_id}:error", body="sorry", nonce=1)]
+        return [Planned(source=sentence(f"turn:{turn_id}:error"), body="sorry", nonce=1)]
 
     async with opens() as store:
         await accept(store, "one")

@@ -14,6 +14,7 @@ from bot.persistence.values import (
 )
 from channels.message import InboundKind
 from channels.outgoing import Planned
+from channels.sources import sentence
 from tests.bot.persistence.contract import Opens, accept, answer, claim
 from tests.bot.store.opened import KEY, answering
 
@@ -65,7 +66,7 @@ async def test_a_run_that_lost_its_turn_writes_nothing(opens: Opens, gone: str) 
         else:
             await store.turns.release(turn.run)
             assert (await claim(store)).run.attempt == turn.run.attempt + 1
-        blocks = [Planned(source="b", body="b", nonce=1)]
+        blocks = [Planned(source=sentence("b"), body="b", nonce=1)]
         start = ToolExecutionStart(run=turn.run, at=0, step=1, call_id="c1", name="act", arguments="{}")
         result = CallResult(ToolResult("c1", "act", "done"), "done")
         here, ask = PlanIn(turn.conv_id), Ask(digest="digest", subject="May it?")
@@ -93,7 +94,7 @@ async def test_what_was_planned_of_a_cut_answer_is_kept_as_said(opens: Opens) ->
     async with opens() as store:
         await accept(store, "one")
         turn = await claim(store)
-        block = Planned(source=f"turn:{turn.turn_id}:s1:b0", body="half", nonce=1, said="half", step=1)
+        block = Planned(source=sentence(f"turn:{turn.turn_id}:s1:b0"), body="half", nonce=1, said="half", step=1)
         await store.turns.plan(turn.run, PlanIn(turn.conv_id), [block])
         cut = await store.turns.cut(turn.run, lambda cut: ())
         assert cut.step == 1

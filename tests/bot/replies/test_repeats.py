@@ -9,6 +9,7 @@ from bot.persistence.values import Said
 from bot.replies.beat_words import BeatWords
 from bot.replies.repeats import is_repeat, may_become
 from channels.settings import Beats, Streaming
+from channels.sources import tool_message
 from tests.bot.pairs import pairs
 from tests.bot.replies.test_replies import replies, stream
 from tests.bot.store.opened import whole
@@ -62,7 +63,7 @@ def test_a_sentence_that_differs_in_a_word_that_matters_is_shown() -> None:
     assert len(found) // 2 >= 200
     for said, answer in found:
         made = replies(Streaming())
-        made.sent(Said(source="tool:t:c", text=said, step=None))
+        made.sent(Said(source=tool_message("t", "c"), text=said, step=None))
         shown = [*stream(made, 1, "", [said[:9], said[9:]]), *stream(made, 2, "", [answer[:9], answer[9:]])]
         assert [(block.body, bool(block.unless)) for block in shown] == [(said, True), (answer, False)]
 

@@ -16,6 +16,7 @@ from bot.replies.cutting import Replies
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned
 from channels.settings import ReplyTo, Streaming
+from channels.sources import answer
 from channels.telegram.render import bodies
 from tests.service import Json, RecordingChannel, running
 from tests.standins.script import Break, Continuer, Say, remainder
@@ -62,7 +63,7 @@ def replies(
         prompt=None,
         fingerprint=None,
         more=False,
-        said=(Said(source="turn:t:s1:b0", text="x", step=1),) if spoken else (),
+        said=(Said(source=answer("t", 1, 0), text="x", step=1),) if spoken else (),
     )
     return Replies(turn, channel, cutting, replying, iter(range(10**6)).__next__)
 
@@ -91,7 +92,7 @@ def test_what_is_planned_is_what_was_said(text: str, size: int) -> None:
     joined = said(planned)
     assert text.startswith(joined)
     assert not visible(text[len(joined) :].replace("~~~", ""))
-    assert [block.source for block in planned] == [f"turn:t:s1:b{n}" for n in range(len(planned))]
+    assert [block.source.key for block in planned] == [f"turn:t:s1:b{n}" for n in range(len(planned))]
 
 
 def test_an_answer_that_is_cut_anywhere_and_goes_on_is_the_whole_answer() -> None:
@@ -105,7 +106,7 @@ def test_an_answer_that_is_cut_anywhere_and_goes_on_is_the_whole_answer() -> Non
         bodies = [block.body for block in (*first, *second)]
         assert visible("".join(bodies)) == visible(MARKDOWN), f"cut at {cut}"
         assert all(body.count("```") % 2 == 0 for body in bodies), f"cut at {cut}: a fence is open"
-        assert len({block.source for block in (*first, *second)}) == len(bodies)
+        assert len({(block.source, block.piece) for block in (*first, *second)}) == len(bodies)
 
 
 @given(
@@ -129,7 +130,7 @@ def test_an_answer_that_is_cut_several_times_is_the_whole_answer(text: str, cuts
     missing = text[len(said(planned)) :]
     assert text.startswith(said(planned))
     assert not missing.strip(" \n`~")
-    assert len({block.source for block in planned}) == len(planned)
+    assert len({(block.source, block.piece) for block in planned}) == len(planned)
 
 
 async def test_a_stream_that_breaks_at_any_delta_is_delivered_whole(tmp_path: Path) -> None:
@@ -162,10 +163,10 @@ def test_a_block_that_needs_several_messages_says_its_words_once() -> None:
     channel = RecordingChannel(Watch())
     channel.rendered = lambda text: text.split(" ")
     planned = stream(replies(Streaming(), channel), 3, "", ["one two three"])
-    assert [(block.source, block.body, block.said, block.step) for block in planned] == [
-        ("turn:t:s3:b0", "one", "one two three", 3),
-        ("turn:t:s3:b0.1", "two", "", 3),
-        ("turn:t:s3:b0.2", "three", "", 3),
+    assert [(block.source, block.piece, block.body, block.said, block.step) for block in planned] == [
+        (answer("t", 3, 0), 0, "one", "one two three", 3),
+        (answer("t", 3, 0), 1, "two", "", 3),
+        (answer("t", 3, 0), 2, "three", "", 3),
     ]
     assert len({block.nonce for block in planned}) == 3
 

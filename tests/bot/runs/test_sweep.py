@@ -6,6 +6,7 @@ from bot.persistence.values import AcceptedMessage, Duplicate
 from bot.service import SWEEP_EVERY
 from channels.message import InboundKind
 from channels.outgoing import Planned
+from channels.sources import sentence
 from tests.service import Hark, running, session_of
 
 
@@ -33,7 +34,9 @@ async def test_a_delivery_that_nobody_was_told_of_is_sent(tmp_path: Path) -> Non
     async with running(tmp_path) as hark:
         await hark.time.until_pause(SWEEP_EVERY)
         seq = await unheard(hark, "/help", InboundKind.COMMAND)
-        await hark.service.parts.store.commands.answer(seq, [Planned(source="cmd", body="Some help.", nonce=1)])
+        await hark.service.parts.store.commands.answer(
+            seq, [Planned(source=sentence("cmd"), body="Some help.", nonce=1)]
+        )
         hark.time.advance(SWEEP_EVERY - 1)
         await hark.write("hello", sender="2")
         await hark.until_texts(1, "2")

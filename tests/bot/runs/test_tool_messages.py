@@ -9,9 +9,9 @@ import pytest
 from agent.context import INTERRUPTED
 from agent.message import ToolCall, ToolResult
 from bot.persistence.values import PlanIn, Planned
-from bot.persistence.values import tool_message as source
 from bot.store.store import Store
 from channels.outgoing import Action, Refused, SendResult, Sent
+from channels.sources import tool_message
 from tests.asking import SendingTool
 from tests.bot.store.opened import accept, claim, opened
 from tests.bot.store.test_running_time import Time, answer
@@ -41,10 +41,8 @@ async def test_a_message_of_a_tool_is_a_delivery_in_its_order(tmp_path: Path) ->
         assert hark.channel.texts() == ["First.", "one", "Done."]
         assert tool.fate == "not sent"
         ((turn, call),) = hark.stored.calls("turn_id", "call_id")
-        assert [name for (name,) in hark.stored.deliveries("source")][1:3] == [
-            source(turn, call),
-            f"{source(turn, call)}.1",
-        ]
+        key = tool_message(turn, call).key
+        assert hark.stored.deliveries("source", "piece")[1:3] == [(key, 0), (key, 1)]
 
 
 async def test_a_run_that_takes_too_long_tells_what_its_call_has_sent(tmp_path: Path) -> None:
@@ -92,10 +90,10 @@ async def cut_call(
     await answer(store, turn, *calls)
     await store.turns.start_calls(turn.run, ["c", "c:1"], ())
     for number, state in enumerate(states):
-        name = source(turn.turn_id, call_id) + (f".{number}" if number else "")
-        planned = Planned(source=name, body="x", nonce=1, action=action)
+        source = tool_message(turn.turn_id, call_id)
+        planned = Planned(source=source, piece=number, body="x", nonce=1, action=action)
         await store.turns.plan(turn.run, PlanIn(turn.conv_id), [planned])
-        Stored(home).spoil("UPDATE delivery SET state=? WHERE source=?", state, name)
+        Stored(home).spoil("UPDATE delivery SET state=? WHERE source=? AND piece=?", state, source.key, number)
     await store.recovery.recover(turn.turn_id, "next", lambda turn_id: ())
     entries = await store.reads.context(turn.transcript_id)
     found = {p.call_id: p for entry in entries for p in entry.message.parts if isinstance(p, ToolResult)}

@@ -5,6 +5,7 @@ from pathlib import Path
 from bot.persistence.values import Stopped, TurnState
 from channels.message import InboundKind
 from channels.outgoing import Planned
+from channels.sources import sentence
 from tests.bot.store.opened import KEY, accept, claim, message, opened
 from tests.stored import Stored
 
@@ -59,7 +60,7 @@ async def test_a_command_has_its_effect_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await accept(store)
         new = await accept(store, "/new", InboundKind.COMMAND)
-        block = Planned(source="cmd", body="A new conversation.", nonce=1)
+        block = Planned(source=sentence("cmd"), body="A new conversation.", nonce=1)
         first = await store.commands.stop(new, KEY, lambda stopped: [block], renew="second transcript")
         assert len(first.deliveries) == 1
         before = Stored(tmp_path).everything()

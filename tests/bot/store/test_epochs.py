@@ -14,11 +14,12 @@ from bot.persistence.values import PlanIn
 from bot.store.store import Store
 from bot.store.turns import Turns
 from channels.outgoing import Planned
+from channels.sources import sentence
 from tests.bot.store.opened import KEY, accept, answering, claim, opened, whole
 from tests.stored import Stored
 
 HERE = PlanIn(1)
-BLOCKS = [Planned(source="stale", body="words of nobody", nonce=1, said="words of nobody", step=1)]
+BLOCKS = [Planned(source=sentence("stale"), body="words of nobody", nonce=1, said="words of nobody", step=1)]
 CALL = ToolResult("call", "act", "result of nobody")
 WRITES: dict[str, Callable[[Turns, RunRef], Awaitable[Any]]] = {
     "plan": lambda turns, run: turns.plan(run, HERE, BLOCKS),

@@ -16,6 +16,7 @@ from bot.store.store import Store
 from channels.base import Mark
 from channels.message import ChatKind, InboundKind, Place, UnreadEvent
 from channels.outgoing import Planned, Sent
+from channels.sources import sentence
 from tests.bot.store.opened import KEY, accept, claim, message, opened, whole
 from tests.stored import Stored, disk_full
 
@@ -28,7 +29,7 @@ async def _answered(store: Store, text: str = "hello") -> str:
         turn.run,
         whole(turn.run, Text("fine")),
         PlanIn(turn.conv_id, sending=True),
-        [Planned(source=f"turn:{turn.run.turn_id}:s1:b0", body="fine", nonce=1, said="fine", step=1)],
+        [Planned(source=sentence(f"turn:{turn.run.turn_id}:s1:b0"), body="fine", nonce=1, said="fine", step=1)],
     )
     assert kept.end is not None
     await store.deliveries.settle(delivery, Sent("1"), OwnerNotice((), delivery.place, lambda place: ()))

@@ -20,6 +20,7 @@ from bot.store.database import migrations
 from bot.store.salvage import check
 from channels.outgoing import Planned
 from channels.session_key import console_key
+from channels.sources import sentence
 from tests.bot.store.opened import KEY, accept, claim, message, opened
 
 NEWEST = len(migrations())
@@ -154,9 +155,11 @@ async def test_a_store_of_each_earlier_version_keeps_its_rows_and_goes_on(tmp_pa
         following = await store.deliveries.next(1)
         assert following is not None
         assert (following.delivery_id, following.body) == (7, "I look.")
-        assert [lost.reason for lost in await store.reads.lost_deliveries(9)] == ["blocked"]
+        assert [lost.error for lost in await store.reads.lost_deliveries(9)] == ["blocked"]
         assert await store.inbox.mark("telegram:bot") == "42"
-        planned = await store.turns.plan(resumed.run, PlanIn(1), [Planned(source="new", body="more", nonce=1)])
+        planned = await store.turns.plan(
+            resumed.run, PlanIn(1), [Planned(source=sentence("new"), body="more", nonce=1)]
+        )
         assert planned[0].delivery_id == 9, "numbers go on"
     assert (tmp_path / f"hark.db.v{version}").exists()
 

@@ -10,6 +10,7 @@ from bot.clock import Clock
 from bot.persistence.values import PlanIn, Turn
 from bot.store.store import Store
 from channels.outgoing import Planned
+from channels.sources import sentence
 from tests.bot.store.opened import accept, claim, opened, whole
 
 
@@ -72,7 +73,7 @@ async def test_an_attempt_that_crashed_ran_until_its_last_sign(tmp_path: Path, s
         turn = await claim(store)
         time.at += 2_000
         if sign == "a block":
-            block = Planned(source="b", body="yes", nonce=1, said="yes", step=1)
+            block = Planned(source=sentence("b"), body="yes", nonce=1, said="yes", step=1)
             await store.turns.plan(turn.run, PlanIn(turn.conv_id), (block,))
         elif sign == "an event":
             await answer(store, turn, ToolCall("c", "act", "{}"))

@@ -22,6 +22,7 @@ from bot.store.database import CLEAN, migrate
 from bot.store.salvage import check
 from channels.base import Mark
 from channels.outgoing import Planned
+from channels.sources import sentence
 from tests.bot.store.opened import KEY, accept, claim, message, opened, whole
 from tests.stored import Stored
 
@@ -230,7 +231,7 @@ async def test_every_table_comes_over(tmp_path: Path) -> None:
             turn.run,
             whole(turn.run, Text("I look."), ToolCall("call", "look", "{}")),
             PlanIn(turn.conv_id),
-            [Planned(source="block", body="I look.", nonce=1, said="I look.", step=1)],
+            [Planned(source=sentence("block"), body="I look.", nonce=1, said="I look.", step=1)],
         )
         await store.turns.start_calls(turn.run, ["call"], ())
     before = Stored(home).everything()

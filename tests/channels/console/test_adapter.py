@@ -6,6 +6,7 @@ from bot.persistence.values import OwnerNotice, Planned
 from channels.base import HealthState
 from channels.console.adapter import PLACE, ConsoleSurface
 from channels.session_key import console_key
+from channels.sources import sentence
 from tests.bot.store.opened import opened
 
 
@@ -33,7 +34,7 @@ async def test_health_is_that_of_its_life() -> None:
 
 async def test_a_notice_to_the_owner_is_said_there_once_and_is_sent_with_it(tmp_path: Path) -> None:
     def notice(text: str) -> OwnerNotice:
-        return OwnerNotice((), PLACE, lambda place: (Planned(source=f"salvage:{text}", body=text, nonce=1),))
+        return OwnerNotice((), PLACE, lambda place: (Planned(source=sentence(f"salvage:{text}"), body=text, nonce=1),))
 
     async with opened(tmp_path) as store:
         for text in ("one", "two", "one"):
