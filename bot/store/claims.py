@@ -38,9 +38,8 @@ _Row = tuple[int, InboundMessage, int]
 
 # Messages that one turn takes at the most because they waited for each other.
 GATHERED = 50
-# Why a message waits that asks once more for a call, with the approval behind it that had its time.
-# The same for messages that waited for each other, and for those that were missed in one conversation (whose
-# moment is before all others), by whomever.
+# The same for messages that waited for each other, and for those that were missed in one conversation (whose moment is
+# before all others), by whomever.
 _GATHERING = "iif(gathers, iif(ready_at < 0, 'missed', sender || ' ' || ready_at), NULL)"
 # A turn that is being taken (?1), with what it needs of its session, transcript and conversation; whether calls of it
 # are still to be carried out; whether texts that steer it are to be shown, which the rest of a cut answer comes before;
@@ -75,16 +74,14 @@ class Claims(Subject):
         answering: Answering,
         *,
         background: bool = False,
-        most: int = 1,
         until: int = 0,
     ) -> Turn | None:
         """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
 
         worker: who takes it, and has it until it is settled or its lease is gone. answering: tells for the event which
-        model will answer. background: take beats, jobs and children's results instead of what people wrote. most:
-        messages that one new turn answers, if they came one after the other into one conversation; those that waited
-        for each other (`AcceptedMessage.gathers`) are taken together anyway. until: messages that are ready by then
-        count as ready, also when the clock says less (milliseconds).
+        model will answer. background: take beats, jobs and children's results instead of what people wrote. until:
+        messages that are ready by then count as ready, also when the clock says less (milliseconds). A turn answers one
+        message, or those that waited for each other (`AcceptedMessage.gathers`).
         None when nothing is ready, or one runs or waits for a person.
         """
         turns = db.execute(
@@ -100,11 +97,11 @@ class Claims(Subject):
             if answered := _of_turn(db, turn_id, "taken", now):
                 messages = [message for _, message, _ in answered]
                 return self._take(db, turn_id, messages, (), now, ready, worker, answering)
-        begun = self._begin(db, session_key, now, ready, background, most)
+        begun = self._begin(db, session_key, now, ready, background)
         return None if begun is None else self._take(db, *begun, now, ready, worker, answering)
 
     def _begin(
-        self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool, most: int
+        self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool
     ) -> tuple[str, list[InboundMessage], tuple[Entry, ...]] | None:
         """Make the oldest waiting messages a turn (or take the one made with the oldest) and write their user lines."""
         while True:
@@ -115,12 +112,12 @@ class Claims(Subject):
                 " FROM inbox LEFT JOIN conversation USING (conv_id) LEFT JOIN session USING (session_key)"
                 f" WHERE session_key=? AND {WAITING} AND inbox.{FOR_A_RUN} AND (inbox.{IN_BACKGROUND}) = ?"
                 " AND ready_at <= ? ORDER BY seq LIMIT ?",
-                (session_key, background, ready, max(most, GATHERED)),
+                (session_key, background, ready, GATHERED),
             ).fetchall()
             if not found:
                 return None
             turn_id, conv_id, kind, _, asks_again, transcript_id, used_at, *place = found[0][4:]
-            taken = _readable(db, [row[:3] for row in _together(found, most)], turn_id, now)
+            taken = _readable(db, [row[:3] for row in _together(found)], turn_id, now)
             if taken:
                 break
         if transcript_id is None:
@@ -260,12 +257,12 @@ def _joined(parts: Sequence[InboundMessage]) -> InboundMessage:
     return replace(first, text=text, attachments=files)
 
 
-def _together(found: Sequence[tuple[Any, ...]], most: int) -> list[tuple[Any, ...]]:
-    """The first row, and of those behind it with no turn of their own, of its place and kind, up to a command: the
-    first few, and all that waited with it."""
-    alike = takewhile(lambda row: row[4:] == found[0][4:], found)
+def _together(found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The first row, and those behind it that waited with it: of its place and kind, with no turn of their own, up to a
+    command."""
     gathering = found[0][3]
-    return [row for number, row in enumerate(alike) if number < most or (gathering and row[3] == gathering)]
+    alike = takewhile(lambda row: row[4:] == found[0][4:], found[1:])
+    return [found[0], *(row for row in alike if gathering and row[3] == gathering)]
 
 
 def _readable(

@@ -11,8 +11,8 @@ FAULTS = (
     Fault(
         "inbound/each-message-by-itself",
         "_together",
-        "(gathering and row[3] == gathering)",
-        "False",
+        "if gathering and row[3] == gathering",
+        "if False",
         (f"{_DEBOUNCE}rapid_messages_get_one_answer_and_keep_their_lines",),
     ),
     Fault(

@@ -230,8 +230,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/messages-of-several-places-taken-together",
         "_together",
-        "takewhile(lambda row: row[4:] == found[0][4:], found)",
-        "takewhile(bool, found)",
+        "takewhile(lambda row: row[4:] == found[0][4:], found[1:])",
+        "takewhile(bool, found[1:])",
         (
             f"{_SEVERAL}::test_what_came_from_another_place_is_another_turn",
             f"{_SEVERAL}::test_what_can_be_asked_for_by_itself_is_a_turn_of_its_own",

@@ -135,8 +135,8 @@ async def test_who_is_shut_out_is_not_answered_any_more(opens: Opens) -> None:
 
 async def test_what_others_asked_for_as_well_goes_on(opens: Opens) -> None:
     async with opens() as store:
-        await store.inbox.accept([said_by("6"), said_by("7")])
-        turn = await claim(store, most=2)
+        await store.inbox.accept([replace(said_by(sender), gathers=True) for sender in ("6", "7")])
+        turn = await claim(store)
         assert len(turn.messages) == 2
         done = await store.people.stand("telegram", "6", "blocked", told, "")
         assert done is not None

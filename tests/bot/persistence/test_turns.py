@@ -41,12 +41,6 @@ async def test_a_session_has_one_run_at_a_time_in_order(opens: Opens) -> None:
         ]
 
 
-async def test_several_messages_are_one_turn_where_that_is_asked_for(opens: Opens) -> None:
-    async with opens() as store:
-        await accept(store, "one", "two", "three")
-        assert [found.text for found in (await claim(store, most=2)).messages] == ["one", "two"]
-
-
 async def test_what_nobody_wrote_is_claimed_in_the_background(opens: Opens) -> None:
     async with opens() as store:
         await accept(store, "wake", kind=InboundKind.WAKE)

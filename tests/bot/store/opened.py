@@ -5,6 +5,7 @@ import itertools
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from agent.events import MessageEnd, Outcome, RunRef
 from agent.journal import Step
@@ -43,7 +44,7 @@ def message(text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, chat: 
     return InboundMessage(origin=origin, event_key=message_key(chat, number), kind=kind, text=text, sent_at=0)
 
 
-async def accept(store: Store, text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, **fields: str) -> int:
+async def accept(store: Store, text: str = "hello", kind: InboundKind = InboundKind.MESSAGE, **fields: Any) -> int:
     """Let a message in; returns its place in the order of acceptance."""
     item = AcceptedMessage(message=message(text, kind), session_key=KEY)
     (answer,) = await store.inbox.accept([replace(item, **fields)])

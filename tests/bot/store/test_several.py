@@ -11,13 +11,6 @@ from tests.bot.store.opened import KEY, accept, answering, claim, message, opene
 from tests.stored import Stored
 
 
-async def take(store: Store, most: int = 9) -> Turn:
-    """The session's next turn, with all that may be taken together."""
-    turn = await store.turns.claim(KEY, "worker", answering, most=most)
-    assert turn is not None
-    return turn
-
-
 async def answer(store: Store, turn: Turn) -> None:
     """Say something and end the turn."""
     await store.turns.step(turn.run, whole(turn.run, Text("answer")), PlanIn(turn.conv_id), ())
@@ -26,7 +19,7 @@ async def answer(store: Store, turn: Turn) -> None:
 async def texts_of_turns(store: Store) -> list[list[str]]:
     """What each turn answers, until nothing waits."""
     turns = []
-    while (turn := await store.turns.claim(KEY, "worker", answering, most=9)) is not None:
+    while (turn := await store.turns.claim(KEY, "worker", answering)) is not None:
         turns.append([message.text for message in turn.messages])
         await answer(store, turn)
     return turns
@@ -35,8 +28,8 @@ async def texts_of_turns(store: Store) -> list[list[str]]:
 async def test_messages_are_taken_together_and_keep_their_lines(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         for text in ("one", "two", "three"):
-            await accept(store, text)
-        turn = await take(store, 2)
+            await accept(store, text, gathers=text != "three")
+        turn = await claim(store)
         assert [message.text for message in turn.messages] == ["one", "two"]
         assert [line.message.text for line in turn.entries] == ["one", "two"]
         assert turn.more
@@ -49,14 +42,14 @@ async def test_messages_are_taken_together_and_keep_their_lines(tmp_path: Path) 
 async def test_what_came_from_another_place_is_another_turn(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         for chat, text in (("1", "one"), ("1", "two"), ("2", "three"), ("1", "four")):
-            await store.inbox.accept([AcceptedMessage(message=message(text, chat=chat), session_key=KEY)])
+            await store.inbox.accept([AcceptedMessage(message=message(text, chat=chat), session_key=KEY, gathers=True)])
         assert await texts_of_turns(store) == [["one", "two"], ["three"], ["four"]]
 
 
 async def test_what_can_be_asked_for_by_itself_is_a_turn_of_its_own(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         for n, text in enumerate(("one", "two")):
-            await accept(store, text, InboundKind.API, turn_id=f"t{n}")
+            await accept(store, text, InboundKind.API, turn_id=f"t{n}", gathers=True)
         assert await texts_of_turns(store) == [["one"], ["two"]]
 
 
@@ -64,10 +57,10 @@ async def test_a_stop_ends_only_what_was_written_before_it(tmp_path: Path) -> No
     """It may be carried out after a claim that was made behind it."""
     async with opened(tmp_path) as store:
         for text in ("one", "two"):
-            await accept(store, text)
+            await accept(store, text, gathers=True)
         stop = await accept(store, "/stop", InboundKind.COMMAND)
-        await accept(store, "three")
-        turn = await take(store)
+        await accept(store, "three", gathers=True)
+        turn = await claim(store)
         assert [message.text for message in turn.messages] == ["one", "two"]
         stopped = (await store.commands.stop(stop, KEY, lambda stopped: ())).stopped
         assert (stopped.running, stopped.dropped) == (True, 0)
@@ -76,15 +69,15 @@ async def test_a_stop_ends_only_what_was_written_before_it(tmp_path: Path) -> No
 
 async def test_one_damaged_message_costs_only_itself(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        seqs = [await accept(store, text) for text in ("one", "two", "three")]
+        seqs = [await accept(store, text, gathers=True) for text in ("one", "two", "three")]
     spoil(tmp_path, seqs[0])
     async with opened(tmp_path) as store:
-        turn = await take(store)
+        turn = await claim(store)
         assert [message.text for message in turn.messages] == ["two", "three"]
         await store.turns.release(turn.run)
     spoil(tmp_path, seqs[1])
     async with opened(tmp_path) as store:
-        turn = await take(store)
+        turn = await claim(store)
         assert ([message.text for message in turn.messages], turn.entries) == (["three"], ())
         await store.turns.release(turn.run)
     spoil(tmp_path, seqs[2])
@@ -110,7 +103,7 @@ async def test_a_turn_that_goes_on_answers_what_steered_it_too(tmp_path: Path) -
         assert (await claim(store)).messages == turn.messages
 
 
-async def test_what_steered_a_turn_in_vain_is_taken_together(tmp_path: Path) -> None:
+async def test_what_steered_a_turn_in_vain_is_answered_after_it(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await accept(store, "one", InboundKind.API, turn_id="t1")
         turn = await claim(store)
@@ -124,4 +117,4 @@ async def test_what_steered_a_turn_in_vain_is_taken_together(tmp_path: Path) -> 
             where=PlanIn(turn.conv_id),
             blocks=(),
         )
-        assert await texts_of_turns(store) == [["two", "three"]]
+        assert await texts_of_turns(store) == [["two"], ["three"]]
