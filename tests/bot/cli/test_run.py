@@ -1,6 +1,7 @@
 """`hark run` in a terminal, as a person sees it, and how it ends."""
 
 import asyncio
+import json
 import signal
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 
 from tests.bot.cli.terminal_emulator import Program
 from tests.forked import ENVIRON, PATIENCE
+from tests.standins.openai_server import OpenAIServer
+from tests.standins.script import Gate, Say
 from tests.standins.telegram_server import TelegramServer
 from tests.standins.telegram_updates import BOT_NAME
 
@@ -26,16 +29,22 @@ async def greeted(terminal: Program) -> None:
 
 @pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGHUP, signal.SIGHUP)])
 async def test_a_signal_lets_an_answer_finish_before_your_eyes(tmp_path: Path, signals: list[signal.Signals]) -> None:
-    async with run(tmp_path, **{"agent.models.offline.SLOW_SECONDS": 0.05}) as terminal:
-        await greeted(terminal)
-        terminal.type("be slow, say these are the last of all my words\r")
-        await terminal.until("I am")
-        for number in signals:
-            terminal.send_signal(number)
-            await terminal.until("finishing …")
-        assert await terminal.exit_code() == 0
-        assert terminal.screen.lines[-1].endswith("the last of all my words")
-        assert "The service is not there" not in terminal.screen.text
+    gate = Gate()
+    async with OpenAIServer(keys=("k-1",)) as model:
+        model.add(Say("I am\n\n"), Say("here, and these are the last of all my words", gate=gate))
+        provider = {"api": "openai-chat", "base_url": model.base_url, "api_keys": ["k-1"], "models": {"m": {}}}
+        config = {"providers": {"mine": provider}, "agent": {"model": "mine/m"}, "gateway": {"port": 0}}
+        async with run(tmp_path, json.dumps(config)) as terminal:
+            await greeted(terminal)
+            terminal.type("who are you?\r")
+            await terminal.until("I am")
+            for number in signals:
+                terminal.send_signal(number)
+                await terminal.until("finishing …")
+            gate.open()
+            assert await terminal.exit_code() == 0
+            assert terminal.screen.lines[-1].endswith("the last of all my words")
+            assert "The service is not there" not in terminal.screen.text
 
 
 async def test_sigterm_leaves_on_the_screen_what_could_not_be_finished(tmp_path: Path) -> None:
