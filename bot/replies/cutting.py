@@ -129,16 +129,11 @@ class Replies:
         shown = Planned(source=self._source, body=bodies[0], nonce=self._nonce(), action=Action.PREVIEW)
         return replace(shown, silent=self._spoken, reply_to=self._reply_to(first=not self._spoken))
 
-    def end(self, *, silent: bool = False) -> Sequence[Planned]:
-        """The answer is whole; returns its last blocks. One that would show nothing is shown as it was written.
-
-        silent: the model has chosen to say nothing; what has not gone out never will.
-        """
+    def end(self) -> Sequence[Planned]:
+        """The answer is whole; returns its last blocks. One that would show nothing is shown as it was written."""
         last = self._directives.end()
         self._words.append(last)
         self._waiting.append(last)
-        if silent:
-            return ()
         words = "".join(self._words)
         same = "" if self._shown else self._said_already(words)
         self._defined = _defined(words) if self._cites and self._channel is not None else {}

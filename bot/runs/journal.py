@@ -162,9 +162,9 @@ class RunJournal:
     async def _last_blocks(self, step: Step, *, silent: bool) -> Sequence[Planned]:
         """The rest of an answer, its files, and what is said behind it."""
         ended, failed = step.ended, step.failed
-        blocks = self._replies.end(silent=silent)
         if silent:
             return ()
+        blocks = self._replies.end()
         for number, path in enumerate(() if step.note else self._replies.files):  # of a cut one: with its rest
             blocks = (*blocks, *await self._file(number, path))
         if step.note is None and ended.stop_reason in wording.ENDED_EARLY:

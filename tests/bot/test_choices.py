@@ -26,10 +26,11 @@ class Bar:
 
     made: list[str] = field(default_factory=list)
     words: str = "What will you have? /drink tea, or /drink coffee."
+    buttons: tuple[Button, ...] = BUTTONS
 
     def commands(self) -> tuple[Command, ...]:
         async def offer(call: Call, _: Arguments) -> Effect:
-            return Say(self.words, BUTTONS)
+            return Say(self.words, self.buttons)
 
         async def drink(call: Call, arguments: Arguments) -> Effect:
             assert isinstance(arguments, Drink)
@@ -96,7 +97,7 @@ async def test_a_choice_survives_a_restart(tmp_path: Path) -> None:
 
 
 async def test_a_button_that_is_not_understood_keeps_its_message(tmp_path: Path) -> None:
-    bar = Bar()
+    bar = Bar(buttons=(Button("Tea", "/gone tea"),))
     async with running(tmp_path, commands=bar.commands()) as hark:
         await hark.write("/offer")
         await hark.until_texts(1)

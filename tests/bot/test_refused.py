@@ -3,9 +3,13 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from agent.context import CUT_NOTE
 from agent.events import Notice
-from channels.outgoing import Action, Delivery, NotSent, Refused, SendResult, Sent, Unknown
+from channels.outgoing import Action, Delivery, NotSent, Planned, Refused, SendResult, Sent, Unknown
+from channels.sources import sentence
+from tests.bot.test_actions import deliver
 from tests.service import Hark, running
 from tests.standins.script import Break, Fail, Hang, Say
 from tests.stored import Like
@@ -158,14 +162,19 @@ async def test_what_is_stopped_while_its_outcome_is_unknown_stays_uncertain(tmp_
         assert hark.stored.deliveries("state", "attempts") == [("uncertain", 1), ("sent", 1)]
 
 
-async def test_what_grew_old_while_its_outcome_was_unknown_is_uncertain(tmp_path: Path) -> None:
+@pytest.mark.parametrize("action", [Action.SEND, Action.EDIT])
+async def test_what_grew_old_while_its_outcome_was_unknown_is_uncertain(tmp_path: Path, action: Action) -> None:
+    """A message is looked for; a change would be made once more, and grows too old for that."""
+
     async def grow_old(delivery: Delivery) -> SendResult:
         hark.time.advance(3601)
         return Unknown("no answer")
 
     async with running(tmp_path, config={"delivery": {"max_age": "1h"}}) as hark:
         hark.channel.on_send = grow_old
-        hark.model.add("words")
-        await hark.write("hi")
+        await deliver(hark, Planned(source=sentence("a"), body="words", nonce=1, action=action, target="7"))
+        if action is Action.EDIT:
+            await hark.time.until_pause(2.0)
+            hark.time.advance(2.0)
         await hark.until(lambda: hark.stored.deliveries(state="uncertain"), "the end of it")
         assert hark.stored.deliveries("attempts")[0] == (1,)

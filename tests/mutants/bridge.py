@@ -130,8 +130,8 @@ FAULTS = (
     Fault(
         "silence/unsaid-words-said",
         "RunJournal._last_blocks",
-        "blocks = self._replies.end(silent=silent)",
-        "blocks = self._replies.end()",
+        "if silent:\n",
+        "if False:\n",
         (f"{_SILENCE}silence_ends_the_turn_without_another_answer",),
     ),
     Fault(
