@@ -27,7 +27,7 @@ FAULTS = (
         "still_waits",
         "if expires_at is not None and expires_at > now:",
         "if expires_at is not None:",
-        (f"{_PARKING}nobody_decides_in_time",),
+        ("tests/bot/persistence/test_approvals.py::test_a_turn_goes_on_without_a_decision_once_its_time_is_over",),
     ),
     Fault(
         "parking/decision-not-used-up",

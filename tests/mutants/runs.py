@@ -65,13 +65,6 @@ FAULTS = (
         ("tests/bot/runs/test_specs.py::test_the_model_of_a_turn_may_follow_from_what_is_set_for_its_session",),
     ),
     Fault(
-        "runs/buttons-shown-to-the-model",
-        "channels/message.py",
-        "{InboundKind.MESSAGE, InboundKind.API}",
-        "{InboundKind.MESSAGE, InboundKind.API, InboundKind.BUTTON}",
-        ("tests/bot/inbound/test_inbound.py::test_a_button_is_carried_out_and_never_shown_to_a_model[/status]",),
-    ),
-    Fault(
         "runs/sweep-removed",
         "Service._sweep",
         "                await self.parts.lanes.sweep()\n",
@@ -222,9 +215,9 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/the-background-is-woken-as-people",
-        "Pipeline._tell",
-        "background = message.kind in BACKGROUND",
-        "background = False",
+        "Pipeline.begin",
+        "background=message.kind in BACKGROUND",
+        "background=False",
         ("tests/bot/runs/test_lanes.py::test_what_nobody_wrote_runs_as_soon_as_it_is_accepted[wake]",),
     ),
     Fault(
@@ -292,13 +285,6 @@ def never_called(pid: int, pid_started: str) -> bool:
         "bot/store/edits.py",
         '("waiting", "steering", "held")',
         '("waiting", "held")',
-        ("tests/bot/store/test_steering.py::test_what_steers_can_be_edited_and_follows_its_chat",),
-    ),
-    Fault(
-        "runs/what-steers-stays-in-the-old-chat",
-        "move_chat",
-        "WHERE conv_id=? AND {UNSEEN}",
-        "WHERE conv_id=? AND {WAITING}",
         ("tests/bot/store/test_steering.py::test_what_steers_can_be_edited_and_follows_its_chat",),
     ),
     Fault(

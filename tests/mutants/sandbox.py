@@ -73,13 +73,6 @@ FAULTS = (
         (_HOLDS,),
     ),
     Fault(
-        "sandbox/rights-of-root",
-        _BUBBLEWRAP,
-        ', "--cap-drop", "ALL")',
-        ', "--cap-add", "ALL")',
-        (_REFUSALS,),
-    ),
-    Fault(
         "sandbox/outlives-its-gate",
         _BUBBLEWRAP,
         '_OWN = ("--unshare-all", "--unshare-user", "--die-with-parent", ',

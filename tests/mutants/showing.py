@@ -14,13 +14,6 @@ FAULTS = (
         (f"{_TWICE}previews_of_two_broken_answers_do_not_meet",),
     ),
     Fault(
-        "showing/frames-in-the-ledger",
-        "bot/store/rows.py",
-        " AND excluded.step IS NOT NULL",
-        "",
-        (f"{_TWICE}an_edit_under_way_does_not_take_the_place_of_the_last",),
-    ),
-    Fault(
         "showing/waiting-preview-edited-again",
         "_goes_on",
         "if lost or (state is DeliveryState.PLANNED and delivery.action is Action.SEND):",

@@ -151,7 +151,7 @@ FAULTS = (
         "edit_of",
         'return {"blocks": [], **given,',
         "return {**given,",
-        (f"{_TESTS}buttons_are_shown_below_the_words_and_go_with_an_edit",),
+        (f"{_TESTS}an_edit_without_blocks_takes_the_buttons_away",),
     ),
     Fault(
         "slack/history-keeps-the-newest",

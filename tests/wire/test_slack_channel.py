@@ -14,7 +14,18 @@ import pytest
 from channels.actions import ActionFailed, Arguments
 from channels.base import HealthState, NotDownloaded, NotReadable
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Place, UnreadEvent
-from channels.outgoing import Action, Button, Delivery, Elsewhere, NotSent, OutgoingFile, Refused, Sent, Unknown
+from channels.outgoing import (
+    Action,
+    Button,
+    Delivery,
+    Elsewhere,
+    NotSent,
+    OutgoingFile,
+    Refused,
+    Sent,
+    Unknown,
+    as_body,
+)
 from channels.slack.adapter import SlackChannel
 from channels.slack.receive import SlackReceiver
 from channels.slack.settings import SlackAccount
@@ -577,6 +588,17 @@ async def test_buttons_are_shown_below_the_words_and_go_with_an_edit(slack: Slac
     mine = {"action": Action.EDIT, "target": result.platform_id}
     for _ in range(2):
         assert await channel.send(outgoing(channel, "allowed", place(room), **mine)) == result
+    (message,) = slack.messages(room)
+    assert (message["text"], slack.buttons_of(message)) == ("allowed", [])
+
+
+async def test_an_edit_without_blocks_takes_the_buttons_away(slack: SlackServer, channel: SlackChannel) -> None:
+    """Slack may refuse the blocks of a text; what is sent instead has none."""
+    room = slack.channel("general")
+    result = await channel.send(outgoing(channel, "May I?", place(room), buttons=(Button("Yes", "/yes"),)))
+    assert isinstance(result, Sent)
+    edit = outgoing(channel, "allowed", place(room), action=Action.EDIT, target=result.platform_id)
+    assert await channel.send(replace(edit, body=as_body({"text": "allowed"}))) == result
     (message,) = slack.messages(room)
     assert (message["text"], slack.buttons_of(message)) == ("allowed", [])
 

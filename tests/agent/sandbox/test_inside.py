@@ -135,6 +135,12 @@ async def test_refusals_come_in_the_words_of_the_system_and_it_is_said_what_it_h
     assert "[It ran" not in await run("true")
 
 
+async def test_root_has_no_more_rights_there_than_others(run: Run) -> None:
+    for needs in ("look", "work"):
+        said = await run("grep -E '^Cap(Prm|Eff|Amb):' /proc/self/status", needs=needs)
+        assert [int(line.split()[1], 16) for line in said.splitlines()[1:4]] == [0, 0, 0]
+
+
 async def test_folders_in_memory_are_bounded(run: Run, name: Setting) -> None:
     said = await run("df -B1 --output=size,target /tmp /dev/shm")
     if name == "bubblewrap":

@@ -70,6 +70,12 @@ async def test_a_second_signal_leaves_at_once_and_the_terminal_usable(tmp_path: 
         assert terminal.modes() != before  # line editing and echo are back
 
 
+def ignores(pid: int, number: signal.Signals) -> bool:
+    """Whether a process has asked the system to throw away a signal."""
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return bool(int(status["SigIgn"], 16) & 1 << (number - 1))
+
+
 async def test_what_was_started_to_outlive_its_terminal_minds_no_hangup(tmp_path: Path) -> None:
     """As `nohup` starts it."""
     (tmp_path / "config.yaml").write_text(OFFLINE)
@@ -88,6 +94,8 @@ async def test_what_was_started_to_outlive_its_terminal_minds_no_hangup(tmp_path
         async with asyncio.timeout(PATIENCE):
             while b"Sandbox for commands" not in (line := await service.stderr.readline()):
                 assert line, "it has ended"
+            if sys.platform == "linux":
+                assert ignores(service.pid, signal.SIGHUP)
             service.send_signal(signal.SIGHUP)
             service.send_signal(signal.SIGTERM)
             said = await service.stderr.read()

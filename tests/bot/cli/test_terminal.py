@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from agent.message import ToolCall
+from bot.persistence.approvals import SHOWN
 from tests.asking import AskingTool
 from tests.bot.cli.terminal_emulator import Program
 from tests.bot.gateway.house import House, house
@@ -455,3 +456,5 @@ async def test_a_request_is_decided_by_one_letter_and_tab_completes_its_id(tmp_p
             await terminal.until(f"Done {number}.")
         assert tool.begun == ["it", "it"]
         assert at.stored.approvals("state") == [("once",), ("once",)]
+        (_, (last,)) = at.stored.approvals("approval_id")
+        assert f"> /approve {last[:SHOWN]} once" in terminal.screen.text

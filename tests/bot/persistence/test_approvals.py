@@ -44,6 +44,18 @@ async def test_nobody_can_decide_too_late(opens: Opens) -> None:
         assert decision.state == "expired"
 
 
+async def test_a_turn_goes_on_without_a_decision_once_its_time_is_over(opens: Opens) -> None:
+    time = Time()
+    async with opens(time.clock()) as store:
+        await accept(store, "one")
+        await parked(store, await claim(store), seconds=60)
+        time.at += 59_999
+        assert await store.turns.claim(KEY, "two", answering) is None
+        time.at += 1
+        (decision,) = (await claim(store, "two")).decisions.values()
+        assert decision.state == "expired"
+
+
 async def test_a_stop_ends_a_turn_that_waits(opens: Opens) -> None:
     async with opens() as store:
         await accept(store, "one")

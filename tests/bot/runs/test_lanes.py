@@ -216,6 +216,7 @@ async def test_a_drain_lets_runs_finish_and_cuts_the_rest(tmp_path: Path) -> Non
             *hark.stored.turns("state", "crashes", session_key=session_of("1")),
             *hark.stored.turns("state", "crashes", session_key=session_of("2")),
         ] == [("done", 0), ("queued", 0)]
+        assert hark.stored.turns(session_key=session_of("3")) == [], "nothing is begun any more"
         assert len(hark.model.requests) == 2
 
 
