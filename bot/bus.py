@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.events import UpdateEvent
-from bot.persistence.values import PersistedAt
+from bot.persistence.events import PersistedAt
 
 _UPDATES = 256
 _ENDED = 256

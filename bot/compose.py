@@ -34,8 +34,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from agent.message import Message, Text
+from bot.persistence.inbox import Changes
 from bot.persistence.schedules import TOLD
-from bot.persistence.values import Changes
 from channels.message import BACKGROUND, SEVERAL, Attachment, ChatKind, InboundKind, InboundMessage, Origin, Quoted
 
 NAME_LIMIT = 64

@@ -18,8 +18,8 @@ from bot import wording
 from bot.clock import Clock
 from bot.people.accounts import is_of
 from bot.people.people import People, chat_of
+from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn
 from bot.persistence.errors import StoreUnavailable, once_available
-from bot.persistence.values import Fate, OwnerNotice, PlanIn
 from bot.replies.cutting import notice
 from bot.store.store import Store
 from channels.base import Channel

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.message import ToolOutput
 from agent.tools.base import Ask, CallContext, RunContext, Tool, ToolFactory
-from bot.persistence.values import Delivered
+from bot.persistence.deliveries import Delivered
 from bot.service import Service
 from channels.outgoing import Planned
 from channels.sources import Source, tool_message

@@ -25,8 +25,9 @@ from bot.people.access import FOR_GUESTS, LOCAL, OWNER, is_trusted
 from bot.people.conversations import Conversations
 from bot.people.people import chat_of
 from bot.persistence.approvals import ANYONE, Approval, Granted, Request
+from bot.persistence.deliveries import OwnerNotice
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import OwnerNotice, Turn
+from bot.persistence.turns import Turn
 from bot.store.store import Store
 from channels.actions import ActionFailed
 from channels.console.adapter import PLACE as CONSOLE

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import structlog
 
 from bot.clock import Clock
+from bot.persistence.inbox import AcceptedMessage
 from bot.persistence.schedules import HEARTBEAT, Fired, Firing, Job
-from bot.persistence.values import AcceptedMessage
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.message import InboundKind, InboundMessage, Origin

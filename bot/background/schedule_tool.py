@@ -9,7 +9,7 @@ from agent.message import ToolOutput
 from agent.tools.base import CallContext, Parameters, Tool
 from bot.background.jobs import JobError, Jobs
 from bot.config.values import SCHEDULE
-from bot.persistence.values import Turn
+from bot.persistence.turns import Turn
 
 
 class ScheduleParameters(Parameters):

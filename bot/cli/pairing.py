@@ -11,7 +11,7 @@ from bot.compose import composer
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.inbound.pairing import LOCALLY, digest
-from bot.persistence.values import Settled, Standing
+from bot.persistence.people import Settled, Standing
 from bot.store.people import People
 from bot.store.store import Store
 

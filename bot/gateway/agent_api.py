@@ -14,7 +14,8 @@ from bot.clock import Clock
 from bot.inbound.pipeline import Pipeline
 from bot.people.access import PERSON
 from bot.persistence.approvals import Approval
-from bot.persistence.values import AcceptedMessage, Fresh, TurnState, TurnView
+from bot.persistence.inbox import AcceptedMessage, Fresh
+from bot.persistence.turns import TurnState, TurnView
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place

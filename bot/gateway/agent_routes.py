@@ -19,7 +19,7 @@ from bot.gateway.lasting import let_last, unless_left
 from bot.gateway.views import RunView, waiting
 from bot.people.access import OWNER, PERSON
 from bot.persistence.approvals import Approval
-from bot.persistence.values import TurnState, TurnView
+from bot.persistence.turns import TurnState, TurnView
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Place
 from channels.session_key import console_key, http_key, parse

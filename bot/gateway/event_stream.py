@@ -12,7 +12,7 @@ from agent.events import Outcome, dump
 from bot import wording
 from bot.bus import EventBus, Published
 from bot.gateway.sse import HELLO, PING, PING_SECONDS, frame
-from bot.persistence.values import StoredEvent
+from bot.persistence.events import StoredEvent
 from bot.store.reads import Reads
 
 _PAGE = 200

@@ -7,7 +7,8 @@ from agent.message import Usage
 from bot import wording
 from bot.clock import moment
 from bot.persistence.approvals import Approval
-from bot.persistence.values import Exchange, LostDelivery
+from bot.persistence.deliveries import LostDelivery
+from bot.persistence.turns import Exchange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

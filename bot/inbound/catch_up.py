@@ -24,7 +24,7 @@ from bot.inbound.threads import Threads
 from bot.outbox import Outbox
 from bot.persistence.causes import Cause
 from bot.persistence.errors import StoreUnavailable, once_available
-from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Heard
+from bot.persistence.inbox import Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.base import History, Mark, NotReadable, Page, Reached, Threaded

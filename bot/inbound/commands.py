@@ -15,7 +15,7 @@ from bot.clock import Clock
 from bot.commands.registry import AskAgain, Call, Decide, Effect, Registry, Say
 from bot.outbox import Outbox
 from bot.persistence.errors import once_available
-from bot.persistence.values import CommandKept, Stopped
+from bot.persistence.turns import CommandKept, Stopped
 from bot.runs.lanes import Lanes
 from bot.speech import spoken
 from bot.store.store import Store

@@ -18,7 +18,7 @@ Of what came in several messages (an album, a long paste) all is for it where on
 import functools
 import re
 
-from bot.persistence.values import Follows
+from bot.persistence.inbox import Follows
 from channels.message import InboundKind, InboundMessage
 from channels.settings import AccountSection, Group
 

@@ -20,8 +20,9 @@ from bot.outbox import Outbox
 from bot.people.access import OWNER
 from bot.people.accounts import Accounts
 from bot.people.people import People
+from bot.persistence.deliveries import OwnerNotice
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import OwnerNotice, Person, Settled, Standing
+from bot.persistence.people import Person, Settled, Standing
 from bot.store.store import Store
 from channels.message import InboundMessage
 from channels.settings import AccountSection

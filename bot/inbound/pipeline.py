@@ -21,7 +21,7 @@ from bot.outbox import Outbox
 from bot.people.people import People
 from bot.persistence.causes import Cause
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Accepted, AcceptedMessage, Duplicate, Fresh, Heard
+from bot.persistence.inbox import Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
 from channels.base import Mark, NotAccepted

@@ -13,7 +13,8 @@ from bot.people.conversations import Conversations
 from bot.people.groups import group_of
 from bot.people.people import People, chat_of
 from bot.persistence.causes import Cause
-from bot.persistence.values import AcceptedMessage, OwnerNotice
+from bot.persistence.deliveries import OwnerNotice
+from bot.persistence.inbox import AcceptedMessage
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
 from channels.outgoing import Action, Planned
 from channels.settings import AccountSection, Acknowledgement

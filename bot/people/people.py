@@ -7,7 +7,7 @@ The store has it; this is loaded before intake begins and follows every change.
 from collections.abc import Callable, Collection, Sequence
 
 from bot.people.access import LOCAL, is_trusted
-from bot.persistence.values import Person
+from bot.persistence.people import Person
 from bot.store.store import Store
 from channels.message import ChatMoved, InboundMessage, Origin, Place
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.tools.base import Ask, Verdict
-from bot.persistence.values import OwnerNotice
+from bot.persistence.deliveries import OwnerNotice
 from channels.message import Place
 from channels.outgoing import Planned
 

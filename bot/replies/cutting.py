@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from bot import wording
-from bot.persistence.values import Said, Turn
+from bot.persistence.turns import Said, Turn
 from bot.replies.directives import Directives
 from bot.replies.repeats import is_repeat, may_become
 from bot.speech import spoken

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from agent.message import ToolCall
 from bot import wording
-from bot.persistence.values import Turn
+from bot.persistence.turns import Turn
 from bot.speech import spoken
 from channels.outgoing import Planned
 from channels.sources import Source, side_message

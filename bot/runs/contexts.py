@@ -6,7 +6,7 @@ Bounded by tokens; the store is the truth: a context is used only if its last li
 from collections import OrderedDict
 
 from agent.context import Context
-from bot.persistence.values import Turn
+from bot.persistence.turns import Turn
 from bot.store.store import Store
 
 # Estimated tokens of all cached contexts, about 2 MB of text; others are read again.

@@ -33,7 +33,7 @@ from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.people.access import LOCAL
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import Said, Turn, TurnKind
+from bot.persistence.turns import Said, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
 from bot.replies.showing import Showing

@@ -19,7 +19,7 @@ from agent.images import FILES, MAX_IMAGE_BYTES, image_type
 from agent.message import Image, Mark, Message, Part, Text
 from agent.tools.workspace import NotThere, Workspace, WorkspaceError
 from bot.compose import fenced, harmless, named, shortened
-from bot.persistence.values import Turn
+from bot.persistence.turns import Turn
 from bot.runs.rooms import Rooms
 from channels.base import Channel, NotDownloaded
 from channels.message import Attachment, InboundMessage, Place

@@ -24,7 +24,7 @@ from bot.people.access import FOR_GUESTS, LOCAL
 from bot.people.accounts import Account, is_of
 from bot.people.conversations import NAME_CHANNEL, Conversations
 from bot.people.people import chat_of
-from bot.persistence.values import Turn
+from bot.persistence.turns import Turn
 from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
 from bot.speech import button, on_wish, spoken

@@ -21,7 +21,7 @@ from bot.config.values import SCHEDULE
 from bot.people.access import is_trusted
 from bot.people.accounts import Account, Accounts
 from bot.people.people import People, chat_of
-from bot.persistence.values import Turn, TurnKind
+from bot.persistence.turns import Turn, TurnKind
 from bot.runs.rooms import Room, Rooms
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import ParsedKey, begins_anew, console_key, parse

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bot.clock import Clock
 from bot.config.background import Heartbeat
 from bot.people.accounts import Accounts
-from bot.persistence.values import Turn, TurnKind
+from bot.persistence.turns import Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.store.store import Store
 from channels.settings import ReplyTo, Streaming

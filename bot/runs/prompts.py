@@ -13,7 +13,7 @@ from agent.workspace_files import load as load_files
 from bot.people.accounts import Accounts
 from bot.people.groups import group_of
 from bot.people.people import People
-from bot.persistence.values import Turn, TurnKind
+from bot.persistence.turns import Turn, TurnKind
 from bot.runs.rooms import Furniture
 from bot.store.store import Store
 from channels.message import ChatKind

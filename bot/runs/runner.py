@@ -9,7 +9,7 @@ from agent.errors import RunLost
 from agent.events import Outcome
 from agent.runner import Runner
 from bot.persistence.errors import StaleRun, StoreUnavailable, once_available
-from bot.persistence.values import Turn
+from bot.persistence.turns import Turn
 from bot.replies.cutting import Replies
 from bot.replies.typing import Typing
 from bot.runs.contexts import Contexts

@@ -8,7 +8,7 @@ from agent.models.base import ModelClient
 from agent.spec import CallRules, Limits, Progress, RunSpec, ToolSet
 from bot.clock import Clock
 from bot.persistence.settings import AnsweredBy, SessionSettings
-from bot.persistence.values import Turn, TurnKind
+from bot.persistence.turns import Turn, TurnKind
 from bot.runs.messaging import Send
 from bot.runs.prompts import Prompts
 from bot.runs.rooms import Rooms

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.tools.base import RunContext, Tool, ToolFactory
 from bot.people.access import is_trusted
-from bot.persistence.values import Turn
+from bot.persistence.turns import Turn
 from bot.runs.messaging import Messaging, Send
 from bot.runs.permissions import Offer, Permissions
 from bot.runs.rooms import Furniture

@@ -7,7 +7,7 @@ from agent.events import RunRef
 from agent.message import Usage
 from agent.tools.policy import matches
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
-from bot.persistence.values import Turn, TurnKind
+from bot.persistence.turns import Turn, TurnKind
 from bot.runs.rooms import Rooms
 from bot.runs.toolbox import Toolbox
 from channels.message import Place

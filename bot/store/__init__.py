@@ -1,4 +1,4 @@
 """Everything that must survive: SQLite behind one class per subject, one method per transaction.
 
-Nothing of SQL crosses this wall: callers hand in and get back frozen values (`bot/persistence/values.py`).
+Nothing of SQL crosses this wall: callers hand in and get back frozen values (`bot/persistence/`).
 """

@@ -15,7 +15,7 @@ from typing import Any
 from agent.events import WAITING, AgentEnd, Notice, Outcome, RunRef
 from agent.tools.base import Ask, Decision, Verdict
 from bot.persistence.approvals import SHOWN, STOPPED, Approval, Granted, Request, Shown
-from bot.persistence.values import PlanIn
+from bot.persistence.deliveries import PlanIn
 from bot.store import codec, endings, rows
 from bot.store.indexes import OPEN_APPROVAL, SAID, UNTOLD_APPROVAL
 from bot.store.rows import IN_BACKGROUND

@@ -14,8 +14,9 @@ from agent.message import Entry, Message, Text, ToolCall, Usage
 from bot.clock import Clock
 from bot.compose import overheard
 from bot.persistence.causes import Cause
+from bot.persistence.inbox import Changes
 from bot.persistence.settings import AnsweredBy, SessionSettings
-from bot.persistence.values import Changes, Turn, TurnKind
+from bot.persistence.turns import Turn, TurnKind
 from bot.store import approvals, codec, edits, endings, history, repair, rows
 from bot.store.database import Database
 from bot.store.indexes import OPEN_TURN, WAITING

@@ -9,8 +9,9 @@ from agent.events import Outcome
 from agent.message import Message, Text
 from agent.tools.base import Verdict
 from bot.persistence.causes import Cause
+from bot.persistence.deliveries import PlanIn
 from bot.persistence.settings import Change
-from bot.persistence.values import CommandKept, PlanIn, Reply, Stopped
+from bot.persistence.turns import CommandKept, Reply, Stopped
 from bot.store import approvals, codec, endings, repair, rows
 from bot.store.history import IS_BEHIND
 from bot.store.indexes import OPEN_TURN, WAITING

@@ -10,8 +10,8 @@ import sqlite3
 from dataclasses import dataclass, replace
 
 from bot.persistence.causes import Cause
+from bot.persistence.inbox import AcceptedMessage, Changes
 from bot.persistence.schedules import TOLD
-from bot.persistence.values import AcceptedMessage, Changes
 from bot.store import codec, tool_messages
 from bot.store.indexes import UNNOTED
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key

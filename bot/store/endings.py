@@ -10,7 +10,8 @@ from typing import Any
 from agent.events import AgentEnd, Outcome, RunRef
 from agent.message import Usage
 from bot.persistence.causes import Cause
-from bot.persistence.values import PlanIn, TurnState
+from bot.persistence.deliveries import PlanIn
+from bot.persistence.turns import TurnState
 from bot.store import codec, firings, rows
 from channels.outgoing import Action, Planned
 from channels.sources import SourceKind, sentence

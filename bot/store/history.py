@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.persistence.causes import Cause
-from bot.persistence.values import OVERHEARD, AccountHistory, ConversationHistory, Heard
+from bot.persistence.inbox import OVERHEARD, AccountHistory, ConversationHistory, Heard
 from bot.store import codec, rows
 from bot.store.indexes import SAID
 from bot.store.writer import Subject, transaction

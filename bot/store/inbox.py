@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.persistence.causes import Cause
-from bot.persistence.values import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard, PlanIn
+from bot.persistence.deliveries import PlanIn
+from bot.persistence.inbox import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.store import codec, edits, history, rows
 from bot.store.approvals import WAITS, is_anything_open, waited_for
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING

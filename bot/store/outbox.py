@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from bot.persistence.causes import Cause
-from bot.persistence.values import Missed, OwnerNotice, PlanIn
+from bot.persistence.deliveries import Missed, OwnerNotice, PlanIn
 from bot.store import endings, rows, tool_messages
 from bot.store.inbox import move_chat
 from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN

@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import Literal
 
 from bot.persistence.causes import Cause
+from bot.persistence.deliveries import OwnerNotice, PlanIn
+from bot.persistence.inbox import AcceptedMessage
+from bot.persistence.people import Person, Settled, Standing
 from bot.persistence.settings import SessionSettings
-from bot.persistence.values import AcceptedMessage, OwnerNotice, Person, PlanIn, Settled, Standing
 from bot.store import codec, rows
 from bot.store.commands import stop_turn
 from bot.store.history import IS_BEHIND, PART_OF

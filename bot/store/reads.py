@@ -14,8 +14,10 @@ import structlog
 from agent.events import answer_end, first_and_last
 from agent.message import Entry, Message, ToolCall, ToolResult, Usage
 from bot.persistence.causes import Cause
+from bot.persistence.deliveries import LostDelivery
+from bot.persistence.events import StoredEvent, Totals
 from bot.persistence.settings import SessionSettings
-from bot.persistence.values import Exchange, LostDelivery, StoredEvent, Totals, TurnState, TurnView
+from bot.persistence.turns import Exchange, TurnState, TurnView
 from bot.replies.directives import for_people
 from bot.store import codec, rows
 from bot.store.indexes import CUT_ANSWER, FAILED_TURN, HELD_TURN, LOST_DELIVERY, OPEN_DELIVERY, OPEN_TURN, SAID, WAITING

@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from agent.events import Outcome
+from bot.persistence.deliveries import PlanIn
 from bot.persistence.found import CutTurn, Leftover
 from bot.persistence.schedules import TOLD
-from bot.persistence.values import PlanIn
 from bot.store import edits, endings, repair, rows
 from bot.store.indexes import DELAYED, HELD_TURN, WITH_PROCESS
 from bot.store.writer import Subject, query, transaction

@@ -8,8 +8,10 @@ from typing import Any
 from agent.events import SAID, MessageStart, Notice, PersistedEvent, RunRef, dump
 from agent.message import Entry, EntryKind, Message, ToolCall, estimate
 from bot.persistence.causes import Cause
+from bot.persistence.deliveries import OwnerNotice, PlanIn
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import OwnerNotice, PersistedAt, PlanIn, Said
+from bot.persistence.events import PersistedAt
+from bot.persistence.turns import Said
 from bot.store import codec, tool_messages
 from bot.store.indexes import OPEN_DELIVERY
 from channels.message import BACKGROUND, CLAIMED, ChatKind, Place

@@ -7,8 +7,9 @@ from typing import Any
 
 from agent.message import Usage
 from bot.persistence.causes import Cause
+from bot.persistence.deliveries import PlanIn
+from bot.persistence.inbox import AcceptedMessage, Changes
 from bot.persistence.schedules import HEARTBEAT, TOLD, BeatFacts, Fired, Firing, Job, LostAlert
-from bot.persistence.values import AcceptedMessage, Changes, PlanIn
 from bot.store import codec, edits, rows
 from bot.store.inbox import Inbox
 from bot.store.indexes import OPEN_TURN, UNNOTED, WAITING

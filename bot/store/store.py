@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
+from bot.persistence.events import Ring
 from bot.persistence.found import Salvage
-from bot.persistence.values import Ring
 from bot.store import rows
 from bot.store.approvals import Approvals
 from bot.store.claims import Compose, Stale

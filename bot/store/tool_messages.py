@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Collection
 
-from bot.persistence.values import Delivered, Fate
+from bot.persistence.deliveries import Delivered, Fate
 from channels.outgoing import IDEMPOTENT
 from channels.sources import tool_message
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from agent.events import AgentEnd, Outcome, PersistedEvent, RunRef
 from agent.journal import CallResult, Cut, Kept, Step
 from agent.message import Entry, EntryKind, Message
+from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import Fate, OwnerNotice, PlanIn
 from bot.store import codec, edits, endings, repair, rows, tool_messages
 from bot.store.claims import Claims
 from bot.store.writer import query, transaction

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import PersistedAt, Ring
+from bot.persistence.events import PersistedAt, Ring
 from bot.store import rows
 from bot.store.database import Database, Work
 from bot.store.sqlite_errors import is_about_file

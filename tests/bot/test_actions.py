@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.persistence.values import AcceptedMessage, Duplicate
+from bot.persistence.inbox import AcceptedMessage, Duplicate
 from channels.message import InboundKind
 from channels.outgoing import (
     Action,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.events import MessageUpdate, RunRef, UpdateEvent
 from bot.bus import EventBus, Published
-from bot.persistence.values import PersistedAt
+from bot.persistence.events import PersistedAt
 
 ROOM = 256
 

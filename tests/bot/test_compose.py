@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.message import Text
 from bot.clock import Clock
 from bot.compose import NAME_LIMIT, QUOTE_LIMIT, composer, harmless, named, overheard
-from bot.persistence.values import Changes
+from bot.persistence.inbox import Changes
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted
 from tests.service import Json, running
 

@@ -10,7 +10,7 @@ from bot import service, wording
 from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.people.people import People
-from bot.persistence.values import PlanIn
+from bot.persistence.deliveries import PlanIn
 from channels.message import InboundKind
 from channels.outgoing import Delivery, NotSent, Planned, SendResult, Sent, Unknown
 from channels.sources import sentence

@@ -10,7 +10,8 @@ from agent.events import RunRef
 from agent.message import Usage
 from bot.people.accounts import Account, Accounts
 from bot.people.people import People
-from bot.persistence.values import Person, Turn, TurnKind
+from bot.persistence.people import Person
+from bot.persistence.turns import Turn, TurnKind
 from bot.runs import permissions
 from bot.runs.permissions import NOT_OWNED, Offer, Permissions
 from bot.runs.rooms import Rooms

@@ -25,8 +25,9 @@ from bot.config.model import Agent, Config, Queue
 from bot.gateway.agent_api import AgentApi
 from bot.gateway.event_stream import EventStream
 from bot.people.access import OWNER
+from bot.persistence.inbox import AcceptedMessage
 from bot.persistence.schedules import Job
-from bot.persistence.values import AcceptedMessage, TurnView
+from bot.persistence.turns import TurnView
 from bot.service import Service
 from channels.actions import SEND
 from channels.console.settings import Console

@@ -17,7 +17,7 @@ FAULTS = (
     ),
     Fault(
         "inbound/wait-without-end",
-        "bot/persistence/values.py",
+        "bot/persistence/inbox.py",
         "GATHER_MOST = 5",
         "GATHER_MOST = 50",
         (f"{_DEBOUNCE}who_never_pauses_is_answered_all_the_same",),

@@ -16,7 +16,7 @@ from bot import wording
 from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.people.people import People
-from bot.persistence.values import AcceptedMessage, Duplicate
+from bot.persistence.inbox import AcceptedMessage, Duplicate
 from channels.base import Channel, Times
 from channels.discord.adapter import DiscordChannel
 from channels.discord.settings import DiscordAccount

@@ -15,7 +15,7 @@ import pytest
 
 from bot.clock import Clock
 from bot.config.model import Config
-from bot.persistence.values import LostDelivery
+from bot.persistence.deliveries import LostDelivery
 from bot.service import Service
 from channels.limits import Rates
 from channels.telegram.adapter import TelegramChannel

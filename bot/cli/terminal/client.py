@@ -18,7 +18,7 @@ from bot.background.views import BeatView, HeartbeatView
 from bot.gateway.unix_socket import address
 from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView
 from bot.persistence.approvals import Approval, Granted
-from bot.persistence.values import Person, Standing
+from bot.persistence.people import Person, Standing
 
 # What a stream brings: kept events with their positions, updates without.
 Received = tuple[int | None, AgentEvent]

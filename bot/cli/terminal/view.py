@@ -12,7 +12,7 @@ from enum import StrEnum
 from agent import events
 from bot import wording
 from bot.persistence.approvals import SHOWN
-from bot.persistence.values import Exchange
+from bot.persistence.turns import Exchange
 from bot.replies.directives import Directives, for_people
 from bot.speech import spoken
 

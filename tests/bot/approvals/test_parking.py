@@ -8,7 +8,7 @@ import pytest
 from agent.events import AgentEnd, AgentStart, Outcome, ToolExecutionEnd, ToolExecutionStart
 from agent.message import ToolResult
 from bot.people.access import OWNER
-from bot.persistence.values import AcceptedMessage
+from bot.persistence.inbox import AcceptedMessage
 from channels.message import InboundKind
 from tests.asking import ASKED, OTHERWISE, AskingTool, approval, said
 from tests.bot.store.opened import answering

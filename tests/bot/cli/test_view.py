@@ -19,7 +19,7 @@ from agent.events import (
 )
 from agent.message import Usage
 from bot.cli.terminal.view import Piece, Tone, View
-from bot.persistence.values import Exchange
+from bot.persistence.turns import Exchange
 
 RUN = RunRef(run_id="r1", turn_id="r1", session_key="k", attempt=1)
 OPENED = 1_000

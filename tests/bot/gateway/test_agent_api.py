@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from bot.persistence.values import TurnState, TurnView
+from bot.persistence.turns import TurnState, TurnView
 from channels.message import ChatKind, Place
 from channels.session_key import http_key
 from tests.service import Hark, running, session_of

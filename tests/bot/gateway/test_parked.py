@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from agent.message import ToolCall
-from bot.persistence.values import TurnState
+from bot.persistence.turns import TurnState
 from channels.session_key import console_key
 from tests.asking import ASKED, AskingTool
 from tests.bot.gateway.house import TOKEN, House, house

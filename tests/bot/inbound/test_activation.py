@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.persistence.values import AcceptedMessage
+from bot.persistence.inbox import AcceptedMessage
 from tests.bot.inbound.test_groups import CHAT, hear, said, settings
 from tests.scripted_model import texts
 from tests.service import Hark, running

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.inbound.catch_up import OWN
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Accepted, AcceptedMessage
+from bot.persistence.inbox import Accepted, AcceptedMessage
 from bot.wording import UNREAD
 from channels.base import Mark, NotAccepted, NotReadable
 from channels.message import ChatKind, InboundMessage, Origin, Place

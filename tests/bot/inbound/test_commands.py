@@ -7,7 +7,7 @@ import pytest
 
 from agent.events import AgentEnd, Outcome, ToolExecutionStart
 from bot import wording
-from bot.persistence.values import TurnState, TurnView
+from bot.persistence.turns import TurnState, TurnView
 from channels.message import ChatKind, Place
 from channels.outgoing import Delivery, SendResult, Sent
 from channels.session_key import http_key

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from bot.persistence.values import AcceptedMessage
+from bot.persistence.inbox import AcceptedMessage
 from bot.store.people import MOST_BOTS
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Origin, Place, Quoted
 from channels.outgoing import Delivery, Moved, SendResult, Sent

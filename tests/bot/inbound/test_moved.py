@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.persistence.values import OwnerNotice
+from bot.persistence.deliveries import OwnerNotice
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatMoved, InboundKind
 from channels.outgoing import Delivery, DeliveryState, Moved, NotSent, Planned, Refused, SendResult, Sent, Unknown

@@ -8,7 +8,7 @@ import pytest
 
 from bot import wording
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Person
+from bot.persistence.people import Person
 from bot.store.people import MOST_HELD
 from channels.message import Attachment, ChatKind, InboundKind, Origin, Place
 from tests.scripted_model import texts

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot.config.model import Reset
 from bot.inbound.staleness import is_stale
-from bot.persistence.values import AcceptedMessage
+from bot.persistence.inbox import AcceptedMessage
 from channels.message import ChatKind, InboundKind, Place
 from tests.service import Hark, Json, running, session_of
 from tests.watch import lanes_idle

@@ -9,7 +9,7 @@ import pytest
 from bot import wording
 from bot.inbound.pairing import NotChanged, Pairing
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import Settled
+from bot.persistence.people import Settled
 from channels.message import ChatKind, InboundKind, Origin, Place
 from tests.bot.background.test_background_commands import EXEC
 from tests.bot.inbound.test_groups import CHAT, hear, said

@@ -11,12 +11,9 @@ from agent.message import Text, ToolCall, Usage
 from agent.tools.base import Ask
 from bot.clock import Clock
 from bot.persistence.approvals import Request
-from bot.persistence.values import (
-    AcceptedMessage,
-    OwnerNotice,
-    PlanIn,
-    Turn,
-)
+from bot.persistence.deliveries import OwnerNotice, PlanIn
+from bot.persistence.inbox import AcceptedMessage
+from bot.persistence.turns import Turn
 from bot.store.store import Store
 from channels.console.adapter import PLACE
 from channels.message import InboundKind

@@ -4,9 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.persistence.values import (
-    TurnState,
-)
+from bot.persistence.turns import TurnState
 from channels.message import InboundKind
 from tests.bot.persistence.contract import Opens, Time, accept, claim, parked
 from tests.bot.store.opened import KEY, answering

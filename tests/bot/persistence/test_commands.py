@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bot.persistence.settings import SessionSettings
-from bot.persistence.values import Stopped
+from bot.persistence.turns import Stopped
 from channels.message import InboundKind
 from channels.outgoing import Planned
 from channels.sources import sentence

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.persistence.values import AcceptedMessage, OwnerNotice, PlanIn
+from bot.persistence.deliveries import OwnerNotice, PlanIn
+from bot.persistence.inbox import AcceptedMessage
 from channels.console.adapter import PLACE
 from channels.message import ChatMoved
 from channels.outgoing import DeliveryState, Moved, NotSent, Planned, Refused, Sent, Unknown

@@ -1,10 +1,7 @@
 """Kept events, by position."""
 
 from agent.events import AgentStart, load
-from bot.persistence.values import (
-    PersistedAt,
-    Ring,
-)
+from bot.persistence.events import PersistedAt, Ring
 from tests.bot.persistence.contract import Opens, accept, answer, claim
 from tests.bot.store.opened import KEY
 

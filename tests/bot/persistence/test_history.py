@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.persistence.values import OVERHEARD, AcceptedMessage, Duplicate, Fresh, Heard
+from bot.persistence.inbox import OVERHEARD, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.store.store import Store
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, Quoted, message_key
 from channels.outgoing import Planned, Sent

@@ -3,12 +3,8 @@
 from dataclasses import replace
 
 from agent.events import Outcome
-from bot.persistence.values import (
-    AcceptedMessage,
-    Duplicate,
-    Fresh,
-    PlanIn,
-)
+from bot.persistence.deliveries import PlanIn
+from bot.persistence.inbox import AcceptedMessage, Duplicate, Fresh
 from bot.store.store import Store
 from channels.base import Mark
 from channels.message import InboundKind

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, Person
+from bot.persistence.inbox import AcceptedMessage, Duplicate, Fresh
+from bot.persistence.people import Person
 from bot.store.store import Store
 from channels.message import ChatKind, ChatMoved, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned, Sent

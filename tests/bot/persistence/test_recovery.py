@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from bot.persistence.values import (
-    TurnState,
-)
+from bot.persistence.turns import TurnState
 from channels.outgoing import Planned
 from channels.sources import sentence
 from tests.bot.persistence.contract import CALL, Opens, accept, answer, claim

@@ -7,11 +7,9 @@ from agent.journal import CallResult
 from agent.message import Message, Text, ToolResult, Usage
 from agent.tools.base import Ask
 from bot.persistence.approvals import Request
+from bot.persistence.deliveries import PlanIn
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import (
-    PlanIn,
-    TurnState,
-)
+from bot.persistence.turns import TurnState
 from channels.message import InboundKind
 from channels.outgoing import Planned
 from channels.sources import sentence

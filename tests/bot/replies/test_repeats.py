@@ -5,7 +5,7 @@ import pytest
 from agent.events import RunRef
 from agent.journal import Step
 from agent.message import Text
-from bot.persistence.values import Said
+from bot.persistence.turns import Said
 from bot.replies.beat_words import BeatWords
 from bot.replies.repeats import is_repeat, may_become
 from channels.settings import Beats, Streaming

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.events import RunRef
 from agent.message import Usage
-from bot.persistence.values import Said, Turn, TurnKind
+from bot.persistence.turns import Said, Turn, TurnKind
 from bot.replies.cutting import Replies
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Planned

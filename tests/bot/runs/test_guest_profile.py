@@ -13,7 +13,7 @@ from agent.tools.policy import GUEST
 from bot.people.access import OWNER, PERSON
 from bot.people.accounts import Account, Accounts
 from bot.people.people import People
-from bot.persistence.values import Turn, TurnKind
+from bot.persistence.turns import Turn, TurnKind
 from bot.runs.permissions import FOR_GUESTS, NO_OWNER, NOT_OWNED, UNTRUSTED, Offer, Permissions
 from bot.runs.rooms import Rooms
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place

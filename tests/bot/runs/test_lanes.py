@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from agent.events import Outcome, ToolExecutionStart
 from bot import wording
-from bot.persistence.values import AcceptedMessage
+from bot.persistence.inbox import AcceptedMessage
 from bot.runs import lanes
 from bot.service import PROBE_EVERY, SWEEP_EVERY
 from channels.message import InboundKind

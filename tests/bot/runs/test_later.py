@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.persistence.values import AcceptedMessage
+from bot.persistence.inbox import AcceptedMessage
 from bot.runs import lanes
 from bot.service import SWEEP_EVERY
 from channels.message import InboundKind

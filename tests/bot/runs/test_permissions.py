@@ -10,7 +10,7 @@ import pytest
 from agent.message import ToolResult
 from bot.people.accounts import Account, Accounts
 from bot.people.people import People
-from bot.persistence.values import AcceptedMessage
+from bot.persistence.inbox import AcceptedMessage
 from bot.runs.permissions import FOR_GUESTS, Permissions
 from bot.runs.rooms import Rooms
 from channels.message import ChatKind, Origin, Place

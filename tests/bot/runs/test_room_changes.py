@@ -9,7 +9,8 @@ import pytest
 
 from agent.message import Image, ToolResult
 from agent.tools.marks import MARK
-from bot.persistence.values import AcceptedMessage, Person
+from bot.persistence.inbox import AcceptedMessage
+from bot.persistence.people import Person
 from channels.message import ChatKind, Origin, Place
 from channels.outgoing import Action
 from tests.bot.inbound.test_pairing import PAIRING, code_of

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.tools.workspace import Workspace
 from bot.people.accounts import Account, Accounts
 from bot.people.people import People
-from bot.persistence.values import Person
+from bot.persistence.people import Person
 from bot.runs.rooms import Furniture, Room, Rooms
 from channels.message import ChatKind, Origin, Place
 from channels.session_key import DmScope, heartbeat_key, http_key, job_key, link_index, session_key

@@ -11,8 +11,9 @@ from agent.tools.base import RunContext
 from agent.tools.marks import MARK
 from bot import wording
 from bot.people.access import OWNER, PERSON
+from bot.persistence.inbox import AcceptedMessage
 from bot.persistence.settings import SessionSettings
-from bot.persistence.values import AcceptedMessage, Turn, TurnKind
+from bot.persistence.turns import Turn, TurnKind
 from bot.runs import runner
 from bot.runs.presentation import Presentation
 from bot.runs.specs import Answerer, Specs

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.persistence.values import AcceptedMessage, Duplicate
+from bot.persistence.inbox import AcceptedMessage, Duplicate
 from bot.service import SWEEP_EVERY
 from channels.message import InboundKind
 from channels.outgoing import Planned

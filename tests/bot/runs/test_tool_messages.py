@@ -8,9 +8,9 @@ import pytest
 
 from agent.context import INTERRUPTED
 from agent.message import ToolCall, ToolResult
-from bot.persistence.values import PlanIn, Planned
+from bot.persistence.deliveries import PlanIn
 from bot.store.store import Store
-from channels.outgoing import Action, Refused, SendResult, Sent
+from channels.outgoing import Action, Planned, Refused, SendResult, Sent
 from channels.sources import tool_message
 from tests.asking import SendingTool
 from tests.bot.store.opened import accept, claim, opened

@@ -11,8 +11,10 @@ from agent.events import MessageEnd, Outcome, RunRef
 from agent.journal import Step
 from agent.message import Message, Part, Text, Usage
 from bot.clock import Clock
+from bot.persistence.events import Ring
+from bot.persistence.inbox import AcceptedMessage, Duplicate
 from bot.persistence.settings import AnsweredBy, SessionSettings
-from bot.persistence.values import AcceptedMessage, Duplicate, Ring, Turn, TurnKind
+from bot.persistence.turns import Turn, TurnKind
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key

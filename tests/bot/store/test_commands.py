@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.persistence.values import Stopped, TurnState
+from bot.persistence.turns import Stopped, TurnState
 from channels.message import InboundKind
 from channels.outgoing import Planned
 from channels.sources import sentence

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from bot.persistence.values import AcceptedMessage
+from bot.persistence.inbox import AcceptedMessage
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, claim, message, opened
 from tests.stored import Stored

@@ -9,8 +9,8 @@ import pytest
 from agent.events import Outcome, RunRef
 from agent.journal import CallResult
 from agent.message import Message, Text, ToolCall, ToolResult
+from bot.persistence.deliveries import PlanIn
 from bot.persistence.errors import StaleRun
-from bot.persistence.values import PlanIn
 from bot.store.store import Store
 from bot.store.turns import Turns
 from channels.outgoing import Planned

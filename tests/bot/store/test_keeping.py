@@ -9,8 +9,10 @@ import pytest
 
 from agent.message import Text
 from bot.clock import Clock
+from bot.persistence.deliveries import OwnerNotice, PlanIn
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.values import AcceptedMessage, Duplicate, Fresh, OwnerNotice, PersistedAt, PlanIn
+from bot.persistence.events import PersistedAt
+from bot.persistence.inbox import AcceptedMessage, Duplicate, Fresh
 from bot.store.prune import DAY
 from bot.store.store import Store
 from channels.base import Mark

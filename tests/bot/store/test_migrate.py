@@ -13,8 +13,8 @@ from agent.events import Notice, load
 from agent.images import FILES
 from agent.loop import LIMIT_NOTE
 from agent.message import Mark, Message, Text, ToolResult
+from bot.persistence.deliveries import PlanIn
 from bot.persistence.errors import StoreTooNew
-from bot.persistence.values import PlanIn
 from bot.store import codec, database
 from bot.store.database import migrations
 from bot.store.salvage import check

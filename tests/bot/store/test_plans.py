@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from bot.persistence.values import AcceptedMessage
+from bot.persistence.inbox import AcceptedMessage
 from bot.store.database import READERS
 from channels.message import ChatMoved
 from tests.asking import AskingTool, SendingTool, approval

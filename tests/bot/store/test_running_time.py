@@ -7,7 +7,8 @@ import pytest
 from agent.events import ToolExecutionStart
 from agent.message import Text, ToolCall
 from bot.clock import Clock
-from bot.persistence.values import PlanIn, Turn
+from bot.persistence.deliveries import PlanIn
+from bot.persistence.turns import Turn
 from bot.store.store import Store
 from channels.outgoing import Planned
 from channels.sources import sentence

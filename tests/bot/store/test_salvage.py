@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from agent.message import Message, Text, ToolCall
+from bot.persistence.deliveries import PlanIn
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.found import Salvage
-from bot.persistence.values import AcceptedMessage, PlanIn
+from bot.persistence.inbox import AcceptedMessage
 from bot.store import codec
 from bot.store.database import CLEAN, migrate
 from bot.store.salvage import check

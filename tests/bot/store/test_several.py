@@ -4,7 +4,9 @@ from pathlib import Path
 
 from agent.events import Outcome
 from agent.message import Text
-from bot.persistence.values import AcceptedMessage, PlanIn, Turn, TurnState
+from bot.persistence.deliveries import PlanIn
+from bot.persistence.inbox import AcceptedMessage
+from bot.persistence.turns import Turn, TurnState
 from bot.store.store import Store
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, accept, answering, claim, message, opened, whole

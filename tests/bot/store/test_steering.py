@@ -5,7 +5,8 @@ from pathlib import Path
 
 from agent.events import Outcome
 from bot.clock import Clock
-from bot.persistence.values import AcceptedMessage, PlanIn
+from bot.persistence.deliveries import PlanIn
+from bot.persistence.inbox import AcceptedMessage
 from bot.store.store import Store
 from channels.message import ChatMoved, InboundKind, InboundMessage
 from tests.bot.store.opened import KEY, accept, answering, claim, message, opened

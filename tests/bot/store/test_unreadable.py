@@ -8,7 +8,9 @@ import pytest
 from agent.context import Context
 from agent.journal import CallResult
 from agent.message import Message, Text, ToolCall, ToolResult
-from bot.persistence.values import AcceptedMessage, PlanIn, Turn, TurnState
+from bot.persistence.deliveries import PlanIn
+from bot.persistence.inbox import AcceptedMessage
+from bot.persistence.turns import Turn, TurnState
 from bot.store.store import Store
 from channels.message import InboundKind
 from tests.bot.store.opened import KEY, accept, answering, claim, message, opened, whole

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from bot.persistence.values import OwnerNotice, Planned
+from bot.persistence.deliveries import OwnerNotice
 from channels.base import HealthState
 from channels.console.adapter import PLACE, ConsoleSurface
+from channels.outgoing import Planned
 from channels.session_key import console_key
 from channels.sources import sentence
 from tests.bot.store.opened import opened
