@@ -1,7 +1,8 @@
-"""What somebody's words are where they are asked something: a plain yes or no, or the answer to a question. Pure.
+"""Recognises what somebody's words mean where they were asked something: yes, no, or the answer to a question.
 
-The words that decide are a closed list, and each counts only as all that was written. A word that means the opposite,
-or something else that one may well say then, in another of these languages is not among those that allow.
+The words that decide are a closed list, and each counts only if nothing else was written. A word that allows means
+neither the opposite nor anything else that one may well say then in another of these languages. Nothing here has
+effects.
 """
 
 import unicodedata
@@ -10,68 +11,35 @@ from typing import Literal
 from agent.tools.base import Ask
 
 _YES = (
-    *(
-        "y",
-        "yes",
-        "yeah",
-        "yep",
-        "ok",
-        "okay",
-        "allow",
-        "approve",
-        "👍",
-        "✅",
-        "👌",
-        "ja",
-        "oui",
-        "si",
-        "sí",
-        "sim",
-        "да",
-    ),
-    *("はい", "是", "是的", "네", "예", "evet", "نعم", "כן", "हाँ"),
+    *("y", "yes", "yeah", "yep", "ok", "okay", "allow", "approve", "👍", "✅", "👌", "ja", "oui", "si", "sí", "sim"),
+    *("да", "はい", "是", "是的", "네", "예", "evet", "نعم", "כן", "हाँ"),
 )
 _NO = (
-    *(
-        "n",
-        "no",
-        "nope",
-        "deny",
-        "reject",
-        "👎",
-        "❌",
-        "⛔",
-        "nein",
-        "nej",
-        "nei",
-        "nee",
-        "non",
-        "não",
-        "nao",
-        "ne",
-        "nie",
-    ),
-    *("нет", "ні", "いいえ", "不", "不要", "不行", "아니요", "아니오", "hayır", "hayir", "لا", "לא", "नहीं", "όχι"),
+    *("n", "no", "nope", "deny", "reject", "👎", "❌", "⛔", "nein", "nej", "nei", "nee", "non", "não", "nao", "ne"),
+    *("nie", "нет", "ні", "いいえ", "不", "不要", "不行", "아니요", "아니오"),
+    *("hayır", "hayir", "لا", "לא", "नहीं", "όχι"),
 )
 # What only a terminal takes, where nothing can be pressed.
 _ALWAYS = ("a", "always")
-# A word is the same with these: the forms of an emoji and its tones of skin; and the end of a sentence.
+# Characters that do not change what a word means: variants and tones of skin of an emoji, and the end of a sentence.
 _TONES = str.maketrans("", "", "\ufe0f🏻🏼🏽🏾🏿")
 _ENDS = " .!。！"
 _ASKS, _BEHIND = "?？؟\u037e", " !！.…)\"'”’»"
 
 
-def decision(text: str, *, typed: bool = False) -> Literal["once", "always", "deny"] | None:
-    """What a plain word decides about a request. typed: in a terminal."""
+def decision(text: str, *, typed: bool = False) -> Literal["once", "always", "denied"] | None:
+    """Return what a text decides about a request, None if it is no plain word. typed: it was typed in a terminal."""
     word = unicodedata.normalize("NFC", text).translate(_TONES).strip().rstrip(_ENDS).casefold()
     if typed and word in _ALWAYS:
         return "always"
-    return "once" if word in _YES else "deny" if word in _NO else None
+    return "once" if word in _YES else "denied" if word in _NO else None
 
 
 def option(ask: Ask, text: str) -> str | None:
-    """Which option of a question is meant: as it is written, or by its number where none of them is a number; None for
-    no option."""
+    """Return the option of a question that a text means, None if it means none.
+
+    An option is meant by its own words, or by its number if none of the options is itself a number.
+    """
     given = " ".join(text.split())
     same = [one for one in ask.options if one.casefold() == given.casefold()]
     if same:
@@ -82,7 +50,7 @@ def option(ask: Ask, text: str) -> str | None:
 
 
 def answers(ask: Ask, text: str) -> bool:
-    """Whether words that are no reply to a question answer it."""
+    """Whether a message that is no reply to a question answers it: by an option, or by anything but a question."""
     return option(ask, text) is not None if ask.options else text.rstrip(_BEHIND)[-1:] not in tuple(_ASKS)
 
 

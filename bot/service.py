@@ -206,12 +206,13 @@ class Service:
         if found is not None:
             await self.parts.outbox.tell_owner(sentence("salvage", found.at), wording.salvaged(found))
 
-    async def _give_up(self, turn: CutTurn) -> Callable[[str], Sequence[Planned]]:
+    async def _give_up(self, turn: CutTurn) -> Sequence[Planned]:
+        """Make what a person is told of a turn that is not tried again."""
         parts = self.parts
         found = await parts.store.schedules.firing_of(turn.turn_id)
         job = found[1] if found else None
         said = wording.job_failed(job, wording.JOB_CRASHED_TWICE) if job else wording.CRASHED_TWICE
-        return lambda turn_id: parts.outbox.notice(of_turn(turn_id, "error"), said, turn.channel) if said else ()
+        return parts.outbox.notice(of_turn(turn.turn_id, "error"), said, turn.channel) if said else ()
 
     async def _begin_runs(self) -> None:
         """Start the lanes once the model's library is imported: seconds during which the other parts already work.

@@ -29,7 +29,7 @@ from agent.tools.search import AT_ONCE
 from agent.tools.workspace import Workspace, WorkspaceError
 from agent.workspace_files import NAMES as WORKSPACE_FILES
 from agent.workspace_files import create as create_workspace
-from bot.approvals import commands as approval_commands
+from bot.approvals.commands import ApprovalCommands
 from bot.approvals.requests import Requests
 from bot.background import commands as background_commands
 from bot.background.beats import Beats
@@ -50,6 +50,7 @@ from bot.gateway.agent_api import AgentApi
 from bot.gateway.health import Health
 from bot.gateway.status import Status
 from bot.gateway.unix_socket import SOCKET
+from bot.inbound import people_commands
 from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing, new_code
 from bot.inbound.pipeline import Pipeline
@@ -60,7 +61,7 @@ from bot.people.accounts import Account, Accounts
 from bot.people.conversations import Conversations
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
-from bot.runs import tools_command
+from bot.runs import settings_commands, stop_commands, tools_command
 from bot.runs.journal import RunDependencies
 from bot.runs.lanes import Lanes
 from bot.runs.media import Media
@@ -165,7 +166,7 @@ def _assemble(
     conversations = _conversations(config, store, accounts, people)
     outbox, lanes = _outbox(config, clock, store, people, accounts), Lanes(store, clock, config.agent.max_concurrent)
     requests = Requests(store, clock, outbox, conversations, config.approvals, lanes.wake)
-    rooms = _rooms(config, conversations)
+    rooms, approvals = _rooms(config, conversations), ApprovalCommands(requests, store, outbox, clock)
     dispatcher = _dispatcher(config, clock, store, lanes, outbox, conversations, rooms, chosen[1], bus)
     running = Background(dispatcher.command_over, rooms.overflow_of, clock.monotonic)
     rooms.furnish = _furnishing(config, given, running, requests, confinement)
@@ -178,10 +179,11 @@ def _assemble(
     health = Health([one for one in accounts if one.section.enabled or not one.section.local], store, clock.now)
     status = Status(store, lanes, clients[0].name, chosen[0].why, confinement.shown, clock.stamp, health.view)
     pairing = Pairing(store, clock, people, outbox, accounts, running, lanes.stop)
-    besides = (tools_command.build(specs.toolbox, rooms), *approval_commands.build(requests, store, clock))
-    besides += (*given.commands, *background_commands.build(jobs, Control(dispatcher)))
-    registry = builtin.build(status.text, pairing.carry_out, store.reads.settings, config.agent.name, besides)
-    commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, requests.decided, running)
+    stops = stop_commands.StopCommands(store, clock, running, requests)
+    listed = (status.command(), *stops.build(), *settings_commands.build(store), *people_commands.build(pairing))
+    listed += (tools_command.build(specs.toolbox, rooms), *approvals.build(), *given.commands)
+    registry = builtin.build(config.agent.name, (*listed, *background_commands.build(jobs, Control(dispatcher))))
+    commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, approvals, stops)
     routing = _routing(config, conversations, registry, clock, outbox)
     pipeline = Pipeline(
         store, routing, people, registry, lanes, commands, outbox, clock, config.catch_up, requests.waits, pairing.tell
@@ -209,8 +211,7 @@ def _assemble(
         create_workspace=partial(_create_workspace, config.workspace),
         sandbox=confinement.shown,
     )
-    service = Service(parts, given.on_preloaded, given.on_wait)
-    return _served(config, given, service, status)
+    return _served(config, given, Service(parts, given.on_preloaded, given.on_wait), status)
 
 
 def _served(config: Config, given: Dependencies, service: Service, status: Status) -> Service:
@@ -376,8 +377,7 @@ def _accounts(config: Config, given: Dependencies) -> Accounts:
     """The enabled accounts; those of this machine also where they are not, because `hark chat` needs them."""
     sections = config.channels.sections()
     found = [Account(one.name, one, sections.get(one.name, ChannelSection())) for one in given.channels]
-    clock = given.clock
-    times = Times(now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep)
+    times = Times(now=given.clock.now, monotonic=given.clock.monotonic, sleep=given.clock.sleep)
     for name, section in sorted(sections.items(), key=lambda item: not item[1].local):
         if section.local or (section.enabled and not given.only_local):
             for account, bot in section.bots().items():

@@ -6,6 +6,7 @@ event travels further than the adapter that received it.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 
 class ChatKind(StrEnum):
@@ -104,6 +105,20 @@ class Quoted:
     by_me: bool = False
 
 
+# `answered`: the words are the answer to a question. `ask`: they decide nothing, so who wrote them is asked whether the
+# request is to be denied with them as the reason.
+ReplyDecision = Literal["once", "always", "denied", "answered", "ask"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestReply:
+    """What the words of a message do about a request or a question that its sender was asked."""
+
+    # The whole id of the request.
+    request_id: str
+    decision: ReplyDecision
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboundMessage:
     """One message or other event of a person, normalised.
@@ -132,6 +147,9 @@ class InboundMessage:
     names_others: bool = False
     part_of: str = ""
     respond: str = ""
+    # Set by the store when it accepts words that are about a request; the message is a command then, and is carried out
+    # without being parsed.
+    decides: RequestReply | None = None
     schema: int = 1
 
     @property

@@ -1,4 +1,4 @@
-"""Which request somebody means, and whether it can be decided as they want: for chats, HTTP and the command line."""
+"""Finds the request that an id means and checks a decision about it: for chats, HTTP and the command line."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -8,9 +8,11 @@ from bot import plain_words as plain
 from bot.approvals import words
 from bot.persistence.approvals import STOPPED, Approval
 
-# What people type for a decision; `again` is for what nobody has decided about. `ask` is what a reply is that decides
-# nothing, and `deny-with` the button which passes such words on, by their number in the inbox.
+# What a command can order about a request. `again`: ask about it once more, because it has expired. `ask`: ask the
+# sender what is to become of the words behind it, because they decide nothing. `deny-with`: deny it, with the words of
+# the message at that place in the inbox as the reason; a button sends that.
 Order = Verdict | Literal["again", "ask", "deny-with"]
+# The words that people type for them.
 ORDERS: dict[str, Order] = {
     **dict.fromkeys(("once", "allow", "allow-once", "allowonce"), "once"),
     **dict.fromkeys(("always", "always-allow", "allow-always"), "always"),
@@ -19,12 +21,12 @@ ORDERS: dict[str, Order] = {
     "ask": "ask",
     "deny-with": "deny-with",
 }
-# The same for programs.
+# The words that programs send for a decision.
 VERDICTS: dict[str, Verdict] = {"once": "once", "always": "always", "deny": "denied", "answer": "answered"}
 
 
 class NotDecided(Exception):
-    """Nothing was decided; the text says why. code: of `docs/http.md`."""
+    """Nothing was decided; the text says why, for people. code: for programs, see `docs/http.md`."""
 
     def __init__(self, code: Literal["no_such_request", "ambiguous", "ended", "invalid"], text: str) -> None:
         super().__init__(text)
@@ -32,7 +34,10 @@ class NotDecided(Exception):
 
 
 def meant(found: Sequence[Approval], named: str) -> Approval:
-    """The one that an id or its shown digits mean: of several the one that is open. Raises NotDecided."""
+    """Return the request that is meant, of those found under a name: of several the one that is open.
+
+    named: what somebody wrote, for the error. Raises NotDecided where none or several are meant.
+    """
     several = [one for one in found if one.state == "open"] or found
     if not several:
         raise NotDecided(
@@ -45,7 +50,7 @@ def meant(found: Sequence[Approval], named: str) -> Approval:
 
 
 def check(approval: Approval, order: Order, now: int) -> None:
-    """Whether a request can be decided so. now: milliseconds. Raises NotDecided."""
+    """Raise NotDecided if an order cannot be carried out about a request. now: milliseconds."""
     ident, question = approval.approval_id[: words.SHORT], approval.ask.question
     state = "expired" if approval.state == "open" and approval.expires_at <= now else approval.state
     if order == "again":
@@ -66,8 +71,10 @@ def check(approval: Approval, order: Order, now: int) -> None:
 
 
 def answer(approval: Approval, text: str) -> str:
-    """What is answered by a text: the option that it means, or that of `#` and a number as buttons send it; else the
-    text."""
+    """Return the answer that a text gives to a question.
+
+    It is the option that the text means, or the option with a number (`#2`, as buttons send it); else the text itself.
+    """
     options, given = approval.ask.options, text.strip()
     number = given.removeprefix("#")
     if given != number and number.isdecimal() and 0 < int(number) <= len(options):

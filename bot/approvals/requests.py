@@ -1,7 +1,8 @@
-"""Requests: who is asked and where, what is allowed for always, and that messages show what became of what they ask.
+"""Puts requests and questions to people: chooses who is asked and where, and shows what was decided.
 
-The store alone knows what is open; this hurries it. Called by `bot/runs/journal` when a turn parks, by commands and the
-gateway when somebody decides, and by the service at its start.
+The store alone knows which requests are open. `Requests` looks there when it is told that something has changed, and
+when the next request expires. It is called by `bot/runs/journal` when a turn parks, by commands and the gateway when
+somebody decides, and by the service when it starts.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from agent.tools.base import Ask, Decision, Verdict
 from bot import wording
 from bot.approvals import decisions, words
 from bot.clock import Clock
-from bot.commands.registry import AskAgain, Say
+from bot.commands.registry import Say
 from bot.config.background import Approvals as Settings
 from bot.outbox import Outbox
 from bot.people.access import FOR_GUESTS, LOCAL, OWNER, is_trusted
@@ -32,15 +33,16 @@ from bot.store.store import Store
 from channels.actions import ActionFailed
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, InboundKind, InboundMessage, Place
-from channels.outgoing import Action, Button, Planned
+from channels.outgoing import Button, Planned
 from channels.sources import Source, reminder, sentence
 from channels.sources import request as request_source
 
 log = structlog.get_logger()
 
-# Seconds until the store is asked again that could not answer, or that a look at all failed; and how long nothing is
-# looked at, or one request left alone whose looks fail, at the most.
-_PAUSE, _AGAIN, _LONGEST = 1.0, 60.0, 3600.0
+# Seconds until the next look at the requests when the store could not be read, and when a look at all of them failed.
+_PAUSE, _AGAIN = 1.0, 60.0
+# The most seconds between two looks, and between two tries of a request whose looks fail.
+_LONGEST = 3600.0
 # Seconds for which a platform may look for a conversation.
 _PATIENCE = 5.0
 # Who decides at the command line.
@@ -48,7 +50,7 @@ LOCALLY = f"console:{OWNER}"
 
 
 class Requests:
-    """settings: of the configuration. wake: lets a session's turn go on (session, whether it is of the background)."""
+    """The requests of a service that runs."""
 
     def __init__(
         self,
@@ -59,6 +61,8 @@ class Requests:
         settings: Settings,
         wake: Callable[[str, bool], None],
     ) -> None:
+        """Make it of its parts. settings: of the configuration. wake: lets the turn of a session go on; it is given the
+        session key, and whether the turn is one of the background."""
         self._wake = wake
         self._settings = settings
         self._store = store
@@ -68,12 +72,12 @@ class Requests:
         self._people = conversations.people
         self._granted: set[str] = set()
         self._hurried = asyncio.Event()
-        # Of requests whose look failed: how often in a row, and the moment (of the monotonic clock) of the next try.
+        # Requests whose look failed: how often in a row, and when to try again (seconds of the monotonic clock).
         self._failed: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def granted(self) -> Collection[str]:
-        """What is allowed for always."""
+        """Return what is allowed for always, as the names in `Ask.grants`."""
         return self._granted
 
     async def load(self) -> None:
@@ -81,10 +85,12 @@ class Requests:
         self._granted = {one.what for one in await self._store.approvals.granted()}
 
     async def put(self, turn: Turn, ask: Ask) -> Request | Decision:
-        """How an Ask of a turn is put to people; where nobody may decide, that it has expired, which people are told.
+        """Return how an Ask of a turn is put to people, or an expired decision where nobody may decide it.
 
-        It is shown in the conversation, unless the configuration names another one. Where none of those who may decide
-        is known to read that, the one who wrote last is told directly, and where it waits.
+        The request is shown in the conversation of the turn, unless the configuration names another one. If none of
+        those who may decide is known to read that conversation, the one of them who wrote last is shown it directly,
+        and the conversation is told that it waits. Where nobody may decide, the conversation is told that. Raises
+        StoreUnavailable.
         """
         approvers, place = self._who(turn, ask), turn.place
         if not approvers and not (place.kind in LOCAL and is_trusted(turn.messages[-1])):
@@ -119,8 +125,9 @@ class Requests:
         # in a group somebody may read along who has never written there
         here = forward is not None or reads or _may_read(place, approvers)
         hint = () if ask.question else (words.FORWARD,)
+        people = [one.partition(":")[::2] for one in approvers]
         notice = OwnerNotice(
-            [self._person(one) for one in approvers if self._outbox.channel(self._person(one)[0])],
+            [one for one in people if self._outbox.channel(one[0])],
             CONSOLE,
             lambda where: shown(where, source.also(2), asked, *hint),
         )
@@ -130,7 +137,7 @@ class Requests:
         return replace(request, blocks=blocks, notice=None if forward is not None or reads else notice)
 
     async def _not_asked(self, turn: Turn, ask: Ask) -> str:
-        """Why a question is not put to people of whom none is known to read along; empty where it is."""
+        """Return why a question is not put to people who do not read the conversation; empty: it is put to them."""
         if ":" in ask.who:  # there is no way to write to anybody
             return words.NOT_HERE
         guests = not all(map(self._people.is_owner, turn.messages))
@@ -138,11 +145,14 @@ class Requests:
         return words.ENOUGH if asked >= FOR_GUESTS else ""
 
     def deciders(self, ask: Ask) -> str:
-        """Who may decide, in words."""
+        """Return in words who may decide an Ask."""
         return words.deciders(ask, named=bool(self._settings.approvers))
 
     def may_decide(self, approval: Approval, message: InboundMessage) -> bool:
-        """Whether who wrote this may: those who were asked, and whoever has the terminal, the socket or the token."""
+        """Return whether the sender of a message may decide a request.
+
+        Those who were asked may, and whoever has the terminal, the socket or the token.
+        """
         origin = message.origin
         who = f"{origin.place.channel}:{origin.sender}"
         if origin.place.kind in LOCAL and is_trusted(message):
@@ -153,8 +163,10 @@ class Requests:
         return who in approval.approvers and still and not origin.by_bot
 
     async def is_open_to(self, approval: Approval, message: InboundMessage) -> bool:
-        """Whether a request can be spoken of where this was written: where it is shown, and privately by who may
-        decide."""
+        """Return whether a request may be spoken of where a message was written.
+
+        It may where it is shown, and privately to those who may decide it.
+        """
         place = message.origin.place
         if chat_of(place) == chat_of(approval.place):
             return True
@@ -165,9 +177,10 @@ class Requests:
         return forward is not None and chat_of(place) == chat_of(forward)
 
     async def decide(self, approval_id: str, verdict: Verdict, by: str, reason: str = "") -> bool:
-        """Settle a request and let its turn go on; False when somebody else was first, or it was too late.
+        """Decide a request and let its turn go on; False if somebody else was first, or it was too late.
 
-        by: "channel:id" of a person who may. reason: for the model. Raises StoreUnavailable.
+        by: who decides, as "channel:id"; the caller knows that they may. reason: for the model. Raises
+        StoreUnavailable.
         """
         found = await self._store.approvals.decide(approval_id, verdict, by, reason)
         if found is None:
@@ -177,11 +190,15 @@ class Requests:
         return True
 
     async def approvals(self) -> list[Approval]:
-        """What waits, oldest first. Raises StoreUnavailable."""
+        """Return the open requests, oldest first. Raises StoreUnavailable."""
         return list(await self._store.approvals.open())
 
     async def settle(self, named: str, decision: str, reason: str = "", by: str = LOCALLY) -> Approval:
-        """Decide by id or its shown digits, once, always, deny or answer. Raises NotDecided, StoreUnavailable."""
+        """Decide a request for a program, and return it as it is then.
+
+        named: its id, or the digits of it that are shown. decision: a key of VERDICTS. reason: for the model; of a
+        question the answer. Raises NotDecided, StoreUnavailable.
+        """
         approval = decisions.meant(await self._store.approvals.find(named), named)
         verdict = decisions.VERDICTS[decision]
         decisions.check(approval, verdict, self._clock.now())
@@ -193,28 +210,28 @@ class Requests:
         return approval
 
     async def rules(self) -> list[Granted]:
-        """What is allowed for always, oldest first. Raises StoreUnavailable."""
+        """Return what is allowed for always, oldest first. Raises StoreUnavailable."""
         return list(await self._store.approvals.granted())
 
     async def forget(self, what: str) -> bool:
-        """Allow something no more, at once; False when it was not. Raises StoreUnavailable."""
+        """Stop allowing something for always, at once; False if it was not allowed. Raises StoreUnavailable."""
         known = await self._store.approvals.revoke(what)
         await self.load()
         return known
 
     async def decided(self, verdict: Verdict) -> None:
-        """A request was settled: what it allows for always is allowed at once, and its messages soon show it."""
+        """Take note of a decision: what it allows for always is allowed at once, and its messages soon show it."""
         if verdict == "always":
             with suppress(StoreUnavailable):  # until it can be read it is asked about once more
                 await self.load()
         self._hurried.set()
 
     def hurry(self) -> None:
-        """Look at once: one more is open, or settled."""
+        """Look at the requests at once, because one was made or decided."""
         self._hurried.set()
 
     async def serve(self) -> None:
-        """Let requests expire in time, and show what became of them; for as long as the service runs."""
+        """Let requests expire in time and show what was decided, until the task is cancelled."""
         while True:
             self._hurried.clear()
             try:
@@ -235,9 +252,9 @@ class Requests:
         await self._clock.sleep(seconds)
 
     async def _look(self) -> float:
-        """Returns how many seconds later there is something to do again. Raises StoreUnavailable.
+        """Look at all requests; returns the seconds until the next look. Raises StoreUnavailable.
 
-        Each request is looked at by itself: where that fails, the others go on, and it is tried again later.
+        Each request is looked at by itself: one that fails is tried again later and does not hold up the others.
         """
         approvals = self._store.approvals
         for ident in (due := await approvals.due()):
@@ -252,7 +269,7 @@ class Requests:
         return min(max(min(waits, default=_LONGEST), 0.0), _LONGEST)
 
     async def _try(self, ident: str, look: Callable[[str], Awaitable[None]]) -> None:
-        """Look at a request, unless it is to be left alone for now. A failure is logged once, until one looks well."""
+        """Look at a request, unless it failed a short while ago. Of failures in a row the first is logged."""
         times, after = self._failed.get(ident, (0, 0.0))
         if times and self._clock.monotonic() < after:
             return
@@ -277,7 +294,10 @@ class Requests:
                 self._outbox.serve(edit.conv_id, edit.place)
 
     def waits(self, approval_id: str, seq: int, message: InboundMessage) -> None:
-        """Say soon what is waited for to a person whose words decide nothing."""
+        """Tell a person soon that a request waits for a decision, because their words decide nothing.
+
+        seq: the place of their message in the inbox.
+        """
         if not message.by_person or message.origin.by_bot:
             return
         task = asyncio.create_task(self._say_waits(approval_id, seq, message), name=f"waits-{seq}")
@@ -288,33 +308,27 @@ class Requests:
         with suppress(StoreUnavailable):  # what they wrote is read all the same
             for approval in await self._store.approvals.find(approval_id):
                 if approval.state == "open":
-                    say = self.asked_back(approval, seq, message)
+                    say = self.asked_back(approval, seq, message, message.text)
                     source = reminder(approval.approval_id, message.part_of or seq)
                     await self._outbox.tell(message.origin.place, source, say.text, say.choices)
 
-    def asked_back(self, approval: Approval, seq: int, message: InboundMessage, *, reply: bool = False) -> Say:
-        """What is said to words that decide nothing. It shows in brief what it is about, and later how that was
-        decided; whoever may decide can do it there. reply: nobody reads them but for that."""
+    def asked_back(
+        self, approval: Approval, seq: int, message: InboundMessage, said: str, *, reply: bool = False
+    ) -> Say:
+        """Make the answer to words that decide nothing.
+
+        It shows in brief what the request is about, and later how it was decided; who may decide finds buttons below.
+        said: the words. seq: of their message. reply: the message replies to the request, so no turn reads its words.
+        """
         may = self.may_decide(approval, message)
         behind = not reply and chat_of(approval.place) == chat_of(message.origin.place)
-        said = message.text.removeprefix(f"/approve {approval.approval_id} ask ")
         text = words.waiting(approval, said, may=may, behind=behind)
         choices = words.choices(approval, seq) if may else ()
         return Say(text, choices, source=reminder(approval.approval_id, message.part_of or seq))
 
-    async def again(self, approval: Approval, message: InboundMessage) -> AskAgain | Say:
-        """What asks once more: the message that offers it says so, or an answer to the words. Several may offer it."""
-        place, source = message.origin.place, sentence("asked-again", approval.approval_id)
-        if (await self._store.turns.delivered(source.key)).state != "not sent":
-            return Say("That was asked again before.", mistake=True)
-        text = "✓ Asked again."
-        if message.kind is InboundKind.BUTTON:
-            text = words.settled(approval, whole=self._fits(place)(words.settled(approval, whole=True)))
-            text += "\n\n✓ **Asked again**"
-        first = self._outbox.notice(source, text, place.channel)[:1]
-        if message.kind is InboundKind.BUTTON:
-            first = tuple(replace(one, action=Action.EDIT, target=message.reply_to, said="") for one in first)
-        return AskAgain(approval.approval_id, f"Ask again about {words.short(approval.ask)}", first)
+    def settled_words(self, approval: Approval, place: Place) -> str:
+        """Return how a decided request reads in a place: whole where that fits into one message, else in brief."""
+        return words.settled(approval, whole=self._fits(place)(words.settled(approval, whole=True)))
 
     def _shown(self, approval: Approval, place: Place, whole: bool) -> tuple[Planned, ...]:
         first = self._outbox.notice(sentence("told"), words.settled(approval, whole=whole), place.channel, ours=False)[
@@ -325,7 +339,10 @@ class Requests:
     def _blocks(
         self, source: Source, channel: str, texts: Sequence[str], buttons: tuple[Button, ...]
     ) -> tuple[Planned, ...]:
-        """Messages under one name, in order, the buttons below the last."""
+        """Make deliveries of texts, in order, with the buttons below the last.
+
+        source: of the first; that of each further one ends with `.` and its number.
+        """
         bodies = [one for text in texts for one in self._outbox.notice(source, text, channel, ours=False)]
         *before, last = (replace(one, piece=n) for n, one in enumerate(bodies))
         return (*before, replace(last, buttons=buttons))
@@ -335,19 +352,19 @@ class Requests:
         return lambda text: channel is None or len(channel.render(text)) <= 1
 
     async def _new_id(self) -> str:
-        """One whose beginning names it alone."""
+        """Return an id whose shown digits no other request has."""
         while True:
             ident = UUID(int=self._clock.random.getrandbits(128), version=4).hex
             if not await self._store.approvals.find(ident[: words.SHORT]):
                 return ident
 
     def _deciders(self) -> tuple[str, ...]:
-        """Who may decide about calls."""
+        """Return who may decide requests that are no questions, as "channel:id"."""
         owners = tuple(f"{channel}:{sender}" for channel, sender in self._people.owners)
         return self._settings.approvers or owners
 
     def _who(self, turn: Turn, ask: Ask) -> tuple[str, ...]:
-        """Those who may decide about an Ask."""
+        """Return who may decide an Ask of a turn, as "channel:id" or ANYONE."""
         if not ask.question:
             return self._deciders()
         if ask.who == "owner":
@@ -358,7 +375,7 @@ class Requests:
         return (ANYONE if ask.who == "anyone" else ask.who,)
 
     async def _reads_along(self, turn: Turn, approvers: Sequence[str]) -> bool:
-        """Whether one of those reads what is said where a turn answers; in a group, whether one has written there."""
+        """Return whether one of the approvers is known to read where a turn answers: in a group, has written there."""
         place = turn.place
         if place.kind is ChatKind.CONSOLE or (place.kind is not ChatKind.DIRECT and ANYONE in approvers):
             return True
@@ -369,7 +386,7 @@ class Requests:
         return any(f"{place.channel}:{one}" in approvers for one in await self._store.approvals.seen(place))
 
     async def _forward(self) -> Place | None:
-        """Where requests are shown instead of in their own conversations, if that can be found."""
+        """Return where the configuration has requests shown instead of in their conversations, if it can be found."""
         if self._settings.forward_to is None:
             return None
         try:
@@ -379,13 +396,8 @@ class Requests:
             log.warning("approvals.forward_to cannot be used", reason=str(error) or "the platform does not answer")
             return None
 
-    @staticmethod
-    def _person(who: str) -> tuple[str, str]:
-        channel, _, sender = who.partition(":")
-        return channel, sender
-
 
 def _may_read(place: Place, approvers: Sequence[str]) -> bool:
-    """Whether one of those may be where several people read."""
+    """Return whether a place is one where several people read, on the channel of one of the approvers."""
     private = place.kind is ChatKind.DIRECT or place.kind in LOCAL
     return not private and any(who.startswith(f"{place.channel}:") for who in approvers)

@@ -1,8 +1,8 @@
-"""The words of requests and questions, as Markdown for every channel. Pure.
+"""The words of requests and questions, as Markdown for every channel. Nothing here has effects.
 
-Nothing is left out of what is to be decided about: what one message does not hold is cut into several, and what cannot
-be seen is written out. Words of models and of tools cannot look like words of the service: what is no code is on one
-line, its marks escaped.
+Nothing is left out of what is to be decided: what does not fit into one message is cut into several, and characters
+that cannot be seen are written out. The words of models and tools cannot look like words of the service: they are code,
+or one line whose marks of markup are escaped.
 """
 
 import re
@@ -39,14 +39,17 @@ _NAMES = {"console": "the terminal", "http": "the HTTP interface"}
 
 
 def revealed(text: str) -> str:
-    """A text in which everything can be seen: characters without a shape of their own as ⟨U+202E⟩, blanks at the end of
-    a line as ⟨U+0020 ×2⟩, and a gap that is wide or has many lines, whatever it is made of, as what there is in it:
-    ⟨U+0020 ×300, U+000A ×301⟩. The line behind it begins as it was written."""
+    """Return a text in which everything can be seen.
+
+    Characters without a shape of their own are written as ⟨U+202E⟩, blanks at the end of a line as ⟨U+0020 ×2⟩. A gap
+    that is wide or has many lines is written as what it is made of: ⟨U+0020 ×300, U+000A ×301⟩. The line behind it
+    begins as it was written.
+    """
     return str(_GAP.sub(lambda found: _gap(found[0], ends=found.end() == len(text)), text))
 
 
 def _gap(gap: str, *, ends: bool) -> str:
-    """ends: whether the text does."""
+    """Return a gap as `revealed` shows it. ends: whether the text ends with it."""
     *lines, last = _ENDS.split(gap)
     blank = gap[len(gap.rstrip(" \t")) :]  # what the next line is indented by
     if len(lines) > _MOST_ENDS or any(len(line.expandtabs(_TAB)) > _WIDEST for line in (*lines, last)):
@@ -62,8 +65,10 @@ def _counted(gap: str) -> str:
 
 
 def request(ask: Ask, foot: str, fits: Fits) -> tuple[str, ...]:
-    """A request or a question, a text for each message; the last is the one with the buttons, and the one that is
-    edited. foot: how it is decided."""
+    """Return the texts of the messages that show a request or a question.
+
+    Below the last of them are the buttons, and it is the one that is edited. foot: who decides, and how.
+    """
     whole = f"{_body(ask)}\n\n{foot}"
     if fits(whole + _ROOM):
         return (whole,)
@@ -78,8 +83,11 @@ def request(ask: Ask, foot: str, fits: Fits) -> tuple[str, ...]:
 
 
 def foot(ask: Ask, ident: str, who: str, until: str, where: ChatKind) -> str:
-    """Who may decide, how, and until when. In a terminal are no buttons and no replies; where several people talk, only
-    a reply is known to be about this."""
+    """Return who may decide a request, how, and until when.
+
+    ident: the id of the request. who: who may, in words. until: a moment as people read it. where: the kind of the
+    conversation: a terminal has no buttons and no replies, and where several people talk only a reply decides.
+    """
     talks, direct = where is ChatKind.CONSOLE, where in (ChatKind.CONSOLE, ChatKind.DIRECT)
     if talks:
         who = "you" if ask.question else "You decide"
@@ -101,7 +109,7 @@ def foot(ask: Ask, ident: str, who: str, until: str, where: ChatKind) -> str:
 
 
 def buttons(ask: Ask, ident: str) -> tuple[Button, ...]:
-    """Of a request that is open."""
+    """Return the buttons of an open request or question."""
     if ask.question:
         numbered = enumerate(ask.options, 1)
         return tuple(speech.button(option, f"/answer {ident} #{number}") for number, option in numbered)
@@ -112,14 +120,14 @@ def buttons(ask: Ask, ident: str) -> tuple[Button, ...]:
 
 
 def deciders(ask: Ask, *, named: bool) -> str:
-    """Who may decide, in words. named: the configuration names them."""
+    """Return in words who may decide an Ask. named: whether the configuration names the approvers."""
     if ask.question:
         return {"asker": "whoever asked", "owner": "an owner", "anyone": "anybody here"}.get(ask.who, "one person")
     return "An approver decides" if named else "An owner decides"
 
 
 def asked_in(origin: Origin) -> str:
-    """Where a request comes from that is shown elsewhere, and on whose wish."""
+    """Return where a request comes from that is shown elsewhere, and who asked for what it is about."""
     channel, chat = origin.place.channel, speech.called(origin.chat_name)
     where = {"console": "in the terminal", "http": "over HTTP"}.get(channel, f"on {channel.capitalize()}")
     inside = f" in “{chat}”" if chat else ""
@@ -128,7 +136,7 @@ def asked_in(origin: Origin) -> str:
 
 
 def told_elsewhere(ask: Ask, until: str) -> str:
-    """Below a request in a conversation that nobody reads who may decide about it."""
+    """Return the foot of a request in a conversation that nobody reads who may decide it."""
     what = "the answer" if ask.question else "the decision"
     return f"⏳ This waits for {what} of somebody who does not read this conversation (until {until})."
 
@@ -139,18 +147,18 @@ FORWARD = "`approvals.forward_to` in the configuration shows such requests in a 
 
 
 def settled(approval: Approval, *, whole: bool) -> str:
-    """How a request reads once it is decided. whole: in the message that shows all of it, else in the last of them."""
+    """Return how a decided request reads. whole: the message shows all of it; else it is the last of several."""
     return f"{_body(approval.ask) if whole else _brief(approval.ask)}\n\n{verdict(approval)}"
 
 
 def buttons_of(approval: Approval) -> tuple[Button, ...]:
-    """Of a request that is decided: one that nobody decided about can be asked again."""
+    """Return the buttons of a decided request: one that has expired can be asked again."""
     expired = approval.state == "expired" and approval.reason != STOPPED
     return (Button("Ask again", f"/approve {approval.approval_id} again"),) if expired else ()
 
 
 def verdict(approval: Approval) -> str:
-    """What has become of a request, on one line."""
+    """Return on one line what was decided about a request."""
     ask, name, why = approval.ask, named(approval.decided_by), prose(_cut(approval.reason, _REASON))
     match approval.state:
         case "once" | "always" as how:
@@ -168,12 +176,12 @@ def verdict(approval: Approval) -> str:
 
 
 def line(approval: Approval) -> str:
-    """A request in a list."""
+    """Return a request as a line of a list."""
     return f"`{approval.approval_id[:SHORT]}` {short(approval.ask)} ({approval.tool}, for {named(approval.asker)})"
 
 
 def waiting(approval: Approval, said: str, *, may: bool, behind: bool) -> str:
-    """The answer to words that decide nothing. may: whoever wrote them may decide. behind: they are read afterwards."""
+    """Return the answer to words that decide nothing. may: their sender may decide. behind: they are read later."""
     ask, ident = approval.ask, approval.approval_id[:SHORT]
     what, how = ("an answer", f"/answer {ident} …") if ask.question else ("a decision", f"/approve {ident} once")
     theirs = f"“{prose(wording.one_line(said))}”"
@@ -182,7 +190,7 @@ def waiting(approval: Approval, said: str, *, may: bool, behind: bool) -> str:
 
 
 def choices(approval: Approval, seq: int) -> tuple[Button, ...]:
-    """Of the answer to such words. seq: their place in the inbox."""
+    """Return the buttons below the answer to words that decide nothing. seq: the place of the words in the inbox."""
     if approval.ask.question:
         return buttons(approval.ask, approval.approval_id)
     order = f"/approve {approval.approval_id}"
@@ -190,12 +198,12 @@ def choices(approval: Approval, seq: int) -> tuple[Button, ...]:
 
 
 def waits_elsewhere(ask: Ask, ident: str) -> str:
-    """In the conversation that asked, of a request that is shown in another one."""
+    """Return what the conversation of a turn is told of a request that is shown in another conversation."""
     return f"⏳ {short(ask)} waits for somebody's decision (`{ident[:SHORT]}`)."
 
 
 def nobody(ask: Ask) -> str:
-    """Where nobody may decide."""
+    """Return what is said of a request that nobody may decide."""
     key = "`owners` or `approvals.approvers`"
     if ask.question:
         return f"There is nobody to ask about {short(ask)}: the configuration names no owner (`owners`)."
@@ -204,20 +212,20 @@ def nobody(ask: Ask) -> str:
 
 
 def not_yours(ask: Ask, who: str) -> str:
-    """To somebody who may not decide. who: may."""
+    """Return what somebody is told who may not decide a request. who: who may, in words."""
     if ask.question:
         return "That is not for you to answer: I asked somebody else."
     return f"{who} about {short(ask)}, nobody else. It still waits."
 
 
 def named(by: str) -> str:
-    """Somebody as people know them. by: "channel:id", with their name behind it where it is known."""
+    """Return somebody as people know them. by: "channel:id", with their name behind it if it is known."""
     who, _, name = by.partition(" ")
     return speech.called(name) or _NAMES.get(who.partition(":")[0]) or prose(who)
 
 
 def prose(text: str) -> str:
-    """Words of others on one line, with nothing in them that is markup but code."""
+    """Return the words of somebody else on one line, without any markup but code."""
     return _MARKS.sub(lambda found: f"\\{found[1]}" if found[1] else found[0], " ".join(revealed(text).split()))
 
 
@@ -237,7 +245,7 @@ def _brief(ask: Ask) -> str:
 
 
 def _notes(ask: Ask) -> str:
-    """Why it is asked, what is to be known, and what "always" would allow."""
+    """Return why it is asked, what is to be known about it, and what "always" would allow."""
     hidden = ("It holds characters that cannot be seen; they are written as ⟨U+…⟩.",)
     risks = (*ask.risks, *(hidden if revealed(ask.subject) != ask.subject else ()))
     always = f"*Always allow* would also allow from now on: {prose(ask.granted)}" if ask.grants else ""
@@ -255,7 +263,7 @@ def _fenced(text: str) -> str:
 
 
 def short(ask: Ask) -> str:
-    """What is asked about, on one short line."""
+    """Return on one short line what a request is about."""
     first, *more = revealed(ask.subject).strip().splitlines() or [""]
     return f"`{wording.one_line(first).replace('`', chr(39))}{' …' if more else ''}`"
 
@@ -265,7 +273,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _pieces(text: str, fits: Fits) -> Iterator[str]:
-    """All of a text in pieces that fit, cut behind a line where one ends in their second half."""
+    """Cut a text into pieces that fit, behind the end of a line where one is in their second half."""
     while text:
         size = _PIECE
         while size > 1 and not fits(text[:size]):

@@ -1,4 +1,4 @@
-"""/schedule and /heartbeat, for owners: what the bot does unasked."""
+"""The commands /schedule and /heartbeat, with which owners say what the bot does by itself."""
 
 import re
 from collections.abc import Mapping
@@ -11,16 +11,17 @@ from bot.background.jobs import JobError, Jobs
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
 from heartbeat import spoken
 
-_QUOTED = 80  # characters
+# The most characters that are quoted of what was not understood.
+_QUOTED = 80
 
-# Five fields of a crontab and perhaps a zone, in any quotes that keyboards make; or five words.
+# The five fields of a crontab, and a time zone if there is one, in any quotes that keyboards make; or five words.
 _CRON = re.compile(
     r"[\"'“”„‘’](?P<quoted>[^\"'“”„‘’]*)[\"'“”„‘’]\s*(?P<text>.*)|(?P<bare>(?:\S+\s+){5})(?P<rest>.*)", re.S
 )
 
 
 class ScheduleArguments(Arguments):
-    """Of /schedule."""
+    """The arguments of /schedule."""
 
     action: str = Field(
         default="list",
@@ -31,13 +32,13 @@ class ScheduleArguments(Arguments):
 
 
 class HeartbeatArguments(Arguments):
-    """Of /heartbeat."""
+    """The arguments of /heartbeat."""
 
     action: Literal["status", "on", "off", "now"] = Field(default="status", description="status, on, off or now.")
 
 
 def build(jobs: Jobs, control: Control) -> tuple[Command, ...]:
-    """The commands of what runs by itself."""
+    """Make the commands."""
 
     async def schedule(call: Call, arguments: Arguments) -> Effect:
         assert isinstance(arguments, ScheduleArguments)
@@ -67,7 +68,7 @@ def build(jobs: Jobs, control: Control) -> tuple[Command, ...]:
 
 
 def _crontab(details: str) -> tuple[Mapping[str, str], str]:
-    """Fields with their zone, and the prompt of a job, as people type them. Raises JobError."""
+    """Split what stands behind `cron` into the fields with their zone and the prompt of the job. Raises JobError."""
     found = _CRON.fullmatch(details)
     if found is None:
         raise JobError('Write five fields in quotes, then what to do: /schedule cron "0 9 * * 1-5" Say good morning.')
@@ -76,7 +77,7 @@ def _crontab(details: str) -> tuple[Mapping[str, str], str]:
 
 
 def _spoken(words: str, now: int) -> tuple[Mapping[str, str], str]:
-    """A time and the prompt of a job. Raises JobError."""
+    """Split words into the time that they begin with and the prompt of the job. now: milliseconds. Raises JobError."""
     found = spoken.read(words, now)
     if found is None:
         raise JobError(

@@ -35,7 +35,7 @@ async def settle(code: str, standing: Standing, config: Config) -> int:
             found: Settled | None = Settled(person=await client.pair(code, standing))
     except Unreachable:
         async with _stored(config) as people:  # no word of welcome: what they wrote is answered by the next service
-            found = await people.settle(digest(code), standing, lambda channel: (), LOCALLY)
+            found = await people.settle(digest(code), standing, (), LOCALLY)
     text = wording.settled(found)
     if found is None or found.used:
         complain(text)

@@ -1,1 +1,1 @@
-"""Commands: `registry` finds and checks them, `builtin` lists them, `answers` carries them out."""
+"""Commands: `registry` finds and checks them; the features make their own and carry them out."""

@@ -1,7 +1,11 @@
-"""Commands by name: one definition for text, console and HTTP. They answer without a model, also during a run.
+"""The registry of commands: their names, their arguments, who may use them, and what each does as a typed value.
 
-A command must be the whole message; where a platform keeps the slash for itself, `!` does as well. Text that names no
-command and is like none goes to the model as it is, and so does one that only owners have when somebody else types it.
+A command is the whole message: a slash, its name, and its arguments. `!` stands for the slash, because some platforms
+keep the slash for commands of their own. Commands are answered without a model, also while a turn runs. Text that names
+no command and is like none goes to the model as it is, and so does a command for owners that somebody else types.
+
+Each feature makes its commands in a module of its own and carries their effects out there. `bot/inbound/commands.py`
+brings the two together.
 """
 
 import difflib
@@ -12,29 +16,33 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
-from agent.tools.base import Verdict
-from bot.persistence.settings import Change
 from channels.base import CommandInfo, CommandOption
 from channels.message import InboundKind, InboundMessage
-from channels.outgoing import Button, Planned
+from channels.outgoing import Button
 from channels.sources import Source
 
 COMMAND_SIGNS = ("/", "!")
-# Letters that are the beginning of a name; how alike a word must be that was certainly meant to be one.
-_BEGINNING, NEAR = 3, 0.65
+# How many letters of a name are recognised as its beginning.
+_BEGINNING = 3
+# How alike (0 to 1) a word must be to the name of a command where it was certainly meant to be one.
+NEAR = 0.65
 _FORM = re.compile(r"[/!]([A-Za-z][\w-]*):?(?:\s+(.*))?", re.DOTALL)
 
 
 class Arguments(BaseModel):
-    """Base of a command's arguments; fields are filled word by word, the last one takes the rest."""
+    """Base of the arguments of a command.
+
+    Each word behind the name of the command fills a field, in their order; the last field takes the rest of the text.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A command that is carried out. seq: its row in the inbox."""
+    """A command that somebody has given."""
 
+    # The place of its message in the inbox.
     seq: int
     session_key: str
     message: InboundMessage
@@ -42,82 +50,53 @@ class Call:
 
     @property
     def is_words(self) -> bool:
-        """A press of a button that the model made: no command, but what the person says."""
+        """Whether it is no command but words: somebody has pressed a button that the model offered."""
         return self.message.kind is InboundKind.BUTTON and not self.message.text.startswith(COMMAND_SIGNS)
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """The effect of a command that says something. change: a setting of the session that it changes.
+class Effect:
+    """Base of what a command does: a value that is decided before anything is written.
 
-    choices: offered below it as buttons, each a command; the text names those commands, for they can be typed as well.
-    mistake: the command was not understood, and nothing was done. source: of the message, where another than the
-    command's own name matters.
+    Each feature defines its effects beside its commands, with the code that carries them out.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class Say(Effect):
+    """The effect of a command that only says something."""
 
     text: str
+    # Buttons below the text, each of which sends a command; the text names these commands, for they can be typed too.
     choices: tuple[Button, ...] = ()
+    # Whether the command was not understood, or may not be given: nothing was done, and only its sender is told where
+    # the platform can do that.
     mistake: bool = False
-    change: Change | None = None
+    # The source of the delivery; without it the source is made of the place of the command in the inbox.
     source: Source | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """The session's run ends, and what waits is dropped. text: made of (was running, dropped).
-
-    renew: a new transcript begins as well.
-    """
-
-    text: Callable[[bool, int], str]
-    renew: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decide:
-    """A request is settled. text: what is said, made of whether it was this command that settled it; may be empty.
-    passed_on: the message whose words are the reason, by its place in the inbox."""
-
-    approval_id: str
-    verdict: Verdict
-    reason: str = ""
-    text: Callable[[bool], str]
-    passed_on: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class AskAgain:
-    """What nobody decided in time is asked once more. said: by whoever wants that. edits: what becomes of the message
-    that offered it; their names let that happen once."""
-
-    approval_id: str
-    said: str
-    edits: tuple[Planned, ...]
-
-
-# What a command does, decided before anything is written; `answers` makes one transaction of it.
-Effect = Say | Stop | Decide | AskAgain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command. run: takes the call and its arguments. lenient: words behind it are ignored.
-
-    owner_only: for others it is as if it did not exist. listed: in menus and by /help; else it is for buttons.
-    """
+    """The definition of a command."""
 
     name: str
     help: str
+    # Finds out what the command does. What a feature changes by itself, such as a list of jobs, is changed here; the
+    # rest is the effect. May raise StoreUnavailable, and is called again then.
     run: Callable[[Call, Arguments], Awaitable[Effect]]
     aliases: tuple[str, ...] = ()
     arguments: type[Arguments] = Arguments
+    # Whether words behind the command are ignored.
     lenient: bool = False
+    # Whether only owners have it; for others it does not exist.
     owner_only: bool = False
+    # Whether menus and /help name it; a command that is not listed is for buttons.
     listed: bool = True
 
     @property
     def usage(self) -> str:
-        """The command with its arguments, as one types it."""
+        """How the command is typed, with its arguments: `/name <required> [optional]`."""
         words = (
             f"<{name}>" if field.is_required() else f"[{name}]" for name, field in self.arguments.model_fields.items()
         )
@@ -125,25 +104,28 @@ class Command:
 
 
 class Registry:
-    """All commands."""
+    """All commands of a service, by name."""
 
     def __init__(self, commands: Sequence[Command]) -> None:
         self.commands = tuple(commands)
         self._by_name = {name: command for command in commands for name in (command.name, *command.aliases)}
 
     def find(self, text: str, by_owner: bool) -> tuple[Command, str] | None:
-        """The command that a text is, and the words behind its name; None when it is none for whoever wrote it."""
+        """Return the command that a text is, and the words behind its name; None if it is no command for its sender."""
         matched = _FORM.fullmatch(text.strip())
         command = self.get(matched[1], by_owner) if matched else None
         return (command, (matched[2] or "").strip()) if matched and command else None
 
     def get(self, name: str, by_owner: bool) -> Command | None:
-        """A command by name or alias, with or without the slash; None when it is none for whoever asks."""
+        """Return a command by name or alias, with or without the slash; None if there is none for who asks."""
         command = self._by_name.get(name.removeprefix("/").lower())
         return command if command and (by_owner or not command.owner_only) else None
 
     def nearest(self, text: str, by_owner: bool, likeness: float = 0.8) -> str | None:
-        """The name that was probably meant by one that is none; None for what is like no command: a path, a word."""
+        """Return the name of the command that a text was probably meant to be.
+
+        Return None for a command, and for a text that is like none, such as a path. likeness: see `nearest`.
+        """
         matched = _FORM.fullmatch(text.strip())
         if matched is None or matched[1].lower() in self._by_name:
             return None
@@ -151,7 +133,7 @@ class Registry:
         return nearest(matched[1], [*known], likeness)
 
     def infos(self) -> Sequence[CommandInfo]:
-        """Those for everybody, for menus of platforms."""
+        """Return the commands for everybody, for the menus of the platforms."""
         return [
             CommandInfo(one.name, one.help, tuple(map(_option, one.arguments.model_fields.items())))
             for one in self.commands
@@ -159,7 +141,11 @@ class Registry:
         ]
 
     async def effect(self, call: Call) -> Effect:
-        """Of the command that a message is; wrong arguments and missing rights are answered in plain words."""
+        """Return the effect of the command that a message is.
+
+        Where there is no such command, or its arguments are wrong, the effect is an answer that says so. May raise
+        StoreUnavailable.
+        """
         found = self.find(call.message.text, call.by_owner)
         if found is None:
             name = matched[1] if (matched := _FORM.fullmatch(call.message.text.strip())) else "there"
@@ -184,8 +170,10 @@ class Registry:
 
 
 def nearest(word: str, names: Sequence[str], likeness: float = NEAR) -> str | None:
-    """Of names the one that a word begins, or else the one that is most like it; None where it is like none. likeness:
-    from 0 to 1."""
+    """Return the name that a word is the beginning of, or else the name that is most like it.
+
+    Return None if it is like none. likeness: how alike they must be, from 0 to 1.
+    """
     word = word.lower()
     begun = [name for name in names if len(word) >= _BEGINNING and name.startswith(word)]
     return next(iter((*begun, *difflib.get_close_matches(word, names, 1, likeness))), None)

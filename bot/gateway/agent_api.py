@@ -86,7 +86,7 @@ class AgentApi:
     async def abort(self, turn_id: str) -> bool:
         """End a turn, queued or running; False when it had ended already or is not known."""
         view = await self._store.reads.turn(turn_id)
-        if view is None or not await self._store.commands.abort(turn_id):
+        if view is None or not await self._store.stops.abort(turn_id):
             return False
         handle = self._lanes.handle(view.session_key)
         if handle is not None and handle.turn_id == turn_id:

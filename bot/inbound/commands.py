@@ -1,4 +1,8 @@
-"""Carries commands out: effect and reply in one transaction, then the signals that hurry what was decided."""
+"""Runs commands: finds out what they do, has the effect and the answer written, then sends the answer.
+
+The effect, the answer and the end of a command are one transaction of the store, so that it happens once. What an
+effect does is in the module of its feature.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,60 +11,58 @@ from functools import partial
 
 import structlog
 
-from agent.tools.background import Background
-from agent.tools.base import Verdict
 from bot import wording
 from bot.approvals import words
+from bot.approvals.commands import LATE, ApprovalCommands, AskAgain, Decide
 from bot.clock import Clock
-from bot.commands.registry import AskAgain, Call, Decide, Effect, Registry, Say
+from bot.commands.registry import Call, Effect, Registry, Say
 from bot.outbox import Outbox
 from bot.persistence.errors import once_available
-from bot.persistence.turns import CommandKept, Stopped
+from bot.persistence.turns import CommandKept
 from bot.runs.lanes import Lanes
+from bot.runs.settings_commands import ChangeSetting
+from bot.runs.stop_commands import Stop, StopCommands
 from bot.speech import spoken
 from bot.store.store import Store
 from channels.message import InboundKind, InboundMessage
 from channels.outgoing import Action, Button, Planned
-from channels.session_key import threads_of
 from channels.sources import Source, sentence
 
 log = structlog.get_logger()
 
+# Seconds between tries while the store cannot be written.
 _PAUSE = 1.0
 
 
 @dataclass(eq=False)
 class CommandRunner:
-    """Runs accepted commands, each in a task of its own.
-
-    is_owner: whether a message is by an owner of the bot. decided: told of a request that was settled. background: what
-    /stop ends besides.
-    """
+    """Runs accepted commands, each in a task of its own."""
 
     store: Store
     outbox: Outbox
     lanes: Lanes
     clock: Clock
     registry: Registry
+    # Whether a message is by an owner of the bot.
     is_owner: Callable[[InboundMessage], bool]
-    decided: Callable[[Verdict], Awaitable[None]]
-    background: Background
+    approvals: ApprovalCommands
+    stops: StopCommands
     _tasks: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
 
     def begin(self, seq: int, session_key: str, message: InboundMessage) -> None:
-        """Carry a command out soon; one that cannot be written now is tried until it can."""
+        """Start to carry a command out. While the store cannot be written it is tried again."""
         call = Call(seq, session_key, message, self.is_owner(message))
         task = asyncio.create_task(self._carry_out(call), name=f"command-{seq}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def recover(self) -> None:
-        """Carry out what was accepted before the service ended, in order."""
+        """Carry out the commands that were accepted before the service ended, in their order."""
         for seq, session_key, message in await self.store.inbox.open_commands():
             await self._carry_out(Call(seq, session_key, message, self.is_owner(message)))
 
     async def drain(self, seconds: float) -> None:
-        """Wait for commands under way; those that take longer are carried out at the next start."""
+        """Wait so long for the commands under way; the rest are cancelled and carried out at the next start."""
         if self._tasks:
             _, late = await asyncio.wait(list(self._tasks), timeout=seconds)
             for task in late:
@@ -68,8 +70,9 @@ class CommandRunner:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _carry_out(self, call: Call) -> None:
-        """Once; where it fails by a fault of ours, that is said instead."""
-        for effect in (self.registry.effect, _apologise):
+        """Carry a command out; where that fails by a fault of the service, an apology is the answer instead."""
+        found = self.registry.effect if call.message.decides is None else self.approvals.of_words
+        for effect in (found, _apologise):
             try:
                 keep = partial(self._keep, call, effect)
                 self._follow(call, await once_available(keep, lambda _: self.clock.sleep(_PAUSE)))
@@ -78,51 +81,30 @@ class CommandRunner:
                 log.exception("command failed", seq=call.seq)
 
     async def _keep(self, call: Call, find: Callable[[Call], Awaitable[Effect]]) -> CommandKept:
-        """Effect, reply and the end of the command in one transaction."""
+        """Have the effect of a command, the answer and its end written. find: returns the effect."""
         commands = self.store.commands
         if call.is_words and find is not _apologise:
             message = replace(call.message, kind=InboundKind.MESSAGE)
             return await commands.take_up(call.seq, message, await self._chosen(call))
-        effect = await find(call)
-        if isinstance(effect, Say):
-            chosen = () if effect.mistake else await self._chosen(call)
-            blocks = self._blocks(call, effect.text, effect.choices, private=effect.mistake, source=effect.source)
-            if effect.change is not None:
-                return await commands.set(call.seq, call.session_key, effect.change, blocks)
-            return await commands.answer(call.seq, blocks, chosen)
-        if isinstance(effect, Decide):
-            return await self._decide(call, effect)
-        if isinstance(effect, AskAgain):
-            message = replace(call.message, kind=InboundKind.MESSAGE, text=effect.said)
-            return await commands.take_up(call.seq, message, effect.edits, effect.approval_id)
-        text, chosen = effect.text, await self._chosen(call)
-
-        def reply(stopped: Stopped) -> tuple[Planned, ...]:
-            return self._blocks(call, text(stopped.running or goes_on, stopped.dropped))
-
-        # typed where it runs in threads, in which it cannot be typed
-        below = threads_of(call.session_key) if self._apart(call) and not effect.renew else ""
-        goes_on = self.background.stop(call.session_key, below)
-        renew = self.clock.new_id() if effect.renew else ""
-        kept = await commands.stop(call.seq, call.session_key, reply, chosen, renew, below)
-        await self.decided("expired")  # what was asked of people for it is not open any more
-        return kept
-
-    async def _decide(self, call: Call, effect: Decide) -> CommandKept:
-        """The messages that show the request follow by themselves."""
-        origin = call.message.origin
-        kept = await self.store.commands.decide(
-            call.seq,
-            effect.approval_id,
-            effect.verdict,
-            f"{origin.place.channel}:{origin.sender} {origin.sender_name}".strip(),
-            effect.reason,
-            lambda won: self._blocks(call, effect.text(won)),
-            effect.passed_on,
-        )
-        if kept.resumed is not None:
-            await self.decided(effect.verdict)
-        return kept
+        blocks = partial(self._blocks, call)
+        match await find(call):
+            case Say() as said:
+                chosen = () if said.mistake else await self._chosen(call)
+                answer = blocks(said.text, said.choices, private=said.mistake, source=said.source)
+                return await commands.answer(call.seq, answer, chosen)
+            case ChangeSetting() as setting:
+                answer = blocks(setting.text)
+                return await self.store.settings.change(call.seq, call.session_key, setting.change, answer)
+            case Decide() as decided:
+                kept = await self.approvals.decide(call, decided, blocks(decided.text))
+                return kept or await commands.answer(call.seq, blocks(LATE))
+            case AskAgain() as again:
+                return await self.approvals.ask_again(call, again)
+            case Stop() as stop:
+                chosen, apart = await self._chosen(call), self._apart(call)
+                return await self.stops.carry_out(call, stop, blocks, chosen, apart=apart)
+            case other:
+                raise TypeError(f"{type(other).__name__} is not carried out here")
 
     def _blocks(
         self,
@@ -133,7 +115,11 @@ class CommandRunner:
         private: bool = False,
         source: Source | None = None,
     ) -> tuple[Planned, ...]:
-        """private: to a press of a button, too, only who pressed it is answered, where the platform can."""
+        """Make the deliveries of an answer; none for an empty text.
+
+        A native command is answered to its sender alone where the platform can do that. private: so is the press of a
+        button. choices, source: see `Say`.
+        """
         if not text:
             return ()
         blocks = self.outbox.notice(
@@ -145,12 +131,15 @@ class CommandRunner:
         return blocks
 
     def _apart(self, call: Call) -> bool:
-        """Whether native commands are apart from what is said there."""
+        """Whether the platform keeps native commands apart from what is said, so that they do not reach threads."""
         channel = self.outbox.channel(call.message.origin.place.channel)
         return channel is not None and channel.capabilities.commands_apart
 
     async def _chosen(self, call: Call) -> tuple[Planned, ...]:
-        """Of a button: the edit that puts the choice in the place of the buttons; whoever presses first makes it."""
+        """Return the edit that puts what was pressed in the place of the buttons; empty if no button was pressed.
+
+        Its source is the same for all who press, so only the first of them can have it planned.
+        """
         message = call.message
         if message.kind is not InboundKind.BUTTON:
             return ()
@@ -167,7 +156,10 @@ class CommandRunner:
         return tuple(replace(one, action=Action.EDIT, target=message.reply_to, said="") for one in edit)
 
     def _follow(self, call: Call, kept: CommandKept) -> None:
-        """Stop what was stopped, then send the reply: in this order, so that it is the last word."""
+        """Cancel the runs that were stopped, wake the sessions that go on, then send the answer.
+
+        They are in this order so that the answer is the last that is said.
+        """
         at_work = {key for key in kept.stopped.sessions if self.lanes.handle(key)}
         self.lanes.stop(kept.stopped.turns)
         if kept.resumed is not None:

@@ -6,7 +6,6 @@ Owners take that back as well, and shut people out: at once, also for what runs 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from random import Random
 from typing import Literal
 
@@ -40,12 +39,12 @@ _LENGTH = 8
 
 
 def new_code(random: Random) -> str:
-    """A code that nobody guesses."""
+    """Return a new code, which nobody can guess."""
     return "".join(random.choices(_ALPHABET, k=_LENGTH))
 
 
 def digest(code: str) -> str:
-    """How a code is stored and looked up, however people type it."""
+    """Return the digest by which a code is stored and found, however people type it."""
     return hashlib.sha256(code.strip().upper().encode("utf-8", "replace")).hexdigest()
 
 
@@ -55,25 +54,27 @@ class NotChanged(Exception):
 
 @dataclass(eq=False)
 class Pairing:
-    """People and codes of a service that runs. background: commands that were begun in sessions, which end with the
-    rights of an owner. interrupt: ends the runs of turns; what is left of one is claimed anew."""
+    """Says in a service that runs who may write to it: uses codes, and carries out what owners say of people."""
 
     store: Store
     clock: Clock
     people: People
     outbox: Outbox
     accounts: Accounts
+    # The commands in the background, which end in the sessions of somebody who is no owner any more.
     background: Background
+    # Ends the runs of these turns; what is left of a turn is claimed again.
     interrupt: Callable[[Collection[str]], None]
-    # Is given each message that was accepted. To be set before anybody is let in: it knows all commands.
+    # Is given each message that is accepted when its sender is let in: its place in the inbox, its session and itself.
+    # To be set before anybody is let in.
     begin: Callable[[int, str, InboundMessage], None] = field(init=False)
 
     async def pending(self) -> Sequence[Person]:
-        """Who waits with a code that is still good. Raises StoreUnavailable."""
+        """Return the strangers whose codes can still be used, oldest first. Raises StoreUnavailable."""
         return await self.store.people.pending()
 
     async def everybody(self) -> list[Person]:
-        """Who is let in, shut out or waits, those that the configuration names first. Raises StoreUnavailable."""
+        """Return who is let in, shut out or waits; first those of the configuration. Raises StoreUnavailable."""
         owners = (owner.partition(":") for owner in self.people.configured)
         found = [Person(channel, "", sender, "owner") for channel, _, sender in owners]
         for one in self.accounts:
@@ -83,24 +84,9 @@ class Pairing:
         found = [replace(one, by=wording.CONFIGURATION) for one in found]
         return [*found, *(await self.store.people.known())[0]]
 
-    async def carry_out(self, action: str, about: str, by: str) -> str:
-        """What an owner asks for in a chat, in words: list, approve or deny of codes; people, revoke, block or owner of
-        people. Raises StoreUnavailable."""
-        if action == "list":
-            return "\n".join(f"- {wording.stranger(one)}" for one in await self.pending()) or wording.NOBODY_WAITS
-        if action == "people":
-            shown = (f"- {wording.person(one, self.clock.stamp)}" for one in await self.everybody())
-            return "\n".join(shown) or wording.NOBODY_LET_IN
-        try:
-            for order in _STANDINGS:
-                if order == action:
-                    return await self.stand(about, order, by)
-        except NotChanged as error:
-            return str(error)
-        return wording.settled(await self.settle(about, "allowed" if action == "approve" else "blocked", by))
-
     async def tell(self) -> None:
-        """Tell an owner who has asked to write: the first at once, the next once an hour. Raises StoreUnavailable."""
+        """Tell an owner which strangers have got a code since the last time; at most once an hour. Raises
+        StoreUnavailable."""
 
         def asks(found: Sequence[Person]) -> OwnerNotice:
             text = wording.ask_to_write(found, someone=bool(self.people.owners))
@@ -110,18 +96,27 @@ class Pairing:
             self.outbox.send(told)
 
     async def settle(self, code: str, standing: Standing, by: str = LOCALLY) -> Settled | None:
-        """Use a code, and answer what its person had written; None when it is wrong. Raises StoreUnavailable."""
-        tell = partial(self.outbox.notice, sentence("paired", digest(code)), wording.welcome(standing == "owner"))
-        found = await self.store.people.settle(digest(code), standing, tell, by)
+        """Use a code: let its person in and have what they wrote answered, or shut them out.
+
+        standing: what they become. by: who says so, as "channel:id". Returns None if there is no such code. Raises
+        StoreUnavailable.
+        """
+        asker = await self.store.people.asker(digest(code))
+        if asker is None:
+            return None
+        words = wording.welcome(standing == "owner")
+        welcome = self.outbox.notice(sentence("paired", digest(code)), words, asker.channel)
+        found = await self.store.people.settle(digest(code), standing, welcome, by)
         if found is not None and not found.used and standing != "blocked":
             self._let_in(found)
         return found
 
     async def stand(self, who: str, order: Order, by: str = LOCALLY) -> str:
-        """Change what "channel:id" may, for all accounts of the channel; says what was done.
+        """Change what somebody may do, on all accounts of their channel; returns a sentence that says what was done.
 
-        Who is to lose something loses it in memory first: what is accepted from then on is decided so, and what was
-        accepted before is found by the transaction. Raises NotChanged, StoreUnavailable.
+        who: "channel:id". by: who orders it, in the same form. Rights are taken away in memory first: what is accepted
+        from then on is decided by that, and what was accepted before is found by the transaction. Raises NotChanged,
+        StoreUnavailable.
         """
         try:
             check_person(who)
@@ -131,9 +126,9 @@ class Pairing:
             raise NotChanged(f"{who} is an owner because `owners` in the configuration says so; change it there.")
         owned, (channel, _, sender) = self.people.owns(who), who.partition(":")
         take_back = self.people.shut_out(who, blocked=order == "block") if order != "owner" else lambda: None
-        tell = partial(self.outbox.notice, sentence("stands", who, self.clock.now()), wording.welcome(owner=True))
+        welcome = self.outbox.notice(sentence("stands", who, self.clock.now()), wording.welcome(owner=True), channel)
         try:
-            found = await self.store.people.stand(channel, sender, _STANDINGS[order], tell, by)
+            found = await self.store.people.stand(channel, sender, _STANDINGS[order], welcome, by)
         except StoreUnavailable:
             take_back()
             raise

@@ -1,4 +1,4 @@
-"""What people are asked, as the store keeps it: calls that wait, questions, and what is allowed for always."""
+"""Values of the store about what people are asked: requests, questions, and what is allowed for always."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,26 +9,25 @@ from bot.persistence.deliveries import OwnerNotice
 from channels.message import Place
 from channels.outgoing import Planned
 
-# Digits of an id that people are shown: no other beginning of it means a request.
+# The number of digits of an id that people are shown. No shorter or longer part of an id names a request.
 SHOWN = 8
-# Among those who may answer a question: whoever writes in a conversation where it was asked.
+# As an approver of a question: anybody who writes in a conversation in which it was asked.
 ANYONE = "*"
-# The reason of one that expired because its turn was stopped.
+# The reason of a request that expired because its turn was stopped.
 STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """An Ask as it is put to people. approval_id: 32 hexadecimal digits.
+    """An Ask as it is put to people. The source of each delivery that shows it begins with `ask:<approval id>`."""
 
-    approvers: who may decide, "channel:id" of each; those of the terminal, the socket and the token always may.
-    expires: milliseconds from now. blocks: for the conversation that the turn answers in; elsewhere: for others;
-    notice: for an owner. Deliveries that show it are named `ask:<approval id>`, with `:<n>` and `.<n>` behind.
-    """
-
+    # 32 hexadecimal digits.
     approval_id: str
+    # Who may decide, "channel:id" of each or ANYONE. Those of the terminal, the socket and the token always may.
     approvers: tuple[str, ...]
+    # Milliseconds from now.
     expires: int
+    # What is shown in the conversation of the turn, in others, and to an owner directly.
     blocks: Sequence[Planned] = ()
     elsewhere: Sequence[tuple[Place, Sequence[Planned]]] = ()
     notice: OwnerNotice | None = None
@@ -36,34 +35,42 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A request, and what has become of it. place: where its turn answers. asker: who wrote last of those who asked,
-    "channel:id". reason: of a decision; of a question its answer. Times in milliseconds."""
+    """A request, and what has become of it. Times are in milliseconds."""
 
     approval_id: str
+    # The call that waits, and its turn.
     turn_id: str
     call_id: str
     session_key: str
+    # Where the turn answers.
     place: Place
+    # Who wrote the last message that the turn answers, as "channel:id"; empty if that is not kept any more.
     asker: str
+    # The name of the tool that is called.
     tool: str
     ask: Ask
     approvers: tuple[str, ...]
     asked_at: int
     expires_at: int
     state: Verdict | Literal["open"]
+    # "channel:id" and a name; empty while it is open, and if nobody decided.
     decided_by: str = ""
+    # The reason of the decision; of a question its answer.
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What is allowed from then on: for the program, and in words. by: who allowed it; at: milliseconds."""
+    """Something that a person has allowed for always."""
 
+    # As calls name it (`Ask.grants`), and in words for people.
     what: str
     words: str
+    # Who allowed it, and when, in milliseconds.
     by: str
     at: int
 
 
-# How a request looks once it is decided: for which place, and whether the message shows all of it (else its end).
+# Makes the edit that shows a decided request, for a place and for whether the edited message shows all of the request
+# (else only its end). Has no effects.
 Shown = Callable[[Place, bool], Sequence[Planned]]

@@ -1,4 +1,4 @@
-"""/tools: what the model can use where it is asked, for whoever asks, and why not the rest."""
+"""The command /tools, which lists the tools that the model has for its sender in a conversation."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -15,7 +15,7 @@ from channels.outgoing import Planned
 
 
 def build(toolbox: Toolbox, rooms: Rooms) -> Command:
-    """The command. It says what turns are offered by the same toolbox, which work in these rooms."""
+    """Make the command. toolbox, rooms: those that turns get their tools from and work in."""
 
     async def show(call: Call, _: Arguments) -> Effect:
         async with AsyncExitStack() as made:
@@ -32,7 +32,7 @@ def build(toolbox: Toolbox, rooms: Rooms) -> Command:
 
 
 def _turn(call: Call) -> Turn:
-    """The turn that the message would cause if it were none."""
+    """Make the turn that the message would cause if it were no command."""
     return Turn(
         run=RunRef(run_id="", turn_id="", session_key=call.session_key, attempt=1),
         kind=TurnKind.REPLY,
@@ -51,5 +51,5 @@ def _turn(call: Call) -> Turn:
 
 
 async def _send(place: Place, blocks: Sequence[Planned], session_key: str, most: int) -> bool:
-    """No tool is run."""
+    """Plan nothing, since no tool is run."""
     return False

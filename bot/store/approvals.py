@@ -1,8 +1,8 @@
-"""Turns that wait for a person: parked on an approval, and queued again by what becomes of it.
+"""Transactions about requests: a turn parks on one, and a decision queues the turn again.
 
-A decision is one transaction, of which exactly one wins; it is used up by the one that starts its call. Whether a turn
-still waits is read from its approval alone, so that nothing is left to repair after a crash. That the messages which
-ask show it follows, in one of its own.
+A request is decided in one transaction, and only the first decision counts; the transaction that starts the call uses
+it up. Whether a turn still waits is read from its request alone, so that a crash leaves nothing to repair. The edits
+that show the decision are planned later, in a transaction of their own.
 """
 
 import json
@@ -15,32 +15,37 @@ from typing import Any
 from agent.events import WAITING, AgentEnd, Notice, Outcome, RunRef
 from agent.tools.base import Ask, Decision, Verdict
 from bot.persistence.approvals import SHOWN, STOPPED, Approval, Granted, Request, Shown
+from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
-from bot.store import codec, endings, rows
+from bot.persistence.turns import CommandKept
+from bot.store import codec, endings, indexes, rows
+from bot.store.commands import NOT_ANEW, become_message, begin, finish
 from bot.store.indexes import OPEN_APPROVAL, SAID, UNTOLD_APPROVAL
-from bot.store.rows import IN_BACKGROUND
+from bot.store.rows import FOR_A_RUN, IN_BACKGROUND
 from bot.store.writer import Subject, query, transaction
-from channels.message import ChatKind, Origin, Place
-from channels.outgoing import Action, Delivery
+from channels.message import ChatKind, InboundMessage, Origin, Place
+from channels.outgoing import Action, Delivery, Planned
 from channels.sources import SourceKind, piece_key, request, sentence
 
+# The most requests that are found by one id.
 _FOUND = 20
 _NAMED = re.compile(rf"[0-9a-f]{{{SHOWN}}}|[0-9a-f]{{32}}")
-# True of deliveries that show an approval.
+# Condition for the deliveries that show the request of the row at hand.
 _SHOWING = (SourceKind.REQUEST.value, SourceKind.REMINDER.value)
 OF_IT = f"subject=approval_id AND source_kind IN {_SHOWING}"
 
 
 class Approvals(Subject):
-    """Turns that wait for a person."""
+    """Transactions about requests."""
 
     @transaction
     def park(
         self, db: sqlite3.Connection, run: RunRef, call_id: str, ask: Ask, request: Request, where: PlanIn
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
-        """A run ends at a call about which a person must decide.
+        """End a run at a call about which a person must decide, and store the request.
 
-        Its message stays taken: the turn has not ended. Returns what is to be delivered and the end of the run.
+        The turn is not over, so its message stays `taken`. Returns what is to be delivered and the end of the run.
+        Raises StaleRun.
         """
         now = self._now()
         rows.check_epoch(db, run)
@@ -70,18 +75,65 @@ class Approvals(Subject):
     def decide(
         self, db: sqlite3.Connection, approval_id: str, state: Verdict, by: str, reason: str = ""
     ) -> tuple[str, bool] | None:
-        """Settle an open approval and queue its turn; by: who decided, "channel:id"; empty: nobody did in time.
+        """Decide an open request and queue its turn. The caller knows that `by` may decide it.
 
-        reason: for the model; of one that expires empty, for then its own words count.
-
-        Returns the session to wake, and whether its turn is of the background; None when it is not open any more, or
-        not in time. Whether `by` may decide is the caller's to know.
+        by: who decides, as "channel:id" with their name behind; empty if nobody did in time. reason: for the model;
+        empty for a request that expires, which keeps the words that were made for that. Returns the session to wake and
+        whether its turn is one of the background; None if the request is not open any more, or its time is over.
         """
         return decide(db, approval_id, state, by, reason, self._now())
 
+    @transaction
+    def decide_by_command(
+        self,
+        db: sqlite3.Connection,
+        seq: int,
+        approval_id: str,
+        verdict: Verdict,
+        by: str,
+        reason: str,
+        blocks: Sequence[Planned],
+        passed_on: int = 0,
+    ) -> CommandKept | None:
+        """Carry out a command that decides a request as `decide` does; `resumed` of the result is what that returns.
+
+        seq: the place of the command in the inbox. blocks: the answer. passed_on: the place of the message whose words
+        are the reason, 0 for none; if it still waits, no turn takes it. Returns None, and changes nothing, if the
+        request is not open any more: the command is still to be answered.
+        """
+        begun = begin(db, seq, now := self._now())
+        if begun is None:
+            return NOT_ANEW
+        resumed = decide(db, approval_id, verdict, by, reason, now)
+        if resumed is None:
+            db.execute("UPDATE inbox SET state='waiting' WHERE seq=?", (seq,))
+            return None
+        _pass_on(db, passed_on, now)
+        return finish(db, begun, blocks, resumed=resumed)
+
+    @transaction
+    def ask_again(
+        self, db: sqlite3.Connection, seq: int, message: InboundMessage, approval_id: str, shown: Sequence[Planned]
+    ) -> CommandKept:
+        """Make the command a message whose turn begins with the call of an expired request.
+
+        The turn is one of the session that the request was made in and answers there, as if who asked then had written
+        the message, wherever the command was given. shown: what says that it is asked again, see `Commands.chosen`.
+        """
+        begun = begin(db, seq, self._now(), shown)
+        if begun is None:
+            return NOT_ANEW
+        message = replace(message, origin=asked_by(db, approval_id) or message.origin)
+        db.execute(
+            "UPDATE inbox SET (session_key, conv_id, turn_id)=(SELECT session_key, reply_conv, NULL"
+            " FROM approval JOIN turn USING (turn_id) WHERE approval_id=?) WHERE seq=?",
+            (approval_id, seq),
+        )
+        return become_message(db, begun, message, approval_id)
+
     @query
     def due(self, db: sqlite3.Connection) -> Sequence[str]:
-        """The ids of those that are open and whose time is over: they are to be decided as "expired"."""
+        """Return the ids of the open requests whose time is over: they are to be decided as "expired"."""
         found = db.execute(
             f"SELECT approval_id FROM approval WHERE {OPEN_APPROVAL} AND expires_at <= ?", (self._now(),)
         )
@@ -89,16 +141,17 @@ class Approvals(Subject):
 
     @query
     def next_expiry(self, db: sqlite3.Connection) -> int | None:
-        """When the next of the others has had its time; None where there is none."""
+        """Return when the time of the next open request is over (milliseconds); None if there is none."""
         later = f"SELECT min(expires_at) FROM approval WHERE {OPEN_APPROVAL} AND expires_at > ?"
         (at,) = db.execute(later, (self._now(),)).fetchone()
         return at  # type: ignore[no-any-return]
 
     @query
     def find(self, db: sqlite3.Connection, named: str) -> Sequence[Approval]:
-        """Those that an id means, in any state, newest first; at most twenty.
+        """Return the requests that an id means, in any state, newest first; at most twenty.
 
-        named: all 32 digits of it, or the SHOWN first ones; case and dashes do not matter. Anything else means none.
+        named: all 32 digits of the id, or the first SHOWN of them; case and dashes do not matter. Anything else means
+        none.
         """
         digits = named.lower().replace("-", "")
         if not _NAMED.fullmatch(digits):
@@ -109,17 +162,17 @@ class Approvals(Subject):
 
     @query
     def questions(self, db: sqlite3.Connection, turn_id: str) -> int:
-        """How many questions a turn has asked people, whatever became of them."""
+        """Return how many questions a turn has asked people, whatever became of them."""
         return int(db.execute("SELECT count(*) FROM approval WHERE turn_id=? AND question=1", (turn_id,)).fetchone()[0])
 
     @query
     def open(self, db: sqlite3.Connection) -> Sequence[Approval]:
-        """Those that wait, oldest first."""
+        """Return the open requests, oldest first."""
         return _read(db, f"approval.{OPEN_APPROVAL} AND expires_at > ? ORDER BY asked_at", self._now())
 
     @query
     def offered(self, db: sqlite3.Connection, place: Place) -> Sequence[Approval]:
-        """Requests that wait and are shown in a chat in full, oldest first; no questions."""
+        """Return the open requests that a chat shows with their buttons, oldest first; no questions."""
         return _read(
             db,
             f"approval.{OPEN_APPROVAL} AND question=0 AND expires_at > ? AND EXISTS (SELECT 1 FROM delivery"
@@ -130,7 +183,7 @@ class Approvals(Subject):
 
     @query
     def seen(self, db: sqlite3.Connection, place: Place) -> frozenset[str]:
-        """Who has written to the bot in a chat, by their ids."""
+        """Return the ids of all who have written to the bot in a chat."""
         found = db.execute(
             "SELECT DISTINCT sender FROM conversation JOIN inbox USING (conv_id)"
             " WHERE conversation.channel=? AND conversation.account=? AND chat=?",
@@ -140,7 +193,11 @@ class Approvals(Subject):
 
     @query
     def words(self, db: sqlite3.Connection, approval_id: str, seq: int, place: Place) -> str:
-        """What somebody wrote in a chat while a request waited, by its place in the inbox; empty when it is gone."""
+        """Return the words of the message at a place in the inbox that was written in a chat while a request waited.
+
+        Return "" if it was deleted or was written elsewhere. In rows of earlier versions the words may stand behind a
+        command that names the request.
+        """
         found = db.execute(
             "SELECT payload, seq FROM inbox JOIN conversation USING (conv_id) WHERE seq=? AND inbox.state<>'withdrawn'"
             " AND conversation.channel=? AND conversation.account=? AND chat=?",
@@ -151,13 +208,13 @@ class Approvals(Subject):
 
     @query
     def untold(self, db: sqlite3.Connection) -> Sequence[str]:
-        """The ids of those that are settled, while their messages do not show it."""
+        """Return the ids of the decided requests whose messages do not show the decision yet."""
         found = db.execute(f"SELECT approval_id FROM approval WHERE approval.{UNTOLD_APPROVAL} ORDER BY asked_at")
         return [ident for (ident,) in found]
 
     @transaction
     def tell(self, db: sqlite3.Connection, approval_id: str, shown: Shown) -> tuple[Delivery, ...]:
-        """Plan the edits that show it, once."""
+        """Plan the edits of all messages that show a request, once. Returns them."""
         now = self._now()
         if not db.execute("UPDATE approval SET told=1 WHERE approval_id=? AND told=0", (approval_id,)).rowcount:
             return ()
@@ -180,20 +237,20 @@ class Approvals(Subject):
 
     @query
     def granted(self, db: sqlite3.Connection) -> Sequence[Granted]:
-        """What is allowed for always, oldest first."""
+        """Return what is allowed for always, oldest first."""
         found = db.execute("SELECT what, words, granted_by, granted_at FROM granted ORDER BY granted_at, what")
         return [Granted(*row) for row in found]
 
     @transaction
     def revoke(self, db: sqlite3.Connection, what: str) -> bool:
-        """Allow it no more; False when it was not."""
+        """Stop allowing something for always; False if it was not allowed."""
         return db.execute("DELETE FROM granted WHERE what=?", (what,)).rowcount == 1
 
 
 def decide(
     db: sqlite3.Connection, approval_id: str, state: Verdict, by: str, reason: str, now: int
 ) -> tuple[str, bool] | None:
-    """See `bot/persistence/approvals.py`."""
+    """Decide a request inside a unit of the writer, see `Approvals.decide`."""
     found = db.execute(
         "SELECT turn_id, ask FROM approval WHERE approval_id=? AND state='open' AND (expires_at > ? OR ?='expired')",
         (approval_id, now, state),
@@ -210,7 +267,7 @@ def decide(
 
 
 def still_waits(db: sqlite3.Connection, turn_id: str, now: int) -> bool:
-    """Whether a parked turn has to wait on; when its approval has had its time, or is gone, it is queued instead."""
+    """Return whether a parked turn has to wait on; if its request is not open or its time is over, queue the turn."""
     parked_on, expires_at = db.execute(
         "SELECT parked_on, expires_at FROM turn"
         " LEFT JOIN approval ON approval_id=parked_on AND approval.state='open' WHERE turn.turn_id=?",
@@ -222,12 +279,12 @@ def still_waits(db: sqlite3.Connection, turn_id: str, now: int) -> bool:
     return False
 
 
-# True of parked turns for which `still_waits` is; the first parameter is now.
+# Condition for parked turns that have to wait on; the first parameter is the moment, in milliseconds.
 WAITS = "EXISTS (SELECT 1 FROM approval WHERE approval_id=parked_on AND approval.state='open' AND expires_at > ?1)"
 
 
 def decisions(db: sqlite3.Connection, turn_id: str) -> Mapping[str, Decision]:
-    """What was decided about the call that a turn was parked on last, by its id, if it has not begun."""
+    """Return the decision about the call that a turn was parked on last, by the id of the call, if it has not begun."""
     found = db.execute(
         "SELECT approval.call_id, approval.state, digest, reason FROM turn JOIN approval ON approval_id=parked_on"
         " JOIN tool_call ON tool_call.turn_id=turn.turn_id AND tool_call.call_id=approval.call_id"
@@ -238,7 +295,7 @@ def decisions(db: sqlite3.Connection, turn_id: str) -> Mapping[str, Decision]:
 
 
 def give_up(db: sqlite3.Connection, turn_id: str, now: int) -> None:
-    """Nobody has to decide any more: the turn ends."""
+    """Close the open request of a turn that ends."""
     db.execute(
         "UPDATE approval SET state='expired', decided_at=?, reason=? WHERE turn_id=? AND state='open'",
         (now, STOPPED, turn_id),
@@ -246,7 +303,7 @@ def give_up(db: sqlite3.Connection, turn_id: str, now: int) -> None:
 
 
 def asked_by(db: sqlite3.Connection, approval_id: str) -> Origin | None:
-    """Whose message led to a request, and where they wrote it, while that is kept."""
+    """Return the origin of the last message that led to a request; None if it is not kept any more."""
     found = db.execute(
         "SELECT payload, seq FROM inbox JOIN approval USING (turn_id) WHERE approval_id=? ORDER BY seq DESC LIMIT 1",
         (approval_id,),
@@ -255,26 +312,21 @@ def asked_by(db: sqlite3.Connection, approval_id: str) -> Origin | None:
     return message.origin if message else None
 
 
-def is_anything_open(db: sqlite3.Connection, now: int) -> bool:
-    """Return whether any request waits for a decision; if none does, no message can be about one."""
-    found = db.execute(f"SELECT 1 FROM approval WHERE {OPEN_APPROVAL} AND expires_at > ? LIMIT 1", (now,))
-    return found.fetchone() is not None
-
-
-def waited_for(db: sqlite3.Connection, session_key: str, now: int) -> str | None:
-    """The request on which the turn of a session is parked, if it is."""
-    found = db.execute(
-        "SELECT parked_on FROM turn JOIN approval ON approval_id=parked_on WHERE session_key=?"
-        " AND turn.state IN ('running','parked') AND turn.state='parked' AND approval.state='open' AND expires_at > ?",
-        (session_key, now),
+def _pass_on(db: sqlite3.Connection, seq: int, now: int) -> None:
+    """Drop a message that waits: its words are the reason of a decision, which the model is told already."""
+    taken = db.execute(
+        f"UPDATE inbox SET state='dropped', reason='{Cause.PASSED_ON}' WHERE seq=? AND {indexes.WAITING}"
+        f" AND {FOR_A_RUN} AND NOT {IN_BACKGROUND} RETURNING turn_id",
+        (seq,),
     ).fetchone()
-    return str(found[0]) if found else None
+    if taken and taken[0] is not None:  # made at acceptance, for the terminal
+        endings.end_turn(db, taken[0], Outcome.COMPLETED, now)
 
 
 def _settle(
     db: sqlite3.Connection, turn_id: str, approval_id: str, state: Verdict, by: str | None, reason: str, now: int
 ) -> tuple[str, bool]:
-    """An approval that expires keeps the words that were made for that."""
+    """Write a decision and queue the turn; returns its session, and whether it is one of the background."""
     db.execute(
         "UPDATE approval SET state=?1, decided_by=?2, decided_at=?3,"
         " reason=CASE WHEN ?1='expired' AND ?4='' THEN reason ELSE ?4 END WHERE approval_id=?5 AND state='open'",
@@ -294,7 +346,7 @@ def _settle(
 
 
 def _note(db: sqlite3.Connection, run: RunRef, now: int, kind: str, approval_id: str) -> None:
-    """Keep an event of what is waited for, or decided; in words the request itself says it."""
+    """Store the event that a request waits or was decided; its words stand in the request itself."""
     event = Notice(run=run, at=now, id=f"{run.turn_id}/{kind}/{approval_id}", kind=kind, detail="")
     rows.persist_events(db, [event])
 

@@ -8,10 +8,10 @@ from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.inbox import GATHER_MOST, Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.store import codec, edits, history, rows
-from bot.store.approvals import WAITS, is_anything_open, waited_for
-from bot.store.indexes import OPEN_DELIVERY, OPEN_TURN, WAITING
+from bot.store.approvals import WAITS
+from bot.store.indexes import OPEN_APPROVAL, OPEN_DELIVERY, OPEN_TURN, WAITING
 from bot.store.people import admitted
-from bot.store.plain_decisions import meant_by
+from bot.store.plain_decisions import meant_by, waited_for
 from bot.store.rows import FOR_A_RUN, IN_BACKGROUND, UNSEEN
 from bot.store.writer import Subject, query, transaction
 from channels.base import Mark
@@ -220,12 +220,18 @@ def _asked_about(
     waits for, or was shown last where it was written."""
     message = item.message
     is_said = item.state == "waiting" and message.kind in (InboundKind.MESSAGE, InboundKind.API)
-    if not is_said or item.session_key is None or not is_anything_open(db, now):
+    if not is_said or item.session_key is None or not _is_anything_open(db, now):
         return item, None
     command, shown = meant_by(db, message, conv_id, now) if message.by_person else (None, None)
     if command is not None:
         return replace(item, message=command, delay=0, gathers=False), None
     return item, waited_for(db, item.session_key, now) or shown
+
+
+def _is_anything_open(db: sqlite3.Connection, now: int) -> bool:
+    """Return whether any request is open; if none is, no message can be about one."""
+    found = db.execute(f"SELECT 1 FROM approval WHERE {OPEN_APPROVAL} AND expires_at > ? LIMIT 1", (now,))
+    return found.fetchone() is not None
 
 
 def _gathered(

@@ -16,10 +16,10 @@ from bot.persistence.inbox import AcceptedMessage
 from bot.persistence.people import Person, Settled, Standing
 from bot.persistence.settings import SessionSettings
 from bot.store import codec, rows
-from bot.store.commands import stop_turn
 from bot.store.history import IS_BEHIND, PART_OF
 from bot.store.indexes import HELD, OPEN_TURN, SAID, WAITING
 from bot.store.rows import UNSEEN
+from bot.store.stops import stop_turn
 from bot.store.writer import Subject, query, transaction
 from channels.message import SEVERAL, ChatMoved, InboundKind, InboundMessage
 from channels.outgoing import Delivery, Planned
@@ -72,25 +72,24 @@ class People(Subject):
         found = [Person(*row) for row in db.execute(told, (now,)).fetchall()]
         return rows.tell_owner(db, notice(found), now) if found else ()
 
+    @query
+    def asker(self, db: sqlite3.Connection, code: str) -> Person | None:
+        """Return who was given the code with this digest, used or not; None if nobody was."""
+        return _asker(db, code)
+
     @transaction
     def settle(
-        self,
-        db: sqlite3.Connection,
-        code: str,
-        standing: Standing,
-        tell: Callable[[str], Sequence[Planned]],
-        by: str = "",
+        self, db: sqlite3.Connection, code: str, standing: Standing, welcome: Sequence[Planned], by: str = ""
     ) -> Settled | None:
         """Let in (allowed, owner) or shut out (blocked) who was given the code with this digest; None: there is none.
 
-        Once. What they had written is accepted, or dropped. tell: makes what somebody who is let in is told, by the
-        name of their channel. by: who says so, as "channel:id".
+        A code can be used once. What they had written is accepted, or dropped. welcome: what somebody who is let in is
+        told. by: who says so, as "channel:id".
         """
         now = self._now()
-        found = db.execute(f"SELECT {_COLUMNS} FROM person WHERE code_hash=?", (code,)).fetchone()
-        if found is None:
+        person = _asker(db, code)
+        if person is None:
             return None
-        person = Person(*found)
         if person.standing != "pending" or person.until <= now:
             return Settled(person=person, used=True)
         whose = (person.channel, person.account, person.sender)
@@ -100,7 +99,7 @@ class People(Subject):
         if standing == "blocked":
             _drop_held(db, whose, Cause.DENIED)
             return Settled(person=person)
-        return self._released(db, person, whose, tell, now)
+        return self._released(db, person, whose, welcome, now)
 
     @transaction
     def stand(
@@ -109,13 +108,14 @@ class People(Subject):
         channel: str,
         sender: str,
         standing: Literal["owner", "blocked"] | None,
-        tell: Callable[[str], Sequence[Planned]],
+        welcome: Sequence[Planned],
         by: str,
     ) -> Settled | None:
         """Make somebody an owner, shut them out, or forget what is stored of them (None), on all accounts of a channel.
 
-        Of an owner to be, what was held is accepted. Of others it ends what they alone asked for and drops what waits:
-        everywhere when they are shut out, else in direct conversations. None: there is nothing to be forgotten.
+        Of an owner to be, what was held is accepted, and `welcome` is said to them. Of others it ends what they alone
+        asked for and drops what waits: everywhere when they are shut out, else in direct conversations. Returns None if
+        there is nothing to be forgotten. by: who says so, as "channel:id".
         """
         now, who = self._now(), (channel, sender)
         known = db.execute(f"DELETE FROM person WHERE channel=? AND sender=? RETURNING {_COLUMNS}", who).fetchall()
@@ -129,18 +129,13 @@ class People(Subject):
                 (*who, standing, name, now, by),
             )
         if standing == "owner":
-            made = [self._released(db, person, (one[0], one[1], one[2]), tell, now) for one in known]
+            made = [self._released(db, person, (one[0], one[1], one[2]), welcome, now) for one in known]
             waiting = tuple(one for found in made for one in found.waiting)
             return Settled(person=person, waiting=waiting, said=tuple(one for found in made for one in found.said))
         return _ended(db, person, standing == "blocked", now)
 
     def _released(
-        self,
-        db: sqlite3.Connection,
-        person: Person,
-        whose: tuple[str, str, str],
-        tell: Callable[[str], Sequence[Planned]],
-        now: int,
+        self, db: sqlite3.Connection, person: Person, whose: tuple[str, str, str], welcome: Sequence[Planned], now: int
     ) -> Settled:
         """Accept what was held of somebody, as if all of it had been written at once."""
         held = db.execute(
@@ -150,17 +145,22 @@ class People(Subject):
         ).fetchall()
         if not held:  # lost with a damaged store
             return Settled(person=person)
-        blocks, waiting = tell(person.channel), list[tuple[int, str, InboundMessage]]()
+        waiting = list[tuple[int, str, InboundMessage]]()
         for seq, session_key, payload, conv_id in sorted(held):
             message = codec.read_inbound(payload, seq)
             outside = message is not None and message.origin.outside
             if message and outside:
-                blocks = [replace(block, respond=message.respond) for block in blocks]
+                welcome = [replace(block, respond=message.respond) for block in welcome]
                 db.execute("UPDATE inbox SET reason=? WHERE seq=?", (Cause.OUTSIDE, seq))
             rows.transcript_of(db, session_key, None if outside else conv_id, now, self._new_id())
             waiting += [(seq, session_key, message)] if message else []
-        said = rows.plan(db, PlanIn(held[0][3]), blocks, None, now)
+        said = rows.plan(db, PlanIn(held[0][3]), welcome, None, now)
         return Settled(person=person, waiting=tuple(waiting), said=said)
+
+
+def _asker(db: sqlite3.Connection, code: str) -> Person | None:
+    found = db.execute(f"SELECT {_COLUMNS} FROM person WHERE code_hash=?", (code,)).fetchone()
+    return Person(*found) if found else None
 
 
 def _ended(db: sqlite3.Connection, person: Person, everywhere: bool, now: int) -> Settled:

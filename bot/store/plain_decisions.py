@@ -1,4 +1,8 @@
-"""Which request a message without a command is about: a reply to what shows one, or plain words where one waits."""
+"""Finds the request that a message without a command is about, and what its words decide.
+
+A message is about a request when it replies to the delivery that shows it, or when it is a plain word in a conversation
+where a request waits. Everything here runs inside a unit of the writer.
+"""
 
 import json
 import sqlite3
@@ -11,22 +15,25 @@ from bot.persistence.approvals import ANYONE
 from bot.store import codec
 from bot.store.approvals import OF_IT
 from bot.store.indexes import OPEN_APPROVAL, SAID
-from channels.message import ChatKind, InboundKind, InboundMessage, Place, id_order
+from channels.message import ChatKind, InboundKind, InboundMessage, Place, ReplyDecision, RequestReply, id_order
 
-# Milliseconds by which the clock of a platform may be behind ours: what was sent before is about something else.
+# Milliseconds by which the clock of a platform may be behind ours. A message that was sent longer before a question was
+# asked is not its answer.
 _CLOCKS = 10_000
 
 
 def meant_by(
     db: sqlite3.Connection, message: InboundMessage, conv_id: int, now: int
 ) -> tuple[InboundMessage | None, str | None]:
-    """The command that a message is where something is asked, None for none; then also the request that was shown last
-    where it was written, if who wrote it may decide about that.
+    """Return the message as the command that it is, with its decision in `decides`; None when it decides nothing.
 
-    A reply to the message that shows a request, or what stands in the thread below, decides it if it is a plain word,
-    else they are asked what is to become of it; to a question it is the answer. Without a reply an answer is what
-    `plain` takes for one, unless it is older, or there are several questions; and a plain word decides in a direct chat
-    alone, about what was shown last there, if that came before it and is the only one that waits there.
+    With None also return the id of the request that was shown last in the conversation, if the sender may decide it.
+
+    A reply to the delivery that shows a request, or a message in the thread below it, decides the request if it is a
+    plain word; with any other words the sender is asked what is to become of them. A reply to a question answers it.
+    A message that is no reply answers a question if `plain_words.answers` says so, the question is the only one open in
+    the conversation, and the message is not older than it. A plain word that is no reply decides in a direct chat or
+    the terminal only: the request that was shown last there, if it is the only one that waits and is older.
     """
     place, said = message.origin.place, message.text.strip()
     if not said or message.attachments or message.origin.by_bot:  # files would be lost
@@ -35,28 +42,41 @@ def meant_by(
     word = None if message.forwarded else plain.decision(said, typed=typed)
     if (target := message.reply_to or place.thread) and (shown := _shown_by(db, place, target, now)):
         for approval_id, question in _theirs(shown, message):
-            order = f"/approve {approval_id} {word or f'ask {said}'}"
-            return _as_command(message, f"/answer {approval_id} {said}" if question else order), None
+            return _as_command(message, approval_id, "answered" if question else word or "ask"), None
         return None, None
     asked = _theirs(_questions_in(db, conv_id, message.sent_at + _CLOCKS if message.sent_at else now, now), message)
     if len(asked) == 1:
         (ask,) = db.execute("SELECT ask FROM approval WHERE approval_id=?", (asked[0][0],)).fetchone()
         if plain.answers(codec.ASK.load(ask, Ask(digest="", subject="")), said):
-            return _as_command(message, f"/answer {asked[0][0]} {said}"), None
+            return _as_command(message, asked[0][0], "answered"), None
     last = (
         None
         if message.reply_to or not (typed or place.kind is ChatKind.DIRECT)
         else _last_in(db, message, conv_id, now)
     )
-    return (_as_command(message, f"/approve {last} {word}"), None) if last and word else (None, last)
+    return (_as_command(message, last, word), None) if last and word else (None, last)
 
 
-def _as_command(message: InboundMessage, text: str) -> InboundMessage:
-    return replace(message, kind=InboundKind.COMMAND, text=text)
+def waited_for(db: sqlite3.Connection, session_key: str, now: int) -> str | None:
+    """Return the id of the request on which the turn of a session is parked; None if it is not parked."""
+    found = db.execute(
+        "SELECT parked_on FROM turn JOIN approval ON approval_id=parked_on WHERE session_key=?"
+        " AND turn.state IN ('running','parked') AND turn.state='parked' AND approval.state='open' AND expires_at > ?",
+        (session_key, now),
+    ).fetchone()
+    return str(found[0]) if found else None
+
+
+def _as_command(message: InboundMessage, approval_id: str, decision: ReplyDecision) -> InboundMessage:
+    decides = RequestReply(request_id=approval_id, decision=decision)
+    return replace(message, kind=InboundKind.COMMAND, decides=decides)
 
 
 def _theirs(found: Sequence[tuple[str, int, str]], message: InboundMessage) -> list[tuple[str, bool]]:
-    """Of approvals (id, whether it is a question, who may decide) those that are for who wrote a message."""
+    """Keep the approvals that the sender of a message may decide; returns the id of each and whether it is a question.
+
+    found: id, whether it is a question, and the approvers as JSON.
+    """
     place = message.origin.place
     whose = {ANYONE, f"{place.channel}:{message.origin.sender}"}
     local = place.kind is ChatKind.CONSOLE
@@ -64,7 +84,7 @@ def _theirs(found: Sequence[tuple[str, int, str]], message: InboundMessage) -> l
 
 
 def _shown_by(db: sqlite3.Connection, place: Place, target: str, now: int) -> list[tuple[str, int, str]]:
-    """What is open of what a message shows."""
+    """Return the open requests that the delivery with a platform id shows, as `_theirs` takes them."""
     return db.execute(
         "SELECT approval_id, question, approvers FROM delivery JOIN conversation USING (conv_id)"
         f" JOIN approval ON {OF_IT}"
@@ -75,7 +95,7 @@ def _shown_by(db: sqlite3.Connection, place: Place, target: str, now: int) -> li
 
 
 def _questions_in(db: sqlite3.Connection, conv_id: int, until: int, now: int) -> list[tuple[str, int, str]]:
-    """The questions that are open in a conversation, asked until then."""
+    """Return the open questions of a conversation that were asked until a moment (milliseconds)."""
     return db.execute(
         "SELECT approval_id, question, approvers FROM approval INDEXED BY approval_question"
         " WHERE state='open' AND question=1 AND expires_at > ?1 AND asked_at <= ?3 AND EXISTS (SELECT 1 FROM"
@@ -85,8 +105,11 @@ def _questions_in(db: sqlite3.Connection, conv_id: int, until: int, now: int) ->
 
 
 def _last_in(db: sqlite3.Connection, message: InboundMessage, conv_id: int, now: int) -> str | None:
-    """The request that is the last thing shown in a conversation, and the only one that waits there, if who wrote the
-    message may decide and wrote it later: by the platform's order of messages, which no clock disturbs."""
+    """Return the id of the request that was shown last in a conversation and is the only one that waits there.
+
+    Return None if the sender may not decide it, something else was said since, or the message is older than the
+    request. Which is older is told by the platform's order of message ids where there is one, for clocks differ.
+    """
     shown = db.execute(
         "SELECT approval_id, question, approvers, delivery_id, platform_id, settled_at FROM approval"
         f" INDEXED BY approval_expires CROSS JOIN delivery WHERE approval.{OPEN_APPROVAL} AND expires_at > ?"

@@ -16,7 +16,6 @@ from agent.message import Entry, Message, ToolCall, ToolResult, Usage
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import LostDelivery
 from bot.persistence.events import StoredEvent, Totals
-from bot.persistence.settings import SessionSettings
 from bot.persistence.turns import Exchange, TurnState, TurnView
 from bot.replies.directives import for_people
 from bot.store import codec, rows
@@ -57,12 +56,6 @@ class Reads(Subject):
         since = "(SELECT context_start FROM transcript WHERE transcript_id=?1)"
         found = db.execute(f"{_LINES} AND seq >= {since} ORDER BY seq", (transcript_id,)).fetchall()
         return _entries(transcript_id, found)
-
-    @query
-    def settings(self, db: sqlite3.Connection, session_key: str) -> SessionSettings:
-        """What is set for a session."""
-        found = db.execute("SELECT settings FROM session WHERE session_key=?", (session_key,)).fetchone()
-        return codec.SETTINGS.load(found[0] if found else None, SessionSettings())
 
     @query
     def turn(self, db: sqlite3.Connection, turn_id: str) -> TurnView | None:

@@ -4,7 +4,7 @@ One transaction per turn. Twice the same turn in a crash is the end of it: a pla
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from agent.events import Outcome
 from bot.persistence.deliveries import PlanIn
@@ -60,13 +60,11 @@ class Recovery(Subject):
         db.execute(f"UPDATE inbox SET ready_at=0 WHERE {DELAYED}")
 
     @transaction
-    def recover(
-        self, db: sqlite3.Connection, turn_id: str, worker: str, give_up: Callable[[str], Sequence[Planned]]
-    ) -> bool:
+    def recover(self, db: sqlite3.Connection, turn_id: str, worker: str, give_up: Sequence[Planned]) -> bool:
         """Repair one of those turns and put it back into the queue; after a second crash end it instead.
 
-        give_up: makes the notice to the person. Returns whether the turn goes on: not, when its lease holds. Beats are
-        stopped, not repeated. The attempt counts as having run until its last sign.
+        give_up: what the person is told when the turn is ended. Returns whether the turn goes on; False also if its
+        lease holds. Beats are stopped, not repeated. The attempt counts as having run until its last sign.
         """
         now = self._now()
         found = db.execute(
@@ -84,7 +82,7 @@ class Recovery(Subject):
             return False
         if crashes >= CRASHES:
             repair.close_run(db, turn_id, transcript_id, step, now)
-            rows.plan(db, PlanIn(conv_id), give_up(turn_id), turn_id, now)
+            rows.plan(db, PlanIn(conv_id), give_up, turn_id, now)
             endings.end_turn(db, turn_id, Outcome.FAILED, now, "crash", "the service ended twice during this turn")
             return False
         repair.requeue(db, turn_id, transcript_id, step, now, now)

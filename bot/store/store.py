@@ -22,7 +22,9 @@ from bot.store.reads import Reads
 from bot.store.recovery import Recovery
 from bot.store.salvage import check
 from bot.store.schedules import Schedules
+from bot.store.settings import Settings
 from bot.store.sqlite_errors import is_damage
+from bot.store.stops import Stops
 from bot.store.turns import Turns
 from bot.store.writer import CommitProbe, Writer
 
@@ -58,6 +60,8 @@ class Store:
         self.approvals = Approvals(self.database, self.writer, clock)
         self.deliveries = Deliveries(self.database, self.writer, clock)
         self.commands = Commands(self.database, self.writer, clock)
+        self.stops = Stops(self.database, self.writer, clock)
+        self.settings = Settings(self.database, self.writer, clock)
         self.recovery = Recovery(self.database, self.writer, clock)
         self.schedules = Schedules(self.database, self.writer, clock)
         self.reads = Reads(self.database, self.writer, clock)

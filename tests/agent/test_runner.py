@@ -10,7 +10,7 @@ from agent.context import CUT_NOTE, INTERRUPTED
 from agent.events import AgentEnd, AgentStart, Notice, Outcome, ToolExecutionStart
 from bot import wording
 from bot.service import PROBE_EVERY, SWEEP_EVERY
-from bot.store.commands import STOP_NOTE
+from bot.store.stops import STOP_NOTE
 from channels.outgoing import Delivery, SendResult, Sent
 from tests.scripted_model import ScriptedModel, texts
 from tests.service import Hark, ScriptedTool, running, session_of

@@ -11,7 +11,7 @@ from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Plac
 from channels.outgoing import Action, Button
 from tests.service import Hark, running
 
-BUTTONS = (Button("Tea", "/drink tea"), Button("Coffee", "/drink coffee"))
+BUTTONS = (Button("Tea", "/drink tea"), Button("Coffee", "/drink coffee"), Button("Surprise", "/drink"))
 
 
 class Drink(Arguments):
@@ -101,7 +101,7 @@ async def test_a_button_that_is_not_understood_keeps_its_message(tmp_path: Path)
     async with running(tmp_path, commands=bar.commands()) as hark:
         await hark.write("/offer")
         await hark.until_texts(1)
-        await hark.accept(press(hark, "/gone tea", "1", "gone"))
+        await hark.accept(press(hark, "/drink", "1", "what"))
         await hark.until_texts(2)
     assert hark.channel.sent[1].action is Action.SEND
     assert bar.made == []

@@ -39,8 +39,8 @@ FAULTS = (
     ),
     Fault(
         "approvals/everybody-may-decide",
-        "build.settle",
-        "if not requests.may_decide(approval, call.message) and not (",
+        "ApprovalCommands._settle",
+        "if not self.requests.may_decide(approval, call.message) and not (",
         "if False and not (",
         (f"{_TESTS}who_may_decide_and_where",),
     ),
@@ -67,7 +67,7 @@ FAULTS = (
     ),
     Fault(
         "approvals/a-group-reads-what-waits-elsewhere",
-        "build.show",
+        "ApprovalCommands._show",
         "everywhere = call.by_owner and (kind is ChatKind.DIRECT or kind in LOCAL)",
         "everywhere = call.by_owner",
         (f"{_TESTS}who_may_decide_and_where",),
@@ -95,7 +95,7 @@ FAULTS = (
     ),
     Fault(
         "approvals/asked-again-by-anybody",
-        "build.settle",
+        "ApprovalCommands._settle",
         'not (order == "again" and asker)',
         'not (order == "again")',
         (f"{_TESTS}it_expires_in_time_and_can_be_asked_again",),
@@ -123,8 +123,8 @@ FAULTS = (
     ),
     Fault(
         "approvals/asked-again-in-the-name-of-the-press",
-        "Commands.take_up.effect",
-        "origin=approvals.asked_by(db, again) or message.origin)",
+        "Approvals.ask_again",
+        "origin=asked_by(db, approval_id) or message.origin)",
         "origin=message.origin)",
         (f"{_ELSEWHERE}what_is_asked_again_from_elsewhere_keeps_the_tools_of_where_it_was_asked",),
     ),

@@ -9,15 +9,15 @@ DELIVERIES = "tests/bot/persistence/test_deliveries.py"
 FAULTS = (
     Fault(
         "choices/second-press-counts",
-        "Commands._carry_out",
-        "if chosen and not edited:",
-        "if chosen and not edited and seq < 0:",
+        "begin",
+        "if edited or not chosen else None",
+        "if edited or not chosen or seq else None",
         (CHOICES + "::test_only_the_first_press_counts_and_the_same_click_is_one",),
     ),
     Fault(
         "choices/not-understood-takes-the-buttons",
         "CommandRunner._keep",
-        "chosen = () if effect.mistake else await self._chosen(call)",
+        "chosen = () if said.mistake else await self._chosen(call)",
         "chosen = await self._chosen(call)",
         (CHOICES + "::test_a_button_that_is_not_understood_keeps_its_message",),
     ),
@@ -72,9 +72,9 @@ FAULTS = (
     ),
     Fault(
         "choices/the-reaction-stays-on-a-reply-that-decides",
-        "Commands._carry_out",
-        "        endings.take_acknowledgements_away(db, \"seq=? AND inbox.state='done'\", seq, now)",
-        "",
+        "finish",
+        "    endings.take_acknowledgements_away(db, \"seq=? AND inbox.state='done'\", begun.seq, begun.now)",
+        "    pass",
         ("tests/bot/inbound/test_acknowledge.py::test_it_goes_with_a_reply_that_decides",),
     ),
     Fault(

@@ -12,7 +12,7 @@ FAULTS = (
     ),
     Fault(
         "commands/carried-out-twice",
-        "Commands._carry_out",
+        "begin",
         'if state != "waiting":',
         "if False:",
         ("tests/bot/store/test_commands.py::test_a_command_has_its_effect_once",),

@@ -107,7 +107,7 @@ FAULTS = (
     ),
     Fault(
         "messaging/a-click-is-lost",
-        "Commands.take_up.effect",
+        "become_message",
         "SET kind='message', state='waiting', payload=?",
         "SET kind='message', payload=?",
         (f"{TEST}a_click_on_a_button_of_the_model_is_what_that_person_says_once",),

@@ -8,14 +8,14 @@ _ASKS = "tests/bot/inbound/test_pairing.py::"
 FAULTS = (
     Fault(
         "people/that-there-are-none-is-not-said",
-        "Pairing.carry_out",
+        "bot/inbound/people_commands.py",
         " or wording.NOBODY_LET_IN",
         "",
         (f"{_STANDS}test_that_nobody_is_let_in_is_said",),
     ),
     Fault(
         "people/the-terminal-is-a-group",
-        "_settings.set_or_say",
+        "bot/runs/settings_commands.py",
         "place.kind in SEVERAL",
         "place.kind is not ChatKind.DIRECT",
         ("tests/bot/cli/test_terminal.py::test_what_is_answered_among_others_is_not_set_here",),
@@ -193,7 +193,7 @@ FAULTS = (
     ),
     Fault(
         "people/anybody-activates",
-        "_settings",
+        "bot/runs/settings_commands.py",
         "arguments=ActivationArguments, owner_only=True",
         "arguments=ActivationArguments",
         ("tests/bot/inbound/test_activation.py::test_only_owners_set_it_and_only_among_others",),

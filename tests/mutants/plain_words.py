@@ -5,6 +5,7 @@ from tests.mutants import Fault
 _PLAIN = "tests/bot/approvals/test_plain_words.py::test_"
 _ELSE = f"{_PLAIN}a_plain_word_that_may_be_about_something_else_decides_nothing"
 _QUESTIONS = "tests/bot/approvals/test_questions.py::test_"
+_KEPT = "tests/bot/approvals/test_kept_words.py::test_"
 _OLD = "tests/bot/approvals/test_older_decisions.py::test_"
 
 FAULTS = (
@@ -39,8 +40,8 @@ FAULTS = (
     Fault(
         "plain-words/yes-denies",
         "meant_by",
-        "{word or f'ask {said}'}",
-        "deny {said}",
+        'word or "ask"',
+        'word or "denied"',
         (f"{_PLAIN}a_reply_in_other_words_is_asked_back",),
     ),
     Fault(
@@ -87,8 +88,8 @@ FAULTS = (
     ),
     Fault(
         "plain-words/passed-on-and-said-again",
-        "Commands.decide.effect",
-        "                _pass_on(db, passed_on, now)\n",
+        "Approvals.decide_by_command",
+        "        _pass_on(db, passed_on, now)\n",
         "",
         (f"{_PLAIN}words_behind_a_request_are_passed_on_or_read_afterwards",),
     ),
@@ -100,15 +101,29 @@ FAULTS = (
         (f"{_PLAIN}words_of_another_chat_are_not_passed_on",),
     ),
     Fault(
+        "plain-words/words-of-earlier-versions-begin-with-a-command",
+        "Approvals.words",
+        '.removeprefix(f"/approve {approval_id} ask ")',
+        "",
+        (f"{_KEPT}a_reply_is_carried_out_after_a_start",),
+    ),
+    Fault(
+        "plain-words/parsed-as-commands",
+        "CommandRunner._carry_out",
+        " if call.message.decides is None else self.approvals.of_words",
+        "",
+        (f"{_KEPT}an_answer_is_carried_out_after_a_start",),
+    ),
+    Fault(
         "plain-words/an-older-order-allows",
-        "_find",
+        "ApprovalCommands._find",
         " or found[0].asked_at >= message.sent_at + _CLOCKS:",
         ":",
         (f"{_PLAIN}approve_without_an_id",),
     ),
     Fault(
         "plain-words/another-waits-elsewhere",
-        "_find",
+        "ApprovalCommands._find",
         "if several or len(found)",
         "if len(found)",
         (f"{_PLAIN}approve_without_an_id",),

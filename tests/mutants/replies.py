@@ -56,7 +56,7 @@ FAULTS = (
     ),
     Fault(
         "replies/anybody-shows-reasoning-in-groups",
-        "_settings.set_or_say",
+        "bot/runs/settings_commands.py",
         "others_read and not call.by_owner",
         "False",
         (f"{_ASIDES}in_groups_owners_decide_about_reasoning",),
@@ -77,7 +77,7 @@ FAULTS = (
     ),
     Fault(
         "replies/a-setting-changes-the-others",
-        "Commands.set.effect",
+        "Settings.change",
         "json_set(settings, '$.' || ?, ?)",
         "json_object(?, ?)",
         ("tests/bot/persistence/test_commands.py::test_a_setting_is_its_sessions_from_the_next_claim_on_and_set_once",),

@@ -130,14 +130,14 @@ FAULTS = (
     Fault(
         "slack_commands/a-welcome-where-the-bot-is-not",
         "People._released",
-        "blocks = [replace(block, respond=message.respond) for block in blocks]",
+        "welcome = [replace(block, respond=message.respond) for block in welcome]",
         "pass",
         (f"{_WIRE}a_stranger_between_two_people_is_welcomed_where_they_asked",),
     ),
     Fault(
         "slack_commands/stop-stops-nothing-in-threads",
-        "CommandRunner._keep",
-        "if self._apart(call) and not effect.renew else",
+        "StopCommands.carry_out",
+        "if apart and not effect.renew else",
         "if False else",
         (f"{_WIRE}stop_reaches_the_runs_in_the_threads_of_its_channel",),
     ),
@@ -150,7 +150,7 @@ FAULTS = (
     ),
     Fault(
         "slack_commands/who-waits-in-a-thread-is-not-told",
-        "Commands.stop.effect",
+        "Stops.stop",
         "told.extend(rows.plan(db, PlanIn(conv_id), say, None, now))",
         "pass",
         (f"{_WIRE}stop_reaches_the_runs_in_the_threads_of_its_channel",),

@@ -1,11 +1,14 @@
 """What was decided, shown or allowed earlier, and holds no more when it is used."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.tools.base import Ask, CallContext
+from bot.approvals.commands import LATE
+from bot.persistence.approvals import Approval
 from tests.asking import approval
 from tests.bot.approvals.test_approvals import Commanding, begin, order, shows
 from tests.bot.approvals.test_parking import over
@@ -41,6 +44,24 @@ async def test_what_expired_counts_for_what_was_shown(tmp_path: Path) -> None:
         assert await hark.service.parts.requests.decide(second, "once", "telegram:1")
         await over(hark)
         assert tool.begun == ["it"]
+
+
+async def test_who_decides_a_moment_too_late_is_told(tmp_path: Path) -> None:
+    async with running(tmp_path, tools=lambda watch: [Commanding()]) as hark:
+        ident = await begin(hark)
+        find = hark.service.parts.store.approvals.find
+
+        async def found(named: str) -> Sequence[Approval]:
+            """What somebody reads just before another one decides."""
+            hark.service.parts.store.approvals.find = find  # type: ignore[method-assign]
+            before = await find(named)
+            assert await hark.service.parts.requests.decide(ident, "once", "telegram:3")
+            return before
+
+        hark.service.parts.store.approvals.find = found  # type: ignore[method-assign]
+        assert await order(hark, f"/approve {ident} deny") == LATE
+        await over(hark)
+        assert hark.stored.approvals("state", "decided_by") == [("once", "telegram:3")]
 
 
 async def test_who_may_no_longer_approve_does_not(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_the_words_that_decide_are_few_and_stand_alone() -> None:
     for word in ("yes", "Yes!", " OK. ", "y", "👍", "👍🏽", "Allow", "ja", "Sí", "да", "はい", "OUI"):
         assert decision(word) == "once", word
     for word in ("no", "N", "No.", "👎", "deny", "nein", "HAYIR", "нет", "いいえ"):
-        assert decision(word) == "deny", word
+        assert decision(word) == "denied", word
     others = (
         "yes go ahead",
         "no, use /tmp instead",

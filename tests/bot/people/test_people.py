@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot import wording
+from bot.commands import registry
 from bot.inbound.pairing import NotChanged, Pairing
 from bot.persistence.errors import StoreUnavailable
 from bot.persistence.people import Settled
@@ -60,7 +61,8 @@ async def test_everybody_is_listed_with_since_when_and_by_whom(tmp_path: Path) -
 
 async def test_that_nobody_is_let_in_is_said(tmp_path: Path) -> None:
     async with running(tmp_path, config={"owners": []}) as hark:
-        assert await hark.service.parts.pairing.carry_out("people", "", "console:owner") == wording.NOBODY_LET_IN
+        call = registry.Call(1, session_of("1"), hark.message("/people"), by_owner=True)
+        assert await hark.service.parts.pipeline.registry.effect(call) == registry.Say(wording.NOBODY_LET_IN)
 
 
 async def test_what_somebody_asked_for_ends_when_they_are_revoked(tmp_path: Path) -> None:

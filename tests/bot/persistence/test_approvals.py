@@ -60,7 +60,7 @@ async def test_a_stop_ends_a_turn_that_waits(opens: Opens) -> None:
         turn = await claim(store)
         approval = await parked(store, turn)
         (seq,) = await accept(store, "/stop", kind=InboundKind.COMMAND)
-        kept = await store.commands.stop(seq, KEY, lambda stopped: ())
+        kept = await store.stops.stop(seq, KEY, lambda stopped: ())
         assert kept.stopped.turns == (turn.turn_id,)
         assert await store.approvals.decide(approval, "once", "telegram:1") is None
         view = await store.reads.turn(turn.turn_id)

@@ -23,10 +23,10 @@ async def test_a_stop_drops_what_was_before_it_and_nothing_else_and_once(opens: 
         turn = await claim(store)
         (seq,) = await accept(store, "/stop", kind=InboundKind.COMMAND)
         await accept(store, "three")
-        kept = await store.commands.stop(seq, KEY, reply)
+        kept = await store.stops.stop(seq, KEY, reply)
         assert [found.body for found in kept.deliveries] == ["stopped"]
         assert kept.stopped.turns == (turn.turn_id,)
-        again = await store.commands.stop(seq, KEY, reply)
+        again = await store.stops.stop(seq, KEY, reply)
         assert (again.deliveries, said) == ((), [(True, 1)])
         assert [found.text for found in (await claim(store)).messages] == ["three"]
 
@@ -46,7 +46,7 @@ async def test_a_stop_reaches_the_sessions_below_and_no_others(opens: Opens) -> 
                 Planned(source=sentence("cmd"), body=f"{stopped.running} {stopped.dropped}", nonce=1, respond="handle")
             ]
 
-        kept = await store.commands.stop(seq, KEY, reply, below=f"{KEY}:thread:")
+        kept = await store.stops.stop(seq, KEY, reply, below=f"{KEY}:thread:")
         assert [(one.body, one.respond) for one in kept.deliveries] == [
             ("True 2", "handle"),
             ("True 1", ""),
@@ -65,7 +65,7 @@ async def test_a_reset_begins_a_new_transcript(opens: Opens) -> None:
         turn = await claim(store)
         await answer(store, turn)
         (seq,) = await accept(store, "/new", kind=InboundKind.COMMAND)
-        await store.commands.stop(seq, KEY, lambda stopped: (), renew="fresh")
+        await store.stops.stop(seq, KEY, lambda stopped: (), renew="fresh")
         await accept(store, "two")
         turn = await claim(store)
         assert (turn.transcript_id, turn.prompt) == ("fresh", None)
@@ -78,17 +78,17 @@ async def test_a_reset_begins_a_new_transcript(opens: Opens) -> None:
 
 async def test_a_setting_is_its_sessions_from_the_next_claim_on_and_set_once(opens: Opens) -> None:
     async with opens() as store:
-        assert await store.reads.settings(KEY) == SessionSettings()
+        assert await store.settings.of(KEY) == SessionSettings()
         (first,) = await accept(store, "/verbose on", kind=InboundKind.COMMAND)
         said = Planned(source=sentence(f"cmd:{first}"), body="on", nonce=1)
         assert [
-            found.body for found in (await store.commands.set(first, KEY, ("verbose", "on"), [said])).deliveries
+            found.body for found in (await store.settings.change(first, KEY, ("verbose", "on"), [said])).deliveries
         ] == ["on"]
         (second,) = await accept(store, "/reasoning stream", kind=InboundKind.COMMAND)
-        await store.commands.set(second, KEY, ("reasoning", "stream"), ())
-        assert (await store.commands.set(first, KEY, ("verbose", "off"), [said])).deliveries == ()
+        await store.settings.change(second, KEY, ("reasoning", "stream"), ())
+        assert (await store.settings.change(first, KEY, ("verbose", "off"), [said])).deliveries == ()
         (reset,) = await accept(store, "/new", kind=InboundKind.COMMAND)
-        await store.commands.stop(reset, KEY, lambda stopped: (), renew="fresh")
+        await store.stops.stop(reset, KEY, lambda stopped: (), renew="fresh")
         await accept(store, "one")
         wanted = SessionSettings(verbose="on", reasoning="stream")
-        assert (await claim(store)).settings == await store.reads.settings(KEY) == wanted
+        assert (await claim(store)).settings == await store.settings.of(KEY) == wanted

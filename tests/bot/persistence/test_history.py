@@ -100,7 +100,7 @@ async def test_a_stop_drops_what_waits_behind_a_history_before_it(opens: Opens) 
     async with opens() as store:
         stop = to_it(9, kind=InboundKind.COMMAND, text="/stop")
         *_, command, _ = await store.inbox.accept([to_it(8, behind=True), stop, to_it(10, behind=True)])
-        kept = await store.commands.stop(command.seq, KEY, lambda stopped: ())
+        kept = await store.stops.stop(command.seq, KEY, lambda stopped: ())
         assert kept.stopped.dropped == 1
         assert isinstance((await store.inbox.accept([to_it(8)]))[0], Duplicate)
         await store.history.release(HERE)
@@ -113,7 +113,7 @@ async def test_who_is_shut_out_takes_nothing_along_that_waits_behind_a_history(o
         direct = replace(HERE, chat="D1", kind=ChatKind.DIRECT)
         asked = replace(to_it(7, direct), state="held", reason="pairing", code="digest")
         await store.inbox.accept([to_it(8, behind=True), asked])
-        assert await store.people.settle("digest", "blocked", lambda channel: ()) is not None
+        assert await store.people.settle("digest", "blocked", ()) is not None
         assert await store.history.release(HERE) == (KEY,)
         assert await told(store) == ["words 8"]
 

@@ -1,6 +1,5 @@
 """Codes of strangers, and messages whose place or sender decides what becomes of them."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -32,8 +31,7 @@ async def ask(store: Store, sender: str, code: str) -> Fresh:
     return answer
 
 
-def told(channel: str) -> Sequence[Planned]:
-    return (Planned(source=sentence(f"paired:{channel}"), body="welcome", nonce=2),)
+TOLD = (Planned(source=sentence("paired:telegram"), body="welcome", nonce=2),)
 
 
 async def test_a_code_is_given_once_and_lets_in_once(opens: Opens) -> None:
@@ -48,8 +46,8 @@ async def test_a_code_is_given_once_and_lets_in_once(opens: Opens) -> None:
         assert [one.sender for one in await store.people.pending()] == ["6"]
     async with opens() as store:
         assert await store.turns.claim(KEY, "one", answering) is None
-        assert await store.people.settle("b", "allowed", told) is None
-        done = await store.people.settle("a", "allowed", told)
+        assert await store.people.settle("b", "allowed", TOLD) is None
+        done = await store.people.settle("a", "allowed", TOLD)
         assert done is not None
         assert (done.used, done.person.sender, done.person.standing) == (False, "6", "allowed")
         assert done.waiting
@@ -59,7 +57,7 @@ async def test_a_code_is_given_once_and_lets_in_once(opens: Opens) -> None:
         ]
         assert [(found.body, found.place.chat) for found in done.said] == [("welcome", "6")]
     async with opens() as store:
-        again = await store.people.settle("a", "blocked", told)
+        again = await store.people.settle("a", "blocked", TOLD)
         assert again is not None
         assert again.used
         assert [found.text for found in (await claim(store)).messages] == ["from 6"] * 2
@@ -76,12 +74,12 @@ async def test_it_is_good_for_an_hour(opens: Opens) -> None:
         await ask(store, "6", "a")
         time.at += HOUR
         assert await store.people.pending() == []
-        late = await store.people.settle("a", "owner", told)
+        late = await store.people.settle("a", "owner", TOLD)
         assert late is not None
         assert late.used
         assert (await ask(store, "6", "b")).state == "held"
         await store.prune()
-        done = await store.people.settle("b", "owner", told)
+        done = await store.people.settle("b", "owner", TOLD)
         assert done is not None
         assert done.waiting
         assert (await store.people.known())[0][0].standing == "owner"
@@ -99,7 +97,7 @@ async def test_few_wait_at_once_and_who_is_shut_out_stays_so(opens: Opens) -> No
         (answer,) = await store.inbox.accept([item])
         assert isinstance(answer, Fresh)
         assert answer.state == "held", "each account has its own"
-        done = await store.people.settle("3", "blocked", told)
+        done = await store.people.settle("3", "blocked", TOLD)
         assert done is not None
         assert (done.waiting, done.said) == ((), ())
         assert (await ask(store, "6", "b")).state == "held"
@@ -120,8 +118,8 @@ async def test_who_is_shut_out_is_not_answered_any_more(opens: Opens) -> None:
         await store.inbox.accept([said_by("6")])
         turn = await claim(store)
         await store.inbox.accept([said_by("6"), said_by("7", "mine")])
-        assert await store.people.stand("telegram", "8", None, told, "") is None
-        done = await store.people.stand("telegram", "6", "blocked", told, "telegram:1")
+        assert await store.people.stand("telegram", "8", None, TOLD, "") is None
+        done = await store.people.stand("telegram", "6", "blocked", TOLD, "telegram:1")
         assert done is not None
         assert (done.turns, done.dropped, done.sessions, done.said) == ((turn.turn_id,), 1, (KEY,), ())
         with pytest.raises(StaleRun):
@@ -130,7 +128,7 @@ async def test_who_is_shut_out_is_not_answered_any_more(opens: Opens) -> None:
     async with opens() as store:
         ((six,), _) = await store.people.known()
         assert (six.account, six.sender, six.standing, six.by) == ("", "6", "blocked", "telegram:1")
-        assert await store.people.stand("telegram", "6", None, told, "") is not None
+        assert await store.people.stand("telegram", "6", None, TOLD, "") is not None
         assert await store.people.known() == ([], [])
 
 
@@ -139,7 +137,7 @@ async def test_what_others_asked_for_as_well_goes_on(opens: Opens) -> None:
         await store.inbox.accept([replace(said_by(sender), gathers=True) for sender in ("6", "7")])
         turn = await claim(store)
         assert len(turn.messages) == 2
-        done = await store.people.stand("telegram", "6", "blocked", told, "")
+        done = await store.people.stand("telegram", "6", "blocked", TOLD, "")
         assert done is not None
         assert done.turns == (turn.turn_id,)
         await store.turns.release(turn.run)

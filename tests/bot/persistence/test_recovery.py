@@ -1,7 +1,5 @@
 """What a worker left that is gone."""
 
-from collections.abc import Sequence
-
 from bot.persistence.turns import TurnState
 from channels.outgoing import Planned
 from channels.sources import sentence
@@ -13,7 +11,7 @@ async def test_only_turns_whose_lease_is_gone_are_taken(opens: Opens) -> None:
         await accept(store, "one")
         turn = await claim(store, "one")
         assert await store.recovery.cut_turns("one") == []
-        assert not await store.recovery.recover(turn.turn_id, "one", lambda turn_id: ())
+        assert not await store.recovery.recover(turn.turn_id, "one", ())
         await answer(store, turn, CALL)
         await store.turns.start_calls(turn.run, ["c1"], ())
         await store.turns.process_started(turn.run, "c1", 4711, "then")
@@ -24,7 +22,7 @@ async def test_only_turns_whose_lease_is_gone_are_taken(opens: Opens) -> None:
         assert await store.recovery.leftovers("two") == []
         (found,) = await store.recovery.cut_turns("two")
         assert (found.turn_id, found.channel) == (turn.turn_id, "telegram")
-        assert await store.recovery.recover(found.turn_id, "two", lambda turn_id: ())
+        assert await store.recovery.recover(found.turn_id, "two", ())
         assert await store.recovery.cut_turns("two") == []
         again = await claim(store, "two")
         assert (again.turn_id, again.run.attempt) == (turn.turn_id, 2)
@@ -33,18 +31,16 @@ async def test_only_turns_whose_lease_is_gone_are_taken(opens: Opens) -> None:
 
 
 async def test_twice_the_same_turn_is_the_end_of_it(opens: Opens) -> None:
-    def give_up(turn_id: str) -> Sequence[Planned]:
-        return [Planned(source=sentence(f"turn:{turn_id}:error"), body="sorry", nonce=1)]
-
     async with opens() as store:
         await accept(store, "one")
         for worker, follower in (("one", "two"), ("two", "three")):
             turn = await claim(store, worker)
-            assert await store.recovery.recover(turn.turn_id, follower, give_up) is (worker == "one")
+            sorry = Planned(source=sentence(f"turn:{turn.turn_id}:error"), body="sorry", nonce=1)
+            assert await store.recovery.recover(turn.turn_id, follower, [sorry]) is (worker == "one")
         view = await store.reads.turn(turn.turn_id)
         assert view is not None
         assert (view.state, view.error_kind) == (TurnState.FAILED, "crash")
-        sorry = await store.deliveries.next(turn.conv_id)
-        assert sorry is not None
-        assert sorry.body == "sorry"
+        said = await store.deliveries.next(turn.conv_id)
+        assert said is not None
+        assert said.body == "sorry"
         assert await store.reads.last_failure() is not None

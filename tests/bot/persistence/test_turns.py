@@ -53,8 +53,8 @@ async def test_a_run_that_lost_its_turn_writes_nothing(opens: Opens, gone: str) 
         await accept(store, "one")
         turn = await claim(store)
         if gone == "stopped":
-            assert await store.commands.abort(turn.turn_id)
-            assert not await store.commands.abort(turn.turn_id)
+            assert await store.stops.abort(turn.turn_id)
+            assert not await store.stops.abort(turn.turn_id)
         else:
             await store.turns.release(turn.run)
             assert (await claim(store)).run.attempt == turn.run.attempt + 1

@@ -44,7 +44,7 @@ async def test_what_a_crash_left_is_ended_at_the_next_start(tmp_path: Path, stop
         process = await begin(hark)
         if stopped:  # the transaction of /stop, and the service dies before it has cancelled the run
             ((turn_id,),) = hark.stored.turns("turn_id")
-            assert await hark.service.parts.store.commands.abort(turn_id)
+            assert await hark.service.parts.store.stops.abort(turn_id)
         shutil.copytree(hark.state, after / "state", ignore=shutil.ignore_patterns("lock"))
         assert not ended(process, 0)
         async with running(after, config=EXEC) as next_start:

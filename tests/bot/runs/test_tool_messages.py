@@ -94,7 +94,7 @@ async def cut_call(
         planned = Planned(source=source, piece=number, body="x", nonce=1, action=action)
         await store.turns.plan(turn.run, PlanIn(turn.conv_id), [planned])
         Stored(home).spoil("UPDATE delivery SET state=? WHERE source=? AND piece=?", state, source.key, number)
-    await store.recovery.recover(turn.turn_id, "next", lambda turn_id: ())
+    await store.recovery.recover(turn.turn_id, "next", ())
     entries = await store.reads.context(turn.transcript_id)
     found = {p.call_id: p for entry in entries for p in entry.message.parts if isinstance(p, ToolResult)}
     other = found["c:1" if call_id == "c" else "c"]

@@ -15,7 +15,7 @@ async def test_a_turn_that_waits_is_ended_once_though_it_was_steered(tmp_path: P
         await accept(store, turn_id="t1")
         assert await store.inbox.steer("t1", message("more", InboundKind.API))
         stop = await accept(store, "/stop", InboundKind.COMMAND)
-        kept = await store.commands.stop(stop, KEY, lambda stopped: ())
+        kept = await store.stops.stop(stop, KEY, lambda stopped: ())
         assert kept.stopped.turns == ("t1",)
         assert kept.stopped.dropped == 1
         assert not kept.stopped.running
@@ -27,7 +27,7 @@ async def test_what_steers_a_turn_that_is_stopped_does_not_wait_for_ever(tmp_pat
         await accept(store, turn_id="t1")
         stop = await accept(store, "/stop", InboundKind.COMMAND)
         assert await store.inbox.steer("t1", message("more", InboundKind.API))
-        await store.commands.stop(stop, KEY, lambda stopped: ())
+        await store.stops.stop(stop, KEY, lambda stopped: ())
         assert Stored(tmp_path).messages("state") == [("dropped",), ("done",), ("dropped",)]
 
 
@@ -37,12 +37,12 @@ async def test_a_turn_of_a_later_message_goes_on(tmp_path: Path) -> None:
         early = await accept(store, "/stop", InboundKind.COMMAND)
         await accept(store, "the next")
         claimed = await claim(store)
-        assert (await store.commands.stop(early, KEY, lambda stopped: ())).stopped == Stopped()
+        assert (await store.stops.stop(early, KEY, lambda stopped: ())).stopped == Stopped()
         view = await store.reads.turn(claimed.run.turn_id)
         assert view is not None
         assert view.state is TurnState.RUNNING
         late = await accept(store, "/stop", InboundKind.COMMAND)
-        assert (await store.commands.stop(late, KEY, lambda stopped: ())).stopped.running
+        assert (await store.stops.stop(late, KEY, lambda stopped: ())).stopped.running
 
 
 async def test_what_is_written_after_a_stop_is_not_dropped_by_it(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ async def test_what_is_written_after_a_stop_is_not_dropped_by_it(tmp_path: Path)
         await accept(store, "before")
         stop = await accept(store, "/stop", InboundKind.COMMAND)
         await accept(store, "after")
-        assert (await store.commands.stop(stop, KEY, lambda stopped: ())).stopped.dropped == 1
+        assert (await store.stops.stop(stop, KEY, lambda stopped: ())).stopped.dropped == 1
         assert (await claim(store)).messages[0].text == "after"
 
 
@@ -61,9 +61,9 @@ async def test_a_command_has_its_effect_once(tmp_path: Path) -> None:
         await accept(store)
         new = await accept(store, "/new", InboundKind.COMMAND)
         block = Planned(source=sentence("cmd"), body="A new conversation.", nonce=1)
-        first = await store.commands.stop(new, KEY, lambda stopped: [block], renew="second transcript")
+        first = await store.stops.stop(new, KEY, lambda stopped: [block], renew="second transcript")
         assert len(first.deliveries) == 1
         before = Stored(tmp_path).everything()
-        again = await store.commands.stop(new, KEY, lambda stopped: [block], renew="third transcript")
+        again = await store.stops.stop(new, KEY, lambda stopped: [block], renew="third transcript")
         assert (again.stopped, again.deliveries) == (Stopped(), ())
         assert Stored(tmp_path).everything() == before

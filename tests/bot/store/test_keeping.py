@@ -191,10 +191,10 @@ async def test_who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answe
         ]
         full = True
         with pytest.raises(StoreUnavailable):
-            await store.commands.abort(turn.turn_id)
+            await store.stops.abort(turn.turn_id)
         assert len(rung) == 2
         full = False
-        assert await store.commands.abort(turn.turn_id)
+        assert await store.stops.abort(turn.turn_id)
         assert [one.ended for one in rung[2:]] == [True]
     rung.clear()
     async with opened(tmp_path, ring=rung.extend) as store:

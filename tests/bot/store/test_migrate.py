@@ -147,7 +147,7 @@ async def test_a_store_of_each_earlier_version_keeps_its_rows_and_goes_on(tmp_pa
         assert (after["entry"][0]["hidden"], after["inbox"][1]["ready_at"]) == (0, 0)
 
         assert [process.pid for process in await store.recovery.leftovers("next")] == [4711]
-        assert await store.recovery.recover("cut", "next", lambda turn_id: ())
+        assert await store.recovery.recover("cut", "next", ())
         assert [entry.kind for entry in await store.reads.context("t")] == ["user", "tool_result"]
         resumed = await claim(store)
         assert (resumed.turn_id, resumed.run.attempt, resumed.messages[0].text) == ("cut", 2, "one")
@@ -299,7 +299,7 @@ async def test_what_waited_for_a_terminal_is_read_once_by_the_next(tmp_path: Pat
         assert [(event.kind, event.run.session_key) for event in events if isinstance(event, Notice)] == [
             ("said", key)
         ] * 2
-        assert await store.recovery.recover("cut", "next", lambda turn_id: ())
+        assert await store.recovery.recover("cut", "next", ())
         last = await store.reads.last_event()
         (end,) = await store.reads.events_after(5, last, key, "cut", 10)
         assert '"text":"half"' in end.body

@@ -91,12 +91,12 @@ async def test_an_attempt_that_crashed_ran_until_its_last_sign(tmp_path: Path, s
         time.at += 3_000
     time.at += 900_000
     async with opened(tmp_path, time.clock()) as store:
-        assert await store.recovery.recover(turn.turn_id, "next", lambda turn_id: ())
+        assert await store.recovery.recover(turn.turn_id, "next", ())
         time.at += 900_000
         turn = await claim(store)
         assert turn.ran == (0 if sign == "nothing" else 2_000)
     async with opened(tmp_path, time.clock()) as store:
-        assert not await store.recovery.recover(turn.turn_id, "next", lambda turn_id: ())
+        assert not await store.recovery.recover(turn.turn_id, "next", ())
         assert f'"duration":{0.0 if sign == "nothing" else 2.0}' in await last_event(store)
 
 
@@ -108,7 +108,7 @@ async def test_a_turn_that_waits_to_go_on_and_is_stopped(tmp_path: Path) -> None
         time.at += 4_000
         await store.turns.release(turn.run)
         time.at += 900_000
-        assert await store.commands.abort(turn.turn_id)
+        assert await store.stops.abort(turn.turn_id)
         assert '"duration":4.0' in await last_event(store)
 
 

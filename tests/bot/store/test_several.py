@@ -64,7 +64,7 @@ async def test_a_stop_ends_only_what_was_written_before_it(tmp_path: Path) -> No
         await accept(store, "three", gathers=True)
         turn = await claim(store)
         assert [message.text for message in turn.messages] == ["one", "two"]
-        stopped = (await store.commands.stop(stop, KEY, lambda stopped: ())).stopped
+        stopped = (await store.stops.stop(stop, KEY, lambda stopped: ())).stopped
         assert (stopped.running, stopped.dropped) == (True, 0)
         assert await texts_of_turns(store) == [["three"]]
 

@@ -91,7 +91,7 @@ async def test_what_is_not_ready_can_steer_and_be_edited(tmp_path: Path) -> None
         await store.turns.release(turn.run)
         again = await claim(store)
         assert not again.more
-        await store.commands.abort(again.turn_id)
+        await store.stops.abort(again.turn_id)
         assert await store.turns.claim(KEY, "worker", answering) is None
         assert await store.inbox.waiting_sessions(9) == []
         time.advance(60)

@@ -1,0 +1,68 @@
+"""The commands /verbose, /reasoning and /activation, which show a setting of the session or change it."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from bot.commands.registry import Arguments, Call, Command, Effect, Say
+from bot.persistence.settings import Change
+from bot.store.store import Store
+from channels.message import SEVERAL
+
+
+class VerboseArguments(Arguments):
+    """The arguments of /verbose."""
+
+    setting: ClassVar[Literal["verbose"]] = "verbose"
+    mode: Literal["on", "off"] | None = Field(default=None, description="on or off; without it I say what is set.")
+
+
+class ReasoningArguments(Arguments):
+    """The arguments of /reasoning."""
+
+    setting: ClassVar[Literal["reasoning"]] = "reasoning"
+    mode: Literal["on", "off", "stream"] | None = Field(
+        default=None, description="on: before the answer; stream: as it comes; off."
+    )
+
+
+class ActivationArguments(Arguments):
+    """The arguments of /activation."""
+
+    setting: ClassVar[Literal["activation"]] = "activation"
+    mode: Literal["mention", "always", "off"] | None = Field(
+        default=None, description="mention: only what names me; always: everything; off: only commands."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSetting(Effect):
+    """A setting of the session changes, which `Settings` of the store carries out."""
+
+    change: Change
+    # The answer.
+    text: str
+
+
+def build(store: Store) -> tuple[Command, ...]:
+    """Make the commands."""
+
+    async def set_or_say(call: Call, arguments: Arguments) -> Effect:
+        assert isinstance(arguments, VerboseArguments | ReasoningArguments | ActivationArguments)
+        setting, mode = arguments.setting, arguments.mode
+        others_read = call.message.origin.place.kind in SEVERAL
+        if mode and setting == "reasoning" and others_read and not call.by_owner:
+            return Say("What the model thinks may be private: only an owner can change this here.", mistake=True)
+        if setting == "activation" and not others_read:
+            return Say("Directly I always answer; write this in a group, a channel or a thread.", mistake=True)
+        shown = mode or getattr(await store.settings.of(call.session_key), setting) or "as in the configuration"
+        text = f"{setting.capitalize()} is {shown}."
+        return ChangeSetting((setting, mode), text) if mode else Say(text)
+
+    heard = "What I answer in this group, channel or thread: what names me, everything, or only commands."
+    return (
+        Command(name="verbose", help="Whether I show what I use.", run=set_or_say, arguments=VerboseArguments),
+        Command(name="reasoning", help="Whether I show what I think.", run=set_or_say, arguments=ReasoningArguments),
+        Command(name="activation", help=heard, run=set_or_say, arguments=ActivationArguments, owner_only=True),
+    )
