@@ -1,7 +1,7 @@
-"""What happens in runs, to whoever listens: updates as they come, and a ring for what was kept.
+"""Publishes what happens in runs to subscribers: updates as they come, and notices that events were persisted.
 
-Kept events are not carried: a reader is told that some it wants stand in the store, and up to which position, and reads
-them there. So they can never be too many, and a reader that is slow loses updates only. Telling nobody costs nothing.
+Persisted events are not carried: a subscriber is told at which positions of the store the events stand that it wants,
+and reads them there. So the queue of a subscriber is bounded, and a slow subscriber loses updates only.
 """
 
 import asyncio
@@ -12,69 +12,72 @@ from dataclasses import dataclass, field
 from agent.events import UpdateEvent
 from bot.persistence.events import PersistedAt
 
+# Updates that wait for one subscriber; further ones are dropped.
 _UPDATES = 256
+# Ended runs that are remembered, the newest ones.
 _ENDED = 256
 
-# An update; or in which stretch of positions kept events stand that the reader wants, others among them.
+# An update; or the range of positions in which persisted events stand that the subscriber wants, others among them.
 Published = UpdateEvent | range
 
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """One reader. session_key, run_id: what it wants to see, None for all.
+    """What one subscriber wants, and what waits for it."""
 
-    sessions: how the keys of the sessions begin that it may see. ends: whether it is told of the ends of runs alone.
-    """
-
+    # The session and the run that it wants to see, None for all.
     session_key: str | None
     run_id: str | None
+    # The prefix of the keys of all sessions that it may see.
     sessions: str
+    # Whether it is told of the ends of runs alone.
     ends: bool = False
-    _told: deque[Published] = field(default_factory=deque)
+    _queue: deque[Published] = field(default_factory=deque)
+    # Runs of which updates were dropped: none follow until the next persisted event.
     _lagging: set[str] = field(default_factory=set)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closed: bool = False
 
     def offer(self, event: UpdateEvent) -> None:
-        """Queue an update if it is wanted and there is room: of what is answered, the beginning or all."""
+        """Queue an update if it is wanted and there is room; behind a dropped update of a run none of it is queued."""
         run = event.run
         if self.ends or not self._wants(run.session_key, run.run_id):
             return
-        if len(self._told) >= _UPDATES or run.run_id in self._lagging:
+        if len(self._queue) >= _UPDATES or run.run_id in self._lagging:
             self._lagging.add(run.run_id)
             return
-        self._told.append(event)
+        self._queue.append(event)
         self._wake.set()
 
-    def ring(self, kept: Sequence[PersistedAt]) -> None:
-        """Queue that events were kept, if any of them is wanted."""
-        wanted = [one for one in kept if (one.ended or not self.ends) and self._wants(one.session_key, one.run_id)]
+    def announce(self, persisted: Sequence[PersistedAt]) -> None:
+        """Queue the range of the persisted events that are wanted, if any is."""
+        wanted = [one for one in persisted if (one.ended or not self.ends) and self._wants(one.session_key, one.run_id)]
         if not wanted:
             return
         self._lagging.difference_update(one.run_id for one in wanted)
         first, last = wanted[0].seq, wanted[-1].seq
-        if self._told and isinstance(self._told[-1], range):
-            first = self._told.pop().start  # type: ignore[union-attr]
-        self._told.append(range(first, last + 1))
+        if self._queue and isinstance(self._queue[-1], range):
+            first = self._queue.pop().start  # type: ignore[union-attr]
+        self._queue.append(range(first, last + 1))
         self._wake.set()
 
     def close(self) -> None:
-        """End the stream after what is queued."""
+        """End the subscription behind what is queued."""
         self._closed = True
         self._wake.set()
 
     async def batch(self) -> Sequence[Published]:
-        """All that waits, once there is something; nothing when the stream has ended.
+        """Wait until something is queued and take all of it; empty when the subscription is closed.
 
         May be cancelled: nothing is taken then.
         """
-        while not self._told:
+        while not self._queue:
             if self._closed:
                 return ()
             self._wake.clear()
             await self._wake.wait()
-        told, self._told = tuple(self._told), deque()
-        return told
+        batch, self._queue = tuple(self._queue), deque()
+        return batch
 
     def _wants(self, session_key: str, run_id: str) -> bool:
         wanted = self.session_key in (None, session_key) and self.run_id in (None, run_id)
@@ -82,32 +85,32 @@ class Subscription:
 
 
 class EventBus:
-    """Hands on to subscriptions what it is told, in that order."""
+    """Hands everything that is published to all subscriptions, in that order."""
 
     def __init__(self) -> None:
         self._subscriptions: set[Subscription] = set()
         self._closed = False
-        self._ended: dict[str, None] = {}  # the newest ones
+        self._ended: dict[str, None] = {}
 
     def publish(self, event: UpdateEvent) -> None:
-        """Tell all readers; never waits. What a run says that has just been ended is told to nobody."""
+        """Offer an update to all subscriptions; never waits. Updates of a run that has ended are dropped."""
         if event.run.run_id in self._ended:
             return
         for subscription in self._subscriptions:
             subscription.offer(event)
 
-    def ring(self, kept: Sequence[PersistedAt]) -> None:
-        """Events were kept, in the order of their positions."""
-        self._ended.update((one.run_id, None) for one in kept if one.ended)
+    def announce(self, persisted: Sequence[PersistedAt]) -> None:
+        """Tell all subscriptions of persisted events, which come in the order of their positions."""
+        self._ended.update((one.run_id, None) for one in persisted if one.ended)
         while len(self._ended) > _ENDED:
             del self._ended[next(iter(self._ended))]
         for subscription in self._subscriptions:
-            subscription.ring(kept)
+            subscription.announce(persisted)
 
     def subscribe(
         self, session_key: str | None = None, run_id: str | None = None, sessions: str = "", *, ends: bool = False
     ) -> Subscription:
-        """A new reader; give it back with `unsubscribe`. ends: whether it is told of the ends of runs alone."""
+        """Add a subscription, to be given back with `unsubscribe`. The parameters are the fields of `Subscription`."""
         subscription = Subscription(session_key, run_id, sessions, ends)
         self._subscriptions.add(subscription)
         if self._closed:
@@ -115,16 +118,16 @@ class EventBus:
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Forget a reader."""
+        """Close a subscription and forget it."""
         subscription.close()
         self._subscriptions.discard(subscription)
 
     def is_read(self, session_key: str) -> bool:
-        """Whether somebody reads at present what happens in a session, of all sessions in this one."""
+        """Whether there is a subscription to this session alone."""
         return any(one.session_key == session_key for one in self._subscriptions)
 
     def close(self) -> None:
-        """End all streams, also those that begin later."""
+        """Close all subscriptions, also those that begin later."""
         self._closed = True
         for subscription in list(self._subscriptions):
             self.unsubscribe(subscription)

@@ -10,20 +10,24 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from agent import workspace_files
 from agent.models.base import ModelClient
 from agent.tools.background import Background
 from agent.tools.leftovers import end_leftover
+from agent.tools.workspace import WorkspaceError
 from bot import wording
 from bot.approvals.requests import Requests
 from bot.background.dispatcher import Dispatcher
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.gateway.agent_api import AgentApi
-from bot.gateway.health import Health
+from bot.gateway.status import Health
 from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing
 from bot.inbound.pipeline import Pipeline
@@ -32,6 +36,7 @@ from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable, once_available
 from bot.persistence.found import CutTurn
 from bot.runs.lanes import Lanes
+from bot.store.sqlite_errors import passes
 from bot.store.store import Store
 from channels.base import Surface
 from channels.outgoing import Planned
@@ -49,19 +54,16 @@ PROBE_EVERY = 1.0
 SWEEP_EVERY = 30.0
 # Seconds that deliveries have at the end.
 OUTBOX_GRACE = 5.0
-# The same that commands in the background have, and what is to be said of them.
+# Seconds that commands in the background, and the notices of their ends, have at the end.
 BACKGROUND_GRACE = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything the service starts and stops, and what surfaces read and call: bus and api.
-
-    worker: who this process is for the store. create_workspace: the first step of the start. sandbox: which one holds
-    commands in, and why.
-    """
+    """Everything that the service starts and stops, and what surfaces read and call."""
 
     store: Store
+    # The id of this process in the store.
     worker: str
     outbox: Outbox
     lanes: Lanes
@@ -79,12 +81,13 @@ class Parts:
     dispatcher: Dispatcher
     requests: Requests
     background: Background
-    create_workspace: Callable[[], Awaitable[None]]
+    workspace: Path
+    # Which sandbox commands run in, and why that one.
     sandbox: str
 
 
 class Service:
-    """One per process and state directory.
+    """The running service; there is one per process and state directory.
 
     on_preloaded: called once everything heavy has been imported. on_wait: called with each new reason why the start
     waits; what it raises ends the start.
@@ -109,7 +112,7 @@ class Service:
         parts = self.parts
         if self.gateway is not None:
             await self.gateway.start()
-        await self._once_possible(parts.create_workspace)
+        await self._once_possible(partial(create_workspace, parts.workspace))
         await self._once_possible(parts.store.open)
         if (found := parts.store.salvage) is not None:
             rows = sum(found.rows.values())
@@ -180,7 +183,7 @@ class Service:
         self._background.append(task)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        """Nothing ends in silence."""
+        """Log the failure of a part of the service, and show it in `/readyz`."""
         if not task.cancelled() and (error := task.exception()):
             log.error("a part of the service has failed", part=task.get_name(), exc_info=error)
             self.parts.health.obstacle = f"{task.get_name()} has failed: {error}"
@@ -253,3 +256,19 @@ class Service:
             await self.parts.clock.sleep(PROBE_EVERY)
             if self.parts.store.failure is not None and await self.parts.store.try_write():
                 log.info("the store can write again")
+
+
+async def create_workspace(root: Path) -> None:
+    """Make the workspace folder. Raises StoreUnavailable while its disk is full, else OSError with one sentence."""
+    try:
+        await asyncio.to_thread(workspace_files.create, root)
+    except (OSError, WorkspaceError) as error:
+        if passes(error) or passes(error.__cause__):
+            raise StoreUnavailable(f"the workspace {root} cannot be made: no room is left on its disk.") from error
+        reason = (error.strerror if isinstance(error, OSError) else str(error)) or "unknown error"
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            reason = "it is not a folder"
+        raise OSError(
+            f"the workspace {root} cannot be used: {reason.rstrip('.')}. "
+            "Name a folder that Hark may write in (`workspace:` in the configuration)."
+        ) from error

@@ -7,8 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent import models
 from agent.images import Images
@@ -26,9 +25,8 @@ from agent.tools.permission import Permission
 from agent.tools.process_tool import ProcessTool
 from agent.tools.registry import same_for_all, tools_for
 from agent.tools.search import AT_ONCE
-from agent.tools.workspace import Workspace, WorkspaceError
+from agent.tools.workspace import Workspace
 from agent.workspace_files import NAMES as WORKSPACE_FILES
-from agent.workspace_files import create as create_workspace
 from bot.approvals.commands import ApprovalCommands
 from bot.approvals.requests import Requests
 from bot.background import commands as background_commands
@@ -41,14 +39,13 @@ from bot.background.schedule_tool import ScheduleTool
 from bot.bus import EventBus
 from bot.clock import Clock
 from bot.commands import builtin
-from bot.commands.registry import Command, Registry
+from bot.commands.registry import Command
 from bot.compose import composer
 from bot.config.choose_model import Probe, beat_model, choose_model, probe_ollama
 from bot.config.model import Config
 from bot.config.secrets import secrets
 from bot.gateway.agent_api import AgentApi
-from bot.gateway.health import Health
-from bot.gateway.status import Status
+from bot.gateway.status import Health, Status
 from bot.gateway.unix_socket import SOCKET
 from bot.inbound import people_commands
 from bot.inbound.commands import CommandRunner
@@ -73,8 +70,7 @@ from bot.runs.rooms import Furniture, Room, Rooms
 from bot.runs.runner import TurnRunner
 from bot.runs.specs import Answerer, Specs
 from bot.runs.toolbox import Toolbox
-from bot.service import Parts, Service
-from bot.store.sqlite_errors import passes
+from bot.service import Parts, Service, create_workspace
 from bot.store.store import Store
 from bot.store.writer import CommitProbe
 from bot.telemetry.redact import Redactor
@@ -83,29 +79,34 @@ from channels.base import Channel, Times
 from channels.session_key import console_key, link_index
 from channels.settings import ChannelSection
 
+if TYPE_CHECKING:  # it imports the HTTP server, which not every service has
+    from bot.gateway.server import Gateway
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
-    """What a service takes from outside; tests bring their own.
-
-    model: instead of the one the configuration chooses. channels, commands, tools and tool_factories: besides those of
-    the configuration. hooks: around all calls of tools, in order. only_local: no platforms and no TCP port, for `hark
-    chat`. gateway: whether it is served at all. on_preloaded, on_wait: see `Service`. commit_probe: see `Writer`.
-    """
+    """What a service takes from outside; tests bring their own."""
 
     environ: Mapping[str, str]
     clock: Clock = field(default_factory=Clock)
     ollama: Probe = probe_ollama
+    # Answers in place of the model that the configuration chooses.
     model: ModelClient | None = None
+    # Besides those of the configuration.
     channels: Sequence[Channel] = ()
     commands: Sequence[Command] = ()
     tools: Sequence[Tool[Any]] = ()
     tool_factories: Sequence[ToolFactory] = ()
+    # Called around every call of a tool, in this order.
     hooks: Sequence[Hook] = ()
+    # Whether the service is served over HTTP at all.
     gateway: bool = True
+    # No platforms and no TCP port, as for `hark chat`.
     only_local: bool = False
+    # See `Service`.
     on_preloaded: Callable[[], None] = lambda: None
     on_wait: Callable[[StoreUnavailable], None] = lambda error: None
+    # See `Writer`.
     commit_probe: CommitProbe | None = None
 
 
@@ -123,33 +124,17 @@ async def build(config: Config, given: Dependencies) -> Service:
     beating = await asyncio.to_thread(beat_model, config, given.environ, chosen)
     beats = models.build(beating) if beating and not given.model else model
     with contextlib.suppress(StoreUnavailable):  # the start waits for room on the disk
-        await _create_workspace(config.workspace)
+        await create_workspace(config.workspace)
     bus = EventBus()
     stale = partial(is_stale, config.sessions.reset, clock.zone)
     compose = composer(clock.stamp, shared=config.sessions.dm_scope == "main")
-    store = Store(config.state, clock, compose, bus.ring, given.commit_probe, stale)
+    store = Store(config.state, clock, compose, bus.announce, given.commit_probe, stale)
     try:
         confinement = _confinement(config, given, await proving)
         return _assemble(config, given, (chosen, beating or chosen), (model, beats), store, bus, confinement)
     except BaseException:
         await store.close()
         raise
-
-
-async def _create_workspace(root: Path) -> None:
-    """Make the workspace. Raises StoreUnavailable while there is no room for it, else OSError with a sentence."""
-    try:
-        await asyncio.to_thread(create_workspace, root)
-    except (OSError, WorkspaceError) as error:
-        if passes(error) or passes(error.__cause__):
-            raise StoreUnavailable(f"the workspace {root} cannot be made: no room is left on its disk.") from error
-        reason = (error.strerror if isinstance(error, OSError) else str(error)) or "unknown error"
-        if isinstance(error, FileExistsError | NotADirectoryError):
-            reason = "it is not a folder"
-        raise OSError(
-            f"the workspace {root} cannot be used: {reason.rstrip('.')}. "
-            "Name a folder that Hark may write in (`workspace:` in the configuration)."
-        ) from error
 
 
 def _assemble(
@@ -161,7 +146,7 @@ def _assemble(
     bus: EventBus,
     confinement: Confinement,
 ) -> Service:
-    """Make the parts and tell them of each other. chosen, clients: the model that answers, the one that beats."""
+    """Make the parts and connect them. chosen, clients: of the model that answers, and of the one for heartbeats."""
     clock, accounts, people = given.clock, _accounts(config, given), People(store, config.owners)
     conversations = _conversations(config, store, accounts, people)
     outbox, lanes = _outbox(config, clock, store, people, accounts), Lanes(store, clock, config.agent.max_concurrent)
@@ -184,11 +169,7 @@ def _assemble(
     listed += (tools_command.build(specs.toolbox, rooms), *approvals.build(), *given.commands)
     registry = builtin.build(config.agent.name, (*listed, *background_commands.build(jobs, Control(dispatcher))))
     commands = CommandRunner(store, outbox, lanes, clock, registry, people.is_owner, approvals, stops)
-    routing = _routing(config, conversations, registry, clock, outbox)
-    pipeline = Pipeline(
-        store, routing, people, registry, lanes, commands, outbox, clock, config.catch_up, requests.waits, pairing.tell
-    )
-    pairing.begin = pipeline.begin
+    pipeline = _pipeline(config, conversations, commands, requests, pairing)
     parts = Parts(
         store=store,
         worker=worker,
@@ -208,40 +189,37 @@ def _assemble(
         dispatcher=dispatcher,
         requests=requests,
         background=running,
-        create_workspace=partial(_create_workspace, config.workspace),
+        workspace=config.workspace,
         sandbox=confinement.shown,
     )
-    return _served(config, given, Service(parts, given.on_preloaded, given.on_wait), status)
-
-
-def _served(config: Config, given: Dependencies, service: Service, status: Status) -> Service:
-    """The service with its HTTP interface, if it has one."""
+    service = Service(parts, given.on_preloaded, given.on_wait)
     if given.gateway:
-        from bot.gateway import app
-        from bot.gateway.agent_routes import AgentRoutes
-        from bot.gateway.approval_routes import ApprovalRoutes
-        from bot.gateway.event_routes import EventRoutes
-        from bot.gateway.heartbeat_routes import HeartbeatRoutes
-        from bot.gateway.people_routes import PeopleRoutes
-        from bot.gateway.server import Gateway
-
-        parts = service.parts
-        routes = app.build(
-            app.StateRoutes(parts.health.view, status.view),
-            EventRoutes(parts.store.reads, parts.bus),
-            PeopleRoutes(parts.pairing),
-            AgentRoutes(parts.api),
-            HeartbeatRoutes(Control(parts.dispatcher)),
-            ApprovalRoutes(parts.requests),
-        )
-        service.gateway = Gateway(routes, config.state / SOCKET, None if given.only_local else config.gateway)
+        service.gateway = _gateway(config, parts, status, local=given.only_local)
     return service
+
+
+def _gateway(config: Config, parts: Parts, status: Status, *, local: bool) -> "Gateway":
+    """The HTTP interface of the service. local: on the Unix socket alone."""
+    from bot.gateway import app
+    from bot.gateway.server import Gateway
+
+    routes = app.build(
+        health=parts.health.view,
+        status=status.view,
+        api=parts.api,
+        reads=parts.store.reads,
+        bus=parts.bus,
+        pairing=parts.pairing,
+        control=Control(parts.dispatcher),
+        requests=parts.requests,
+    )
+    return Gateway(routes, config.state / SOCKET, None if local else config.gateway)
 
 
 def _furnishing(
     config: Config, given: Dependencies, running: Background, requests: Requests, confinement: Confinement
 ) -> Callable[[Room, Workspace], Furniture]:
-    """Makes what runs in a room work with."""
+    """Returns the function that makes the tools and limits that the runs of a room work with."""
     redactor, searches = Redactor(secrets(config, given.environ)), asyncio.Semaphore(AT_ONCE)
     settings = config.tools.exec
     permission = Permission(
@@ -366,7 +344,7 @@ def _specs(
 
 
 def _confinement(config: Config, given: Dependencies, proved: Proved) -> Confinement:
-    """How commands are held in, once the state directory is ours."""
+    """How commands are confined; called once this process holds the lock of the state directory."""
     hidden = (config.state.resolve(), *(file.resolve() for file in config.source.files))
     temporary = config.state / "commands"
     shutil.rmtree(temporary, ignore_errors=True)  # what a crash has left
@@ -374,7 +352,7 @@ def _confinement(config: Config, given: Dependencies, proved: Proved) -> Confine
 
 
 def _accounts(config: Config, given: Dependencies) -> Accounts:
-    """The enabled accounts; those of this machine also where they are not, because `hark chat` needs them."""
+    """The enabled accounts of all channels, and every local one, because `hark chat` needs the console."""
     sections = config.channels.sections()
     found = [Account(one.name, one, sections.get(one.name, ChannelSection())) for one in given.channels]
     times = Times(now=given.clock.now, monotonic=given.clock.monotonic, sleep=given.clock.sleep)
@@ -387,14 +365,33 @@ def _accounts(config: Config, given: Dependencies) -> Accounts:
     return Accounts(found)
 
 
-def _routing(config: Config, conversations: Conversations, registry: Registry, clock: Clock, outbox: Outbox) -> Routing:
-    return Routing(
+def _pipeline(
+    config: Config, conversations: Conversations, commands: CommandRunner, requests: Requests, pairing: Pairing
+) -> Pipeline:
+    """The sink of all channels; what strangers wrote goes into it once they are let in."""
+    outbox, registry = commands.outbox, commands.registry
+    routing = Routing(
         people=conversations.people,
         conversations=conversations,
         registry=registry,
         approvers=config.approvals.approvers,
         debounce=config.queue.debounce_ms,
-        new_code=partial(new_code, clock.random),
+        new_code=partial(new_code, commands.clock.random),
         notice=outbox.notice,
         to_owner=partial(outbox.to_owner, both=True),
     )
+    pipeline = Pipeline(
+        store=commands.store,
+        routing=routing,
+        people=conversations.people,
+        registry=registry,
+        lanes=commands.lanes,
+        runner=commands,
+        outbox=outbox,
+        clock=commands.clock,
+        settings=config.catch_up,
+        waits=requests.waits,
+        asks=pairing.tell,
+    )
+    pairing.begin = pipeline.begin
+    return pipeline

@@ -7,8 +7,10 @@ so that no transform of theirs walks through it; an answer is read as raw events
 import asyncio
 import contextlib
 import json
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any, Protocol, cast
 
 from agent.errors import ErrorKind, ModelError
 from agent.models import failures, sse
@@ -18,6 +20,9 @@ from agent.models.spec import ModelSpec
 
 _CONNECT_SECONDS = 10.0
 _DRAIN_SECONDS = 0.25
+
+# Both SDKs offer a client over aiohttp, which nothing here uses, and import it (8 MiB) wherever it is installed.
+_UNUSED = ("anthropic._vendor.httpx_aiohttp", "openai._vendor.httpx_aiohttp")
 
 
 class Sdk(Protocol):
@@ -63,6 +68,8 @@ class SdkClient(ModelClient):
     def _open_sdk(self) -> Sdk:
         import httpx2
 
+        for name in _UNUSED:
+            sys.modules.setdefault(name, cast(ModuleType, None))  # None stands for a module that is not there
         return self._make_sdk(max_retries=0, timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS))
 
     async def preload(self) -> None:

@@ -13,8 +13,7 @@ from agent.events import WAITING, AgentEnd, AgentEvent, MessageEnd, MessageStart
 from agent.text import well_formed
 from bot.cli.local import FAILED, USAGE, carry_out, complain, service
 from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
-from bot.cli.terminal.paper import Paper
-from bot.cli.terminal.standard_input import LARGEST, whole
+from bot.cli.terminal.plain import LARGEST, PlainOutput, read_all
 from bot.config.errors import ConfigError, Problem
 from bot.config.model import Config, model_problem
 from bot.gateway.views import RunView
@@ -58,14 +57,14 @@ def main(
 
 
 def _text(message: str | None) -> str:
-    """What is to be said. Raises ConfigError."""
+    """The message to send, from the option, standard input or both. Raises ConfigError where it cannot be sent."""
     is_piped = sys.stdin is not None and not sys.stdin.isatty()
     if message is None and not is_piped:
         raise _usage("There is nothing to say: give -m TEXT, or something on standard input.")
     if message in (None, "-"):
-        piped, message = whole(), ""
+        piped, message = read_all(), ""
     else:
-        piped = whole(patience=_PATIENCE) if is_piped else b""
+        piped = read_all(patience=_PATIENCE) if is_piped else b""
     if piped is None:
         complain(f"Nothing came on standard input for {_PATIENCE:g} s; going on without it. `-m -` waits for it.")
     elif len(piped) > LARGEST:
@@ -85,7 +84,7 @@ def _with_model(config: Config, model: str) -> Config:
 
 
 def _usage(text: str) -> ConfigError:
-    """A mistake in what was asked for."""
+    """The error for a mistake on the command line, which ends with exit code 2."""
     return ConfigError((Problem("hark agent", None, (), text),))
 
 
@@ -112,7 +111,7 @@ async def _one_turn(
 
 
 async def _follow(told: AsyncIterator[Received], submitting: asyncio.Task[str], words: "_Words | None") -> None:
-    """Until the run has ended. Raises Rejected or Unreachable."""
+    """Show the events of the submitted run until it has ended. Raises Rejected or Unreachable."""
     run_id = await asyncio.shield(submitting)
     async for _, event in told:
         if event.run.run_id == run_id:
@@ -127,15 +126,15 @@ async def _follow(told: AsyncIterator[Received], submitting: asyncio.Task[str], 
 
 
 class _Words:
-    """The words of one run on standard output, each as soon as it is known, and none of them twice.
+    """Writes the text of one run to standard output as soon as it is known, and none of it twice.
 
-    What the stream did not bring is in the run itself.
+    `end` adds what the stream did not bring.
     """
 
     def __init__(self) -> None:
         self._said: list[str] = []
         self._open = ""
-        self._paper = Paper(sys.stdout, "\n")
+        self._output = PlainOutput(sys.stdout, "\n")
 
     def hear(self, event: AgentEvent) -> None:
         """Show what an event brings."""
@@ -144,26 +143,26 @@ class _Words:
                 self._begin()
             case MessageUpdate(part="text") if event.offset == len(self._open):
                 self._open += event.delta
-                self._paper.write(event.delta)
+                self._output.write(event.delta)
             case MessageEnd():
                 if not event.cut:
                     if not event.text.startswith(self._open):  # some of it was passed over
                         self._begin()
-                    self._paper.write(event.text[len(self._open) :])
+                    self._output.write(event.text[len(self._open) :])
                 self._begin()
                 self._said.append(event.text.strip())
 
     def _begin(self) -> None:
-        """What comes next is another answer of the model."""
+        """Begin another answer of the model."""
         self._open = ""
-        self._paper.end()
+        self._output.end()
 
     def end(self, text: str) -> None:
-        """The run is over; text: all that it has said."""
+        """Write what is missing once the run has ended. text: all that the run has said."""
         said = "\n\n".join(filter(None, self._said))
-        self._paper.end()
-        self._paper.write(text[len(said) :] if text.startswith(said) else text)
-        self._paper.end()
+        self._output.end()
+        self._output.write(text[len(said) :] if text.startswith(said) else text)
+        self._output.end()
 
 
 def _report(run: RunView, words: _Words | None) -> int:

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from types import ModuleType
+from typing import Annotated, Literal, NoReturn, cast
 
 import typer
 
@@ -82,6 +83,15 @@ def _carry_out(config: Path | None, work: Callable[..., Awaitable[int]]) -> NoRe
     raise typer.Exit(carry_out(config, work))
 
 
+def _import_structlog_without_rich() -> None:
+    """Save 5 MiB of a running service: structlog imports rich wherever it is, and the log of a service needs none."""
+    if "rich" not in sys.modules:
+        sys.modules["rich"] = cast(ModuleType, None)  # stands for a module that is not there
+        import structlog  # noqa: F401
+
+        del sys.modules["rich"]
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         from bot.cli.version import described
@@ -101,6 +111,7 @@ def _options(context: typer.Context, config: ConfigOption = None, version: Annot
 @app.command()
 def run(config: ConfigOption = None) -> None:
     """Run the service in the foreground; SIGTERM lets it finish what it is doing."""
+    _import_structlog_without_rich()
     from bot.cli.run import main as run_service
 
     raise typer.Exit(run_service(config))
@@ -156,15 +167,15 @@ def backup(file: BackupFile, config: ConfigOption = None) -> None:
 @pairing_app.command("list")
 def pairing_list(config: ConfigOption = None) -> None:
     """Show who waits to be let in: channel, id and name."""
-    from bot.cli.pairing import show
+    from bot.cli.people import show_waiting
 
-    _carry_out(config, show)
+    _carry_out(config, show_waiting)
 
 
 @pairing_app.command()
 def approve(code: str, owner: AsOwner = False, config: ConfigOption = None) -> None:
     """Let in whoever was given CODE. Exit code: 0 done, 1 wrong or used."""
-    from bot.cli.pairing import settle
+    from bot.cli.people import settle
 
     _carry_out(config, partial(settle, code, "owner" if owner else "allowed"))
 
@@ -172,7 +183,7 @@ def approve(code: str, owner: AsOwner = False, config: ConfigOption = None) -> N
 @pairing_app.command()
 def deny(code: str, config: ConfigOption = None) -> None:
     """Shut out whoever was given CODE, for good. Exit code: 0 done, 1 wrong or used."""
-    from bot.cli.pairing import settle
+    from bot.cli.people import settle
 
     _carry_out(config, partial(settle, code, "blocked"))
 

@@ -1,24 +1,19 @@
 """`hark approvals`: what waits for a decision, and what is allowed for always; also where no service runs."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 from pydantic_core import to_json
 
 from bot import wording
 from bot.approvals import words
 from bot.approvals.decisions import NotDecided
-from bot.approvals.requests import Requests
 from bot.cli.local import FAILED, asked, complain
 from bot.cli.status import at
-from bot.cli.terminal.client import Client
 from bot.config.model import Config
 from bot.persistence.approvals import Approval
 
 
 async def show(as_json: bool, config: Config) -> int:
     """Print what waits. Returns the exit code."""
-    async with _asked(config) as requests:
+    async with asked(config, lambda parts: parts.requests) as requests:
         found = await requests.approvals()
     text = to_json(found).decode() if as_json else "\n\n".join(map(_shown, found))
     print(text or "Nothing waits for a decision.")  # noqa: T201
@@ -27,7 +22,7 @@ async def show(as_json: bool, config: Config) -> int:
 
 async def settle(named: str, decision: str, reason: str, config: Config) -> int:
     """Decide about a request. Returns the exit code: 1 for an id that is unknown, ambiguous or decided."""
-    async with _asked(config) as requests:
+    async with asked(config, lambda parts: parts.requests) as requests:
         try:
             found = await requests.settle(named, decision, reason)
         except NotDecided as error:
@@ -39,7 +34,7 @@ async def settle(named: str, decision: str, reason: str, config: Config) -> int:
 
 async def rules(config: Config) -> int:
     """Print what is allowed for always. Returns the exit code."""
-    async with _asked(config) as requests:
+    async with asked(config, lambda parts: parts.requests) as requests:
         found = await requests.rules()
     lines = (f"{n}  {words.revealed(one.words)} (by {one.by}, {at(one.at)})" for n, one in enumerate(found, 1))
     print("\n".join(lines) or "Nothing is allowed for always but by the configuration.")  # noqa: T201
@@ -48,7 +43,7 @@ async def rules(config: Config) -> int:
 
 async def forget(number: int, config: Config) -> int:
     """Allow something no more, by its number. Returns the exit code: 1 for one that is not there."""
-    async with _asked(config) as requests:
+    async with asked(config, lambda parts: parts.requests) as requests:
         found = await requests.rules()
         if not 0 < number <= len(found) or not await requests.forget(found[number - 1].what):
             complain(f"There is no rule {number}; `hark approvals rules` lists them.")
@@ -63,9 +58,3 @@ def _shown(found: Approval) -> str:
     notes = (" ".join(words.revealed(one).split()) for one in (*ask.why, *ask.risks))
     below = (*words.revealed(ask.subject).splitlines(), *(f"- {one}" for one in notes))
     return "\n".join((head, *(f"    {line}" for line in below)))
-
-
-@asynccontextmanager
-async def _asked(config: Config) -> AsyncIterator[Client | Requests]:
-    async with asked(config) as found:
-        yield found if isinstance(found, Client) else found.requests

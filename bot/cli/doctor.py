@@ -1,27 +1,55 @@
-"""`hark doctor`: what is right, what is missing and what is wrong, one line each with what to do."""
+"""`hark doctor`: what is right, what is missing and what is wrong, one line each with what to do.
+
+Where no service runs, each token is tried at its platform, and each model is asked for one word with each of its keys.
+Nothing is received, and nobody is told anything.
+"""
 
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
+import httpx2
+
+from agent import models
+from agent.errors import ModelError
+from agent.message import Message, Text
+from agent.models.base import ModelRequest
+from agent.models.spec import ModelSpec
 from agent.sandbox.confinement import Confinement
 from agent.sandbox.proof import choose
 from bot.cli.local import FAILED
 from bot.cli.terminal.client import Client, Rejected, Unreachable
-from bot.cli.trials import Finding, tried
 from bot.config.checks import service_conflicts, warnings
-from bot.config.errors import dotted
+from bot.config.choose_model import beat_model, choose_model, probe_ollama
+from bot.config.errors import ConfigError, dotted
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.gateway.views import ReadinessView
+from channels.settings import AccountSection, Proof
+
+# Seconds that a platform or a model has to answer.
+_PATIENCE = 30.0
+_QUESTION = ModelRequest(
+    system="Answer with one word.", messages=(Message("user", (Text("Say OK."),)),), tools=(), max_output=1024
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the result."""
+
+    state: Literal["ok", "note", "wrong"]
+    # The part that was examined.
+    about: str
+    text: str
 
 
 async def examine(as_json: bool, config: Config) -> int:
-    """Print what was found. Returns the exit code: 0 when nothing is wrong, else 1."""
+    """Examine everything and print the lines. Returns the exit code: 0 when nothing is wrong, else 1."""
     environ, sandbox = config.environ(os.environ), ""
     try:
         async with aclosing(Client(config.state / SOCKET)) as client:
@@ -33,7 +61,7 @@ async def examine(as_json: bool, config: Config) -> int:
         wrong = [f"{dotted(key)}: {text}" for key, text in service_conflicts(config, environ)]
         found = [Finding("wrong", "configuration", text) for text in wrong] or list(_configured(config))
         found.append(Finding("wrong", "service", f"is not running in {config.state}; `hark run` starts it"))
-        found += await tried(config, environ)
+        found += await _try_all(config, environ)
     found.append(await _held(config, sandbox))
     if as_json:
         print(json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2))  # noqa: T201
@@ -44,7 +72,7 @@ async def examine(as_json: bool, config: Config) -> int:
 
 
 def _configured(config: Config, served: Iterable[str] = ()) -> Iterator[Finding]:
-    """How the configuration is. served: the channels of the service that runs."""
+    """Yield lines about the configuration. served: the channels of the service that runs."""
     for mistake in config.source.mistakes:
         # what is not set here the service has been given
         yield Finding("note" if mistake.unset else "wrong", "configuration", str(mistake))
@@ -60,7 +88,7 @@ def _configured(config: Config, served: Iterable[str] = ()) -> Iterator[Finding]
 
 
 async def _held(config: Config, sandbox: str) -> Finding:
-    """What holds commands in. sandbox: as the service says it, which may run elsewhere; empty: it says nothing."""
+    """The line about the sandbox. sandbox: what the service says of it; when empty, one is looked for here."""
     if not sandbox:
         proved = await asyncio.to_thread(choose, config.tools.exec.sandbox)
         sandbox = Confinement(sandbox=proved.sandbox, why=proved.why).shown
@@ -75,3 +103,66 @@ def _running(readiness: ReadinessView) -> Iterator[Finding]:
         for number, sentence in enumerate((channel.detail or channel.state).split("; ")):
             state: Literal["ok", "note", "wrong"] = ("note" if number else "ok") if ready else "wrong"
             yield Finding(state, name, sentence)
+
+
+async def _try_all(config: Config, environ: Mapping[str, str]) -> list[Finding]:
+    """Try each token, and each model with each key; returns a line for each."""
+    async with httpx2.AsyncClient(timeout=_PATIENCE) as http:
+        tokens = [_try_token(http, about, bot, proof) for about, bot in _accounts(config) for proof in bot.proofs()]
+        found = await asyncio.gather(*tokens)
+    specs = await asyncio.to_thread(lambda: list(_specs(config, environ)))
+    return [*found, *await asyncio.gather(*(_try_model(*one) for one in specs))]
+
+
+def _accounts(config: Config) -> Iterator[tuple[str, AccountSection]]:
+    for name, section in config.channels.sections().items():
+        for account, bot in section.bots().items() if section.enabled else ():
+            if isinstance(bot, AccountSection) and bot.enabled:
+                yield (f"{name}:{account}" if account else name), bot
+
+
+async def _try_token(http: httpx2.AsyncClient, about: str, bot: AccountSection, proof: Proof) -> Finding:
+    try:
+        answer = await http.request(proof.method, proof.url, headers=proof.headers)
+        body = answer.json()
+    except (httpx2.HTTPError, ValueError) as error:  # whose text may hold the URL, and so the token
+        return Finding("wrong", about, f"{proof.key} could not be tried: {type(error).__name__}; is there a network?")
+    body = body if isinstance(body, dict) else {}
+    if answer.is_success and body.get("ok", True):
+        return Finding("ok", about, f"{proof.key} is accepted")
+    reason = next((body[name] for name in ("description", "message", "error") if body.get(name)), answer.status_code)
+    return Finding("wrong", about, f"{proof.key} was refused ({reason}); needed is {bot.secrets[proof.key][1]}")
+
+
+def _specs(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[ModelSpec, str]]:
+    """Yield each model that is named or chosen, once with each of its keys, and what to call that. Blocks."""
+    names = [f"{provider}/{model}" for provider, written in config.providers.items() for model in written.models]
+    try:
+        chosen = choose_model(config, environ, probe_ollama)
+        names = [chosen.name, (beat_model(config, environ, chosen) or chosen).name, *names]
+    except ConfigError:
+        pass  # said as a mistake of the configuration
+    for name in dict.fromkeys(names):
+        agent = config.agent.model_copy(update={"model": name})
+        try:
+            spec = choose_model(config.model_copy(update={"agent": agent}), environ, probe_ollama)
+        except ConfigError:
+            continue
+        keys = spec.api_keys or ("",)
+        for number, key in enumerate(keys, 1):
+            called = f"{name} with key {number} of {len(keys)}" if len(keys) > 1 else name
+            yield replace(spec, api_keys=(key,) if key else ()), called
+
+
+async def _try_model(spec: ModelSpec, called: str) -> Finding:
+    client = models.build(spec)
+    try:
+        await client.preload()
+        async with asyncio.timeout(_PATIENCE), aclosing(client.stream(_QUESTION)) as parts:
+            async for _ in parts:
+                pass
+    except (ModelError, TimeoutError) as error:
+        return Finding("wrong", "model", f"{called} does not answer: {error or f'nothing came in {_PATIENCE:g} s'}")
+    finally:
+        await client.close()
+    return Finding("ok", "model", f"{called} answers")

@@ -1,13 +1,9 @@
 """`hark heartbeat`: how it stands, a beat now, and events for the next turn; where no service runs, over the store."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 from bot.background.control import Control
 from bot.cli.home import answers
 from bot.cli.local import FAILED, USAGE, asked, complain
 from bot.cli.status import at
-from bot.cli.terminal.client import Client
 from bot.compose import EVENT_LIMIT
 from bot.config.model import Config
 from bot.gateway.agent_routes import resolve_session
@@ -17,7 +13,7 @@ from bot.gateway.heartbeat_routes import NO_SESSION
 
 async def status(config: Config) -> int:
     """Print it. Returns the exit code."""
-    async with _asked(config) as beats:
+    async with asked(config, lambda parts: Control(parts.dispatcher)) as beats:
         rows = list((await beats.heartbeat()).rows(at))
     print("\n".join(f"{name:<12}{text}" for name, text in rows))  # noqa: T201
     return 0
@@ -27,7 +23,7 @@ async def run(dry: bool, config: Config) -> int:
     """Beat now; with dry print what would be asked, and whether. Returns the exit code: 1 when it does not begin."""
     if not dry and not answers(config.state):
         return _nobody(config, "`hark run` starts one; `--dry` shows what a beat would be.")
-    async with _asked(config) as beats:
+    async with asked(config, lambda parts: Control(parts.dispatcher)) as beats:
         beat = await beats.beat(dry=dry)
     why = f" ({beat.reason}): {beat.words}"
     if dry:
@@ -50,7 +46,7 @@ async def wake(text: str, now: bool, session: str | None, config: Config) -> int
         return USAGE
     if now and not answers(config.state):
         return _nobody(config, "Without --now the event is kept for the next turn.")
-    async with _asked(config) as beats:
+    async with asked(config, lambda parts: Control(parts.dispatcher)) as beats:
         told = await beats.wake(text, wanted, now=now)
     if told is None:
         complain(NO_SESSION)
@@ -62,9 +58,3 @@ async def wake(text: str, now: bool, session: str | None, config: Config) -> int
 def _nobody(config: Config, hint: str) -> int:
     complain(f"No service is running in {config.state}. {hint}")
     return FAILED
-
-
-@asynccontextmanager
-async def _asked(config: Config) -> AsyncIterator[Client | Control]:
-    async with asked(config) as found:
-        yield found if isinstance(found, Client) else Control(found.dispatcher)

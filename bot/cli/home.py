@@ -14,15 +14,18 @@ from bot.config.load import find_file, load, state_of
 from bot.config.model import Config, Source
 from bot.gateway.unix_socket import SOCKET, address
 
-# What a state directory has once there was a Hark.
+# The file in a state directory that a service has made.
 DATABASE = "hark.db"
 _NOTE = Path("hark", "last-run")
 
 
 def find(path: Path | None) -> Config:
-    """The configuration in `path`, HARK_CONFIG or ./config.yaml; else that of ./state, where there is one; else of
-    the Hark that was run last, else the defaults. Of one with mistakes, beside a service that runs with it, the state
-    and the mistakes: the shell need not have the service's variables. Raises ConfigError."""
+    """The configuration in `path`, HARK_CONFIG or ./config.yaml, else of ./state, else of the last `hark run`, else the
+    defaults.
+
+    When it has mistakes and a service runs with it (the shell need not have the service's variables), only its state
+    directory and the mistakes are returned. Raises ConfigError.
+    """
     cwd = Path.cwd()
     file = find_file(path, os.environ, cwd)
     where, noted = _last_run()
@@ -40,17 +43,17 @@ def find(path: Path | None) -> Config:
 
 
 def is_begun(config: Config) -> bool:
-    """Whether a Hark has lived in this state directory."""
+    """Whether a service has used this state directory before."""
     return (config.state / DATABASE).exists()
 
 
 def beginning(config: Config) -> str:
-    """The sentence for whoever begins a new one, perhaps without meaning to."""
+    """The sentence that tells of a new state directory, which may not be what was meant."""
     return f"A new Hark begins in {config.state}."
 
 
 def note(path: Path | None, state: Path) -> None:
-    """Remember that `hark run` was started with this configuration, or in this folder without any."""
+    """Store that `hark run` was started with this configuration, or in this folder without any."""
     cwd = Path.cwd()
     file = _note()
     with contextlib.suppress(OSError):  # a convenience

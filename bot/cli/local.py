@@ -1,6 +1,6 @@
-"""The service as commands on this machine reach it: the one that runs, or one of their own for as long as they last.
+"""How commands reach the service: the one that runs, or else one of their own in this process while they last.
 
-A service of their own has no platforms and no port; what is not finished when it ends is found by the next one.
+A service of their own has no platforms and no port; what it leaves unfinished is taken up by the next one.
 """
 
 import asyncio
@@ -11,17 +11,19 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bot.cli.home import answers, beginning, find, is_begun
 from bot.cli.terminal.client import Client, Rejected, Unreachable
+from bot.completion import run_to_completion
 from bot.config.model import Config
 from bot.gateway.unix_socket import SOCKET
 from bot.persistence.errors import StateLocked, StoreError
-from bot.to_the_end import to_the_end
 
 if TYPE_CHECKING:  # it imports the whole service
     from bot.service import Parts
+
+T = TypeVar("T")
 
 FAILED = 1
 USAGE = 2
@@ -61,7 +63,7 @@ def carry_out(config_path: Path | None, work: Callable[[Config], Awaitable[int]]
 
 @contextlib.asynccontextmanager
 async def service(config: Config) -> AsyncIterator[Path]:
-    """The socket of a service that answers; it is started here, in this process, when none does."""
+    """The path of the socket of a service that answers; when none does, one is started in this process."""
     socket = config.state / SOCKET
     if answers(config.state):
         yield socket
@@ -91,12 +93,15 @@ async def service(config: Config) -> AsyncIterator[Path]:
             complain(beginning(config))
         yield socket
     finally:
-        await to_the_end(own.close())  # half a close would leave threads that keep the process
+        await run_to_completion(own.close())  # half a close would leave threads that keep the process
 
 
 @contextlib.asynccontextmanager
-async def asked(config: Config) -> "AsyncIterator[Client | Parts]":
-    """Who answers: the service that runs, or the parts of one that is not started, over the store nobody else has."""
+async def asked(config: Config, part_of: "Callable[[Parts], T]") -> AsyncIterator[Client | T]:
+    """Whom a command asks: a client of the service that runs, or a part of one of its own that is not started.
+
+    The part works on the store, which nobody else has open then. part_of: which part.
+    """
     if answers(config.state):
         async with contextlib.aclosing(Client(config.state / SOCKET)) as client:
             yield client
@@ -110,7 +115,7 @@ async def asked(config: Config) -> "AsyncIterator[Client | Parts]":
     try:
         await parts.store.open()
         await parts.people.load()
-        yield parts
+        yield part_of(parts)
     finally:
         await parts.store.close()
 
@@ -125,12 +130,12 @@ async def chat(config: Config) -> int:
 
 
 def _refuse(error: Exception) -> None:
-    """Somebody sits before it: a command does not wait for room on the disk."""
+    """End the start with the error: a command does not wait for room on the disk."""
     raise error
 
 
 async def _until_told(work: Callable[[Config], Awaitable[int]], config: Config) -> int:
-    """SIGTERM and a closed terminal end the work in order, so that the screen and the state are left well."""
+    """Await the work; SIGTERM and a closed terminal cancel it, so that it leaves screen and state in order."""
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
@@ -147,5 +152,5 @@ def _without_cancelled_reads(loop: asyncio.AbstractEventLoop, context: dict[str,
 
 
 def complain(text: str) -> None:
-    """Say it on standard error."""
+    """Print the text to standard error."""
     print(text, file=sys.stderr)  # noqa: T201

@@ -18,11 +18,10 @@ from pathlib import Path
 import structlog
 
 from bot.cli.home import beginning, is_begun, note
-from bot.cli.shield import shield
 from bot.config.checks import warnings
 from bot.config.load import load
 from bot.config.model import Config
-from bot.config.secrets import secrets
+from bot.config.secrets import secrets, shield
 from bot.gateway.unix_socket import SOCKET
 from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
 from bot.telemetry.logs import set_up

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from bot.config.choose_model import beat_model, choose_model
+from bot.config.document import VARIABLES
 from bot.config.errors import ConfigError, KeyPath
 from bot.config.model import Config
-from bot.config.variables import VARIABLES
 from channels.settings import AccountSection
 
 

@@ -1,4 +1,4 @@
-"""A configuration file as a plain tree that remembers where everything stood.
+"""A configuration file as a plain tree that remembers where everything stood, and the `.env` file beside it.
 
 YAML 1.2 (so `on` is a text and JSON is accepted), read by ruamel.yaml down to its nodes; variables are put in
 here, duplicate keys and missing variables are found here. Knows no key by name. Called by `load`.
@@ -8,6 +8,8 @@ import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
 from typing import TypeAlias
 
 from ruamel.yaml import YAML
@@ -43,15 +45,14 @@ class Position:
 
 @dataclass(slots=True)
 class Document:
-    """What a file holds, the place of each path in it, and what is wrong with it.
+    """What a configuration file holds, the place of each path in it, and what is wrong with it."""
 
-    file: its name, as its owner would write it. unset: paths that have no value because of their variable.
-    """
-
+    # The name of the file as its owner would write it.
     file: str
     tree: dict[str, Tree] = field(default_factory=dict)
     places: dict[KeyPath, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    # Paths that have no value, because an environment variable is missing.
     unset: set[KeyPath] = field(default_factory=set)
 
     def add(self, text: str, line: int | None = None, key: KeyPath = (), *, unset: bool = False) -> None:
@@ -187,3 +188,42 @@ def _without_content(complaint: str) -> str:
     """The parser's complaint without what it quotes of the file, which may be part of a secret."""
     harmless = re.compile(r"'(?:<[a-z ]+>|.{0,2})'")
     return re.sub(r"'[^']*'", lambda part: part[0] if harmless.fullmatch(part[0]) else "...", complaint)
+
+
+# The name of the file beside the configuration whose variables the shell need not have.
+VARIABLES = ".env"
+
+
+def read_variables(file: Path, label: str) -> dict[str, str]:
+    """The variables in the file, none where there is no file. Values are taken as they are written.
+
+    Raises ConfigError, which shows nothing of the file.
+    """
+    if not file.is_file():  # a folder of that name is somebody's environment of Python
+        return {}
+    from dotenv.parser import parse_stream  # most have none
+
+    found = list(parse_stream(StringIO(read_text(file, label))))
+    lines = (
+        one.original.line + _blank(one.original.string) for one in found if one.error or (one.key and not one.value)
+    )
+    problems = tuple(Problem(label, line, (), "not NAME=value with a value, nor a comment (# …)") for line in lines)
+    if problems:
+        raise ConfigError(problems)
+    return {one.key: one.value for one in found if one.key and one.value}
+
+
+def read_text(file: Path, label: str) -> str:
+    """The text of a file of the configuration. Raises ConfigError when it cannot be read, or is not UTF-8."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        problem = "not a text in UTF-8"
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or 'unknown error'}"
+    raise ConfigError((Problem(label, None, (), problem),))
+
+
+def _blank(text: str) -> int:
+    """How many blank lines an entry begins with."""
+    return text[: len(text) - len(text.lstrip())].count("\n")

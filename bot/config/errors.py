@@ -15,15 +15,14 @@ def dotted(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake. `line` counts from 1 and is None when the mistake has no line (nothing was written).
-
-    unset: a variable of the environment has no value here, which others may have been given.
-    """
+    """One mistake in a configuration."""
 
     file: str
+    # Counted from 1; None when nothing was written that could have a line.
     line: int | None
     key: KeyPath
     text: str
+    # The cause is an environment variable without a value here, which the service may have.
     unset: bool = False
 
     def __str__(self) -> str:

@@ -1,7 +1,8 @@
 """Turns what pydantic refuses into sentences for people: what was found, what is allowed, the nearest name.
 
 Never shows a secret: neither the value of a key that holds one, nor anything that looks like a key or token.
-Called by `load` and by `hark config get`.
+Keys and values that are planned for a later version have a sentence of their own. Called by `load` and by
+`hark config get`.
 """
 
 import difflib
@@ -16,10 +17,35 @@ from pydantic_core import ErrorDetails
 
 from bot.config.document import Position
 from bot.config.errors import KeyPath
-from bot.config.later import later
 from bot.config.values import nearest
 from bot.telemetry.redact import mask_text, mask_url
 from channels.section import Section
+
+# Keys and values of the plan that this version does not have: who copies them learns that the version is not right yet.
+_KEYS = {
+    "": "compaction budget send_policy memory skills mcp hooks extensions web transcription telemetry",
+    "agent": "fallbacks",
+    "providers.*": "command",
+    "queue": "mode cap drop",
+}
+_VALUES = {
+    "providers.*.api": "openai-responses cli",
+}
+
+
+def later(path: KeyPath, value: object = None) -> str | None:
+    """The sentence for an unknown key, or for the value of a known one, that a later version will understand."""
+    if any(path[-1] in names.split() and _fits(place, path[:-1]) for place, names in _KEYS.items()):
+        return "this part of Hark is not in this version yet; remove it"
+    if any(value in values.split() and _fits(place, path) for place, values in _VALUES.items()):
+        return f"`{value}` is not in this version yet; choose another value or remove the key"
+    return None
+
+
+def _fits(place: str, path: KeyPath) -> bool:
+    parts = place.split(".") if place else []
+    return len(parts) == len(path) and all(part in ("*", key) for part, key in zip(parts, path, strict=True))
+
 
 _SECRET_KEY = re.compile(r"token$|secret|passw|keys?$|authorization|cookie", re.IGNORECASE)
 _LONGEST = 60

@@ -12,12 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot.config.checks import service_conflicts
-from bot.config.document import Document, read_document
+from bot.config.document import VARIABLES, Document, read_document, read_text, read_variables
 from bot.config.errors import ConfigError, KeyPath, Problem
 from bot.config.explain import explain, path_of
 from bot.config.folders import FOLDERS, allowed, folder_conflicts
 from bot.config.model import Config, Source
-from bot.config.variables import VARIABLES, read_text, read_variables
 
 DEFAULT_NAME = "config.yaml"
 

@@ -1,7 +1,7 @@
 """Every key of the configuration, its type, its default and one line of why.
 
 The sections are frozen values that `load` makes and everything else only reads. Keys that are named in the
-project's plan but not here are refused with a sentence of their own (`later`).
+project's plan but not here are refused with a sentence of their own (`explain.later`).
 """
 
 import ipaddress
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
     BeforeValidator,
@@ -18,13 +18,13 @@ from pydantic import (
     PrivateAttr,
     SecretStr,
     StringConstraints,
+    create_model,
     field_validator,
     model_validator,
 )
 
 from agent.models.price import Price
 from bot.config.background import Approvals, Heartbeat, Schedules
-from bot.config.channels import Channels
 from bot.config.errors import Problem
 from bot.config.tools import Tools
 from bot.config.values import (
@@ -40,9 +40,31 @@ from bot.config.values import (
     check_tools,
     nearest,
 )
+from channels.registry import sections
 from channels.section import Section, Url, Whole, conflict
 from channels.session_key import DmScope
-from channels.settings import AccountSection, PlatformSection
+from channels.settings import AccountSection, ChannelSection, PlatformSection
+
+
+class ChannelSections(Section):
+    """The places where people talk to the bot."""
+
+    def sections(self) -> dict[str, ChannelSection]:
+        """The section of each channel by its name."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
+
+# One field for each channel of the registry.
+if TYPE_CHECKING:
+    Channels = ChannelSections
+else:
+    Channels = create_model(
+        "Channels",
+        __base__=ChannelSections,
+        __doc__=ChannelSections.__doc__,
+        **{name: (found, Field(default=found(), description=found.__doc__)) for name, found in sections().items()},
+    )
+
 
 BUILT_IN_PROVIDERS = ("anthropic", "openai", "ollama", "offline")
 
@@ -192,11 +214,13 @@ class Gateway(Section):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a configuration comes from. files: its own and `.env`, for the service alone. variables: those of `.env`.
-    mistakes: what keeps it from being read here, beside a service that runs with it."""
+    """Where a configuration comes from."""
 
+    # The configuration file and `.env`, which no command of the agent may read.
     files: tuple[Path, ...] = field(default=(), compare=False)
+    # The variables of `.env`.
     variables: Mapping[str, str] = field(default_factory=dict, compare=False)
+    # Why it cannot be read here; only beside a service that runs with it.
     mistakes: tuple[Problem, ...] = field(default=(), compare=False)
 
 
@@ -223,17 +247,17 @@ class Config(Section):
 
     @property
     def source(self) -> Source:
-        """Where it comes from."""
+        """Where the configuration comes from."""
         return self._source
 
     def of(self, source: Source) -> "Config":
-        """The same, with where it comes from."""
+        """A copy of the configuration that comes from this source."""
         config = self.model_copy()
         config._source = source
         return config
 
     def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The variables that hold for it: those of `.env`, over which those of the process win."""
+        """The environment of the service: the variables of `.env`, overridden by those of the process."""
         return {**self._source.variables, **environ}
 
     @field_validator("providers")

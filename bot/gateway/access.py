@@ -24,7 +24,7 @@ _LOCAL_HINT = "Without gateway.token only programs of this machine are answered;
 
 
 class Caller(Enum):
-    """Who a request is by."""
+    """Who sends a request: an owner over the socket, an owner with the token, or a person without it."""
 
     SOCKET = "socket"
     TOKEN = "token"
@@ -32,31 +32,37 @@ class Caller(Enum):
 
     @property
     def sessions(self) -> str:
-        """How the keys of the sessions begin that are open to them."""
+        """The prefix of the keys of all sessions that the caller may see."""
         return "agent:main:http:direct:" if self is Caller.PERSON else ""
 
     def check_session(self, session_key: str) -> None:
-        """Raises HttpProblem when this session is not open to them."""
+        """Raises HttpProblem when the caller may not see this session."""
         if not session_key.startswith(self.sessions):
             raise not_open(f"Without a token only the sessions {self.sessions}* are open.")
 
 
 def caller(request: Request) -> Caller:
-    """Who a request is by."""
+    """Who sends a request, as the guard of its listener has found."""
     found: Caller = request.scope["hark.caller"]
     return found
 
 
+def only_owners(request: Request, message: str) -> None:
+    """Raises HttpProblem with the message when the caller is no owner."""
+    if caller(request) is Caller.PERSON:
+        raise not_open(message)
+
+
 def not_open(message: str) -> HttpProblem:
-    """Something is there, and not for callers without a token."""
+    """The error for something that callers without a token may not have."""
     hint = "Set gateway.token and send it, or use the Unix socket in the state directory."
     return HttpProblem(403, "owners_only", message, hint)
 
 
 class Guard:
-    """Stands in front of the routes of one listener, and turns what nobody expected into a plain 500.
+    """Checks the callers of one listener before its routes, and logs exceptions that no route has handled.
 
-    token: what callers must send, None for the rules without one. socket: callers are let in as they are.
+    token: what callers must send, None for the rules without a token. socket: whoever can open it is an owner.
     """
 
     def __init__(self, app: ASGIApp, token: str | None, *, socket: bool) -> None:

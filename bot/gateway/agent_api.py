@@ -1,6 +1,6 @@
-"""What a program may ask of the service: submit a message, look at its turn, wait, abort, steer. HTTP wraps this.
+"""What a program may ask of the service: submit a message, look at its turn, wait for it, abort it, steer it.
 
-A run belongs to its session, not to the caller: nothing here stops one but `abort`.
+The HTTP routes wrap this. A run belongs to its session, not to the caller: only `abort` stops it.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ OPEN = (TurnState.QUEUED, TurnState.RUNNING, TurnState.PARKED)
 
 
 class AgentApi:
-    """One per service."""
+    """Submits messages and follows their turns; there is one per service."""
 
     def __init__(
         self, store: Store, pipeline: Pipeline, lanes: Lanes, bus: EventBus, clock: Clock, settled: Callable[[], None]
     ) -> None:
-        """settled: told when a turn has ended that may have waited for a person."""
+        """settled: called when a turn was aborted that waited for a person."""
         self._settled = settled
         self._store = store
         self._pipeline = pipeline
@@ -40,10 +40,10 @@ class AgentApi:
     async def submit(
         self, text: str, session_key: str, place: Place, sender: str, idempotency_key: str | None = None
     ) -> TurnView | None:
-        """Store a message and return its turn, as it is then; the same key and body give the same turn, the same key
-        with another body None.
+        """Store a message and return its turn as it is then.
 
-        place: whose conversation it is (http or console). sender: OWNER or PERSON of `bot/people/access`.
+        The same idempotency key and body give the same turn; None when the key came with another body before.
+        place: the conversation (http or console). sender: OWNER or PERSON of `bot/people/access`.
         Raises StoreUnavailable when nothing was stored.
         """
         turn_id = self._clock.new_id()
@@ -68,8 +68,10 @@ class AgentApi:
     async def wait(
         self, turn_id: str, seconds: float, look: Callable[[TurnView | None], object] = lambda view: None
     ) -> TurnView | None:
-        """The turn once it has ended, or as it is after so many seconds; None when there is no such turn. look: is
-        given the turn as it is at first, and ends the wait by what it raises."""
+        """Return the turn once it has ended, or as it is after `seconds`; None when there is no such turn.
+
+        look: is called with the turn as it is at first; what it raises ends the wait.
+        """
         subscription = self._bus.subscribe(run_id=turn_id, ends=True)
         try:
             view = await self._store.reads.turn(turn_id)
@@ -97,12 +99,14 @@ class AgentApi:
         return True
 
     async def waits_for(self, turn_id: str) -> Approval | None:
-        """What a parked turn waits for."""
+        """The approval that a parked turn waits for."""
         return next((one for one in await self._store.approvals.open() if one.turn_id == turn_id), None)
 
     async def steer(self, turn_id: str, text: str, sender: str = PERSON) -> bool:
-        """Give a running turn a text to read before its next model call; False when the turn has ended, and for a
-        PERSON also when somebody else has asked for it."""
+        """Give a running turn a text to read before its next model call.
+
+        False when the turn has ended, and for a PERSON also when it is somebody else's turn.
+        """
         view = await self._store.reads.turn(turn_id)
         if view is None:
             return False

@@ -14,8 +14,7 @@ from bot import wording
 from bot.clock import moment
 from bot.gateway.access import Caller, caller
 from bot.gateway.agent_api import OPEN, AgentApi
-from bot.gateway.answers import HttpProblem, answer
-from bot.gateway.lasting import let_last, unless_left
+from bot.gateway.answers import HttpProblem, answer, let_last, unless_left
 from bot.gateway.views import RunView, waiting
 from bot.people.access import OWNER, PERSON
 from bot.persistence.approvals import Approval

@@ -8,7 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bot.gateway.access import Caller, caller, not_open
+from bot.approvals.requests import Requests
+from bot.background.control import Control
+from bot.bus import EventBus
+from bot.gateway.access import only_owners
+from bot.gateway.agent_api import AgentApi
 from bot.gateway.agent_routes import AgentRoutes
 from bot.gateway.answers import HttpProblem, answer, unavailable
 from bot.gateway.approval_routes import ApprovalRoutes
@@ -16,14 +20,13 @@ from bot.gateway.event_routes import EventRoutes
 from bot.gateway.heartbeat_routes import HeartbeatRoutes
 from bot.gateway.people_routes import PeopleRoutes
 from bot.gateway.views import ReadinessView, StatusView
+from bot.inbound.pairing import Pairing
 from bot.persistence.errors import StoreUnavailable
+from bot.store.reads import Reads
 
 
 class StateRoutes:
-    """Handlers of what shows how the service stands.
-
-    health: whether it works at this moment. status: what owners are told of it.
-    """
+    """Handlers of what shows how the service stands: `health` for everybody, `status` for owners."""
 
     def __init__(self, health: Callable[[], ReadinessView], status: Callable[[], Awaitable[StatusView]]) -> None:
         self._health = health
@@ -40,8 +43,7 @@ class StateRoutes:
 
     async def status(self, request: Request) -> Response:
         """GET /v1/status, for owners."""
-        if caller(request) is Caller.PERSON:
-            raise not_open("The state of the service is for its owners.")
+        only_owners(request, "The state of the service is for its owners.")
         return answer(await self._status())
 
     async def later(self, request: Request) -> Response:
@@ -50,14 +52,19 @@ class StateRoutes:
 
 
 def build(
-    state: StateRoutes,
-    events: EventRoutes,
-    people: PeopleRoutes,
-    agent: AgentRoutes,
-    heartbeat: HeartbeatRoutes,
-    approvals: ApprovalRoutes,
+    *,
+    health: Callable[[], ReadinessView],
+    status: Callable[[], Awaitable[StatusView]],
+    api: AgentApi,
+    reads: Reads,
+    bus: EventBus,
+    pairing: Pairing,
+    control: Control,
+    requests: Requests,
 ) -> Starlette:
-    """The application that both listeners serve."""
+    """The application that both listeners serve. health, status: see `StateRoutes`."""
+    state, events, people = StateRoutes(health, status), EventRoutes(reads, bus), PeopleRoutes(pairing)
+    agent, heartbeat, approvals = AgentRoutes(api), HeartbeatRoutes(control), ApprovalRoutes(requests)
     stream = Route("/v1/events", events.events)
     stream.methods = {"GET"}  # a HEAD of what has no end makes no sense
     app = Starlette(

@@ -7,11 +7,12 @@ from starlette.responses import Response
 
 from bot.approvals.decisions import NotDecided
 from bot.approvals.requests import Requests
-from bot.gateway.access import Caller, caller, not_open
+from bot.gateway.access import Caller, caller, only_owners
 from bot.gateway.agent_routes import Body, parse_body, read_body
 from bot.gateway.answers import HttpProblem, answer
 from bot.people.access import OWNER
 
+_REFUSAL = "Decisions are for owners."
 _STATUS = {"no_such_request": 404, "no_such_rule": 404, "ambiguous": 409, "ended": 409, "invalid": 422}
 
 
@@ -36,12 +37,12 @@ class ApprovalRoutes:
 
     async def show(self, request: Request) -> Response:
         """GET /v1/approvals: what waits, oldest first."""
-        _only_owners(request)
+        only_owners(request, _REFUSAL)
         return answer(await self._requests.approvals())
 
     async def decide(self, request: Request) -> Response:
         """POST /v1/approvals/{id}: an id, or the digits of one that are shown."""
-        _only_owners(request)
+        only_owners(request, _REFUSAL)
         body = parse_body(DecisionBody, await read_body(request))
         try:
             return answer(
@@ -52,12 +53,12 @@ class ApprovalRoutes:
 
     async def rules(self, request: Request) -> Response:
         """GET /v1/approvals/rules: what is allowed for always."""
-        _only_owners(request)
+        only_owners(request, _REFUSAL)
         return answer(await self._requests.rules())
 
     async def forget(self, request: Request) -> Response:
         """POST /v1/approvals/rules: allow something no more."""
-        _only_owners(request)
+        only_owners(request, _REFUSAL)
         body = parse_body(ForgetBody, await read_body(request))
         if not await self._requests.forget(body.forget):
             raise HttpProblem(404, "no_such_rule", "There is no such rule.")
@@ -67,8 +68,3 @@ class ApprovalRoutes:
 def named(request: Request) -> str:
     """How an owner who calls is kept as who decided, "channel:id"."""
     return f"{'console' if caller(request) is Caller.SOCKET else 'http'}:{OWNER}"
-
-
-def _only_owners(request: Request) -> None:
-    if caller(request) is Caller.PERSON:
-        raise not_open("Decisions are for owners.")

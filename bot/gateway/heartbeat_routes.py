@@ -8,11 +8,12 @@ from starlette.responses import Response
 
 from bot.background.control import Control
 from bot.compose import EVENT_LIMIT
-from bot.gateway.access import Caller, caller, not_open
+from bot.gateway.access import only_owners
 from bot.gateway.agent_routes import Body, parse_body, read_body, resolve_session
 from bot.gateway.answers import HttpProblem, answer
 
-# Instead of telling anybody.
+_REFUSAL = "The heartbeat is for owners."
+# The error when no session was named and the heartbeat has none.
 NO_SESSION = "No owner has written directly yet, so there is no session to tell. Name one."
 
 
@@ -38,26 +39,21 @@ class HeartbeatRoutes:
 
     async def show(self, request: Request) -> Response:
         """GET /v1/heartbeat."""
-        _only_owners(request)
+        only_owners(request, _REFUSAL)
         return answer(await self._control.heartbeat())
 
     async def run(self, request: Request) -> Response:
         """POST /v1/heartbeat/run: a beat now, or what it would be."""
-        _only_owners(request)
+        only_owners(request, _REFUSAL)
         body = parse_body(RunBody, await read_body(request) or b"{}")
         return answer(await self._control.beat(dry=body.dry))
 
     async def wake(self, request: Request) -> Response:
         """POST /v1/heartbeat/wake: an event that the next turn is told of."""
-        _only_owners(request)
+        only_owners(request, _REFUSAL)
         body = parse_body(WakeBody, await read_body(request))
         wanted = resolve_session(body.session) if body.session else ""
         told = await self._control.wake(body.text.strip(), wanted, now=body.now)
         if told is None:
             raise HttpProblem(409, "no_session", NO_SESSION)
         return answer({"session": told}, 202)
-
-
-def _only_owners(request: Request) -> None:
-    if caller(request) is Caller.PERSON:
-        raise not_open("The heartbeat is for owners.")

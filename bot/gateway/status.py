@@ -1,30 +1,78 @@
-"""/status and `hark status`: which model answers, how the channels stand, what runs, waits and was refused."""
+"""How the service stands: whether it is ready (`/healthz`, `/readyz`), and what /status and `hark status` say.
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+It is ready when it serves, every channel receives and the store can write. The status says besides which model answers,
+what runs and waits, and which deliveries were refused.
+"""
 
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+
+from bot import wording
 from bot.approvals import words
+from bot.clock import moment
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
-from bot.gateway.views import ReadinessView, StatusView
+from bot.gateway.views import ChannelView, ReadinessView, StatusView
+from bot.people.accounts import Account, twins
 from bot.persistence.settings import SessionSettings
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
+from channels.base import Health as ChannelHealth
+from channels.base import HealthState
 
+
+@dataclass(eq=False)
+class Health:
+    """Whether the service really works: every channel receives, and the store can write."""
+
+    # The accounts whose health is shown.
+    accounts: Sequence[Account]
+    store: Store
+    # Milliseconds since the epoch.
+    now: Callable[[], int]
+    # The service has started, and is not stopping.
+    serving: bool = field(default=False, init=False)
+    # Why the start waits, or which part of the service has failed.
+    obstacle: str | None = field(default=None, init=False)
+
+    def view(self) -> ReadinessView:
+        """How the service stands: each channel by its label, and the store when there is something to say about it.
+
+        That the store was found damaged at the start is said until the next start.
+        """
+        found = {one.label: one.channel.health() for one in self.accounts}
+        for label, other in twins(self.accounts).items():
+            found[label] = ChannelHealth(
+                HealthState.DOWN, found[label].since, f"This is the same bot as {other}; remove one of them"
+            )
+        if (failure := self.obstacle or self.store.failure) is not None:
+            found["store"] = ChannelHealth(HealthState.DOWN, self.now(), failure)
+        elif (salvage := self.store.salvage) is not None:
+            kept = f"kept as {salvage.kept_as}, {wording.recovered(salvage)}"
+            found["store"] = ChannelHealth(HealthState.READY, salvage.at, f"the store was damaged: {kept}")
+        ready = self.serving and all(health.state is HealthState.READY for health in found.values())
+        channels = {
+            label: ChannelView(state=one.state.value, since=moment(one.since), detail=one.detail)
+            for label, one in found.items()
+        }
+        return ReadinessView(ready=ready, channels=channels)
+
+
+# Lost deliveries that the status names.
 _LOST_SHOWN = 5
 
 
 @dataclass(eq=False)
 class Status:
-    """Reads the state of the service."""
+    """Reads from store and lanes what /status and `hark status` say."""
 
     store: Store
     lanes: Lanes
     # The model that answers, and why that one.
     model: str
     model_reason: str
-    # The sandbox in which commands run, and why that one.
+    # Which sandbox commands run in, and why that one.
     sandbox: str
-    # Writes a moment (milliseconds) as people read it.
+    # Writes a moment, in milliseconds since the epoch, as people read it.
     stamp: Callable[[int], str]
     # The readiness of the channels.
     health: Callable[[], ReadinessView]

@@ -13,27 +13,26 @@ from bot.persistence.turns import Exchange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingView:
-    """What a run waits for. subject: all of it. options: of a question. expires_at: ISO 8601 in UTC."""
+    """The approval or question that a run waits for."""
 
     id: str
+    # The full text of what is asked.
     subject: str
+    # The answers that a question offers; empty for an approval.
     options: tuple[str, ...]
+    # ISO 8601 in UTC.
     expires_at: str
 
 
 def waiting(approval: Approval) -> WaitingView:
-    """What whoever began a run may know of what it waits for."""
+    """The view of an approval for whoever began the run that waits for it."""
     ask, until = approval.ask, moment(approval.expires_at)
     return WaitingView(id=approval.approval_id, subject=ask.subject, options=ask.options, expires_at=until)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """A run, `GET /v1/agent/{run_id}`. Moments are ISO 8601 in UTC.
-
-    error: `kind`, `message`, and for owners `detail`, the cause as it was found; None when the run has not failed.
-    waiting_for: what a person has to decide or to answer before it goes on.
-    """
+    """A run, as `GET /v1/agent/{run_id}` shows it. Moments are ISO 8601 in UTC."""
 
     run_id: str
     session: str
@@ -44,31 +43,35 @@ class RunView:
     text: str
     media: tuple[str, ...]
     usage: Usage
+    # `kind`, `message`, and for owners `detail`, the cause as it was found; None when the run has not failed.
     error: dict[str, str] | None
+    # What a person has to decide or to answer before the run goes on.
     waiting_for: WaitingView | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleView:
-    """What a terminal begins with, `GET /v1/console`. position: of the last event it has shown. last: the last exchange
-    as far as it has been shown, None when there is none."""
+    """Where a terminal begins, as `GET /v1/console` tells it."""
 
+    # The position of the last event that was shown.
     position: int
+    # The last exchange as far as it has been shown, None when there is none.
     last: Exchange | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelView:
-    """How a channel stands, and since when (ISO 8601, UTC)."""
+    """The health of a channel."""
 
     state: str
+    # ISO 8601 in UTC.
     since: str
     detail: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadinessView:
-    """Whether every enabled channel receives, `GET /readyz`."""
+    """Whether the service works and every enabled channel receives, as `GET /readyz` shows it."""
 
     ready: bool
     channels: dict[str, ChannelView]
@@ -76,14 +79,12 @@ class ReadinessView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
-    """Counts of this moment, `GET /v1/status`. model_reason: why this model was chosen. sandbox: which one holds
-    commands in, and why.
-
-    lost: what did not arrive, newest first. last_failure: of a run, when and why; empty when there was none.
-    """
+    """What the service is doing at this moment, as `GET /v1/status` shows it."""
 
     model: str
+    # Why this model was chosen.
     model_reason: str
+    # Which sandbox commands run in, and why that one.
     sandbox: str
     running: int
     waiting: int
@@ -91,11 +92,13 @@ class StatusView:
     failed_deliveries: int
     uncertain_deliveries: int
     expired_deliveries: int
+    # Deliveries that did not arrive, the newest first.
     lost: tuple[LostDelivery, ...]
+    # When and why a run failed last; empty when none did.
     last_failure: str
 
     def rows(self, at: Callable[[int], str]) -> Iterator[tuple[str, str]]:
-        """What people are told of it, behind what it is about. at: writes a moment (milliseconds)."""
+        """Yield names and texts for people. at: writes a moment, in milliseconds since the epoch, as people read it."""
         yield "sandbox", self.sandbox
         yield "runs", f"{self.running} running, {self.waiting} waiting"
         lost = f"{self.failed_deliveries} refused, {self.uncertain_deliveries} uncertain"

@@ -30,6 +30,7 @@ from bot import wording
 from bot.approvals.requests import Requests
 from bot.bus import EventBus
 from bot.clock import Clock
+from bot.completion import run_to_completion
 from bot.outbox import Outbox
 from bot.people.access import LOCAL
 from bot.persistence.errors import StaleRun
@@ -43,7 +44,6 @@ from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
 from bot.speech import spoken
 from bot.store.store import Store
-from bot.to_the_end import to_the_end
 from channels.message import ChatKind, InboundMessage, Place
 from channels.outgoing import Action, Planned
 from channels.sources import Source, of_turn, quiet, sentence
@@ -80,7 +80,7 @@ def _followed_through(write: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P,
     @functools.wraps(write)
     async def followed(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return await to_the_end(write(*args, **kwargs))
+            return await run_to_completion(write(*args, **kwargs))
         except StaleRun as error:
             raise RunLost(str(error)) from None
 

@@ -30,7 +30,7 @@ async def read(bus: EventBus, told: Sequence[PersistedAt | UpdateEvent], **wante
     subscription = bus.subscribe(**wanted)
     for one in told:
         if isinstance(one, PersistedAt):
-            bus.ring([one])
+            bus.announce([one])
         else:
             bus.publish(one)
     bus.close()
@@ -69,7 +69,7 @@ async def test_what_was_missed_once_is_told_again_with_the_next_answer() -> None
     assert len(await reader.batch()) == ROOM
     bus.publish(update(ROOM + 1))  # there is room again, but its beginning is missing
     bus.publish(update(0, ref(run="q")))
-    bus.ring([kept(7)])
+    bus.announce([kept(7)])
     bus.publish(update(1))
     assert await reader.batch() == (update(0, ref(run="q")), range(7, 8), update(1))
 
@@ -86,7 +86,7 @@ async def test_readers_see_what_they_asked_for() -> None:
     assert await read(EventBus(), told, sessions="t") == [range(4, 5)]
     bus = EventBus()
     subscription = bus.subscribe(session_key="s")
-    bus.ring([kept(1, "t"), kept(2), kept(3, "t"), kept(4), kept(5, "t")])
+    bus.announce([kept(1, "t"), kept(2), kept(3, "t"), kept(4), kept(5, "t")])
     assert await subscription.batch() == (range(2, 5),)
 
 
@@ -120,6 +120,6 @@ async def test_who_waits_for_the_end_of_a_run_is_told_of_nothing_else() -> None:
     bus = EventBus()
     reader = bus.subscribe(run_id="r", ends=True)
     bus.publish(update(0))
-    bus.ring([kept(1), kept(2, run="q", ended=True)])
-    bus.ring([kept(3), kept(4, ended=True)])
+    bus.announce([kept(1), kept(2, run="q", ended=True)])
+    bus.announce([kept(3), kept(4, ended=True)])
     assert await reader.batch() == (range(4, 5),)

@@ -20,10 +20,9 @@ from agent.tools.base import Verdict
 from bot.cli.terminal.view import View
 from bot.clock import Clock
 from bot.config.background import Heartbeat
-from bot.config.channels import Channels
-from bot.config.model import Agent, Config, Queue
+from bot.config.model import Agent, Channels, Config, Queue
 from bot.gateway.agent_api import AgentApi
-from bot.gateway.event_stream import EventStream
+from bot.gateway.event_routes import EventStream
 from bot.people.access import OWNER
 from bot.persistence.inbox import AcceptedMessage
 from bot.persistence.schedules import Job

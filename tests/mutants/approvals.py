@@ -109,7 +109,7 @@ FAULTS = (
     ),
     Fault(
         "approvals/open-to-every-program",
-        "bot/gateway/approval_routes.py",
+        "only_owners",
         "if caller(request) is Caller.PERSON:",
         "if False:",
         (f"{_HTTP}without_a_token_it_is_shut",),

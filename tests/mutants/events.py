@@ -46,14 +46,14 @@ FAULTS = (
     Fault(
         "events/updates-without-bound",
         "Subscription.offer",
-        "if len(self._told) >= _UPDATES",
-        "if len(self._told) >= 100_000",
+        "if len(self._queue) >= _UPDATES",
+        "if len(self._queue) >= 100_000",
         (f"{_BUS}what_was_missed_once_is_told_again_with_the_next_answer",),
     ),
     Fault(
         "events/rings-without-bound",
-        "Subscription.ring",
-        "if self._told and isinstance(self._told[-1], range):",
+        "Subscription.announce",
+        "if self._queue and isinstance(self._queue[-1], range):",
         "if False:",
         (f"{_BUS}rings_become_one_while_nobody_looks",),
     ),

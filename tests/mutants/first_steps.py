@@ -161,7 +161,7 @@ FAULTS = (
     ),
     Fault(
         "first-steps/a-refused-token-is-accepted",
-        "_token",
+        "_try_token",
         'if answer.is_success and body.get("ok", True):',
         "if answer.is_success:",
         (f"{_DOCTOR}each_token_is_tried_at_its_platform",),

@@ -5,7 +5,6 @@ from tests.mutants import Fault
 ORDERS = "tests/bot/background/test_schedule.py::test_"
 STEERED = "tests/bot/background/test_heartbeat.py::test_"
 HTTP = "tests/bot/gateway/test_heartbeat.py::test_"
-ROUTES = "bot/gateway/heartbeat_routes.py"
 MANAGED = (f"{ORDERS}jobs_rest_go_on_run_and_are_deleted",)
 
 FAULTS = (
@@ -116,9 +115,9 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-speak/persons-steer-the-heartbeat",
-        ROUTES,
-        "    if caller(request) is Caller.PERSON:\n",
-        "    if caller(request) is None:\n",
+        "HeartbeatRoutes.wake",
+        "        only_owners(request, _REFUSAL)\n",
+        "",
         (f"{HTTP}without_a_token_it_is_shut",),
     ),
     Fault(

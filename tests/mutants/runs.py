@@ -355,9 +355,9 @@ def never_called(pid: int, pid_started: str) -> bool:
     ),
     Fault(
         "runs/a-write-is-cut-by-a-cancellation",
-        "to_the_end",
+        "run_to_completion",
         "            cancelled = error\n",
         "            raise\n",
-        ("tests/bot/test_to_the_end.py::test_it_ends_before_a_cancellation_is_told",),
+        ("tests/bot/test_completion.py::test_it_ends_before_a_cancellation_is_told",),
     ),
 )

@@ -143,7 +143,7 @@ FAULTS = (
     ),
     Fault(
         "store/a-full-disk-ends-the-workspace",
-        "_create_workspace",
+        "create_workspace",
         'raise StoreUnavailable(f"the workspace',
         'raise OSError(f"the workspace',
         ("tests/bot/cli/test_full_disk.py::test_the_service_waits_red_and_goes_on_by_itself[0]",),

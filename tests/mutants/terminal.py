@@ -163,7 +163,7 @@ FAULTS = (
     ),
     Fault(
         "terminal/a-slow-terminal-sets-the-others-back",
-        "Shown.note",
+        "ShownPosition.note",
         "not anew and position <= self.read()",
         "False",
         ("tests/bot/cli/test_shown.py::test_what_others_have_shown_stays",),

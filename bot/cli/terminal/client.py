@@ -20,7 +20,7 @@ from bot.gateway.views import ConsoleView, ReadinessView, RunView, StatusView
 from bot.persistence.approvals import Approval, Granted
 from bot.persistence.people import Person, Standing
 
-# What a stream brings: kept events with their positions, updates without.
+# An event of a stream, with its position when it was persisted; updates have None.
 Received = tuple[int | None, AgentEvent]
 
 # Seconds that an answer may take.
@@ -30,7 +30,7 @@ _SILENCE = 60.0
 
 
 class Unreachable(Exception):
-    """Nobody listens on the socket, or the connection broke: what was asked for may have happened."""
+    """Nobody listens on the socket, or the connection broke; then the request may have been carried out."""
 
 
 class Rejected(Exception):
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """One connection pool to one service; close it. All methods raise Unreachable or Rejected."""
+    """One connection pool to one service, to be closed. All methods raise Unreachable or Rejected."""
 
     def __init__(self, socket: Path) -> None:
         """Raises Unreachable when there is no such directory."""
@@ -97,7 +97,7 @@ class Client:
         return await self._ask(Person, "POST", "/v1/pairing", json={"code": code, "standing": standing})
 
     async def everybody(self) -> list[Person]:
-        """Who is let in, shut out or waits."""
+        """Everybody who is let in, is shut out or waits."""
         return await self._ask(list[Person], "GET", "/v1/people")
 
     async def stand(self, who: str, order: str) -> str:
@@ -127,21 +127,21 @@ class Client:
         return await self._ask(Approval, "POST", f"/v1/approvals/{quote(named, safe='')}", json=body)
 
     async def rules(self) -> list[Granted]:
-        """What is allowed for always."""
+        """The rules of what is always allowed."""
         return await self._ask(list[Granted], "GET", "/v1/approvals/rules")
 
     async def forget(self, what: str) -> bool:
-        """Allow something no more."""
+        """Delete a rule of what is always allowed."""
         await self._ask(dict[str, str], "POST", "/v1/approvals/rules", json={"forget": what})
         return True
 
     async def console(self, position: int) -> ConsoleView:
-        """What a terminal begins with, when it was shown up to there."""
+        """Where a terminal begins that has shown its conversation up to this position."""
         return await self._ask(ConsoleView, "GET", "/v1/console", params={"position": str(position)})
 
     @contextlib.asynccontextmanager
     async def events(self, session: str, last: int | None = None) -> AsyncIterator[AsyncIterator[Received]]:
-        """What happens in a session (a name or a key) while the context lasts, and what was kept behind a position."""
+        """The events of a session (a name or a key) while the context lasts, the persisted ones from a position on."""
         query = {"session": session} | ({} if last is None else {"last_event_id": str(last)})
         with _reworded():
             async with self._http.sse("/v1/events", params=query, max_event_size=None, timeout=_SILENCE) as source:
@@ -151,7 +151,7 @@ class Client:
                 yield _decoded(source)
 
     async def _ask(self, kind: type[T], method: str, path: str, also: int | None = None, **options: Any) -> T:
-        """The body of a successful answer, or of one with the status `also`."""
+        """Send a request; returns the body of a successful answer, or of one with the status `also`."""
         with _reworded():
             response = await self._http.request(method, path, **options)
         if not response.is_success and response.status_code != also:

@@ -7,18 +7,52 @@ read; a terminal with a screen and one without differ in how they print alone.
 
 import asyncio
 import contextlib
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from uuid import uuid4
 
 from agent.events import AgentEnd, AgentEvent, AgentStart
 from bot.cli.terminal.client import Client, Rejected, Unreachable
-from bot.cli.terminal.shown import Shown
 from bot.cli.terminal.view import Piece, Tone, View
 from bot.gateway.views import ChannelView
 from channels.session_key import console_key
+
+# Always of the same length, so that one write replaces the last one completely.
+_ROW = "%018d\n"
+
+
+class ShownPosition:
+    """The position of the last event that a terminal of this machine has shown, in a small file that they share.
+
+    When the file cannot be written, or two terminals write at the same instant, the next terminal repeats something;
+    nothing else is lost, so there is no lock.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def read(self) -> int:
+        """Return the position; 0 where none is stored."""
+        try:
+            return int(self._file.read_bytes().split()[0])
+        except (OSError, ValueError, IndexError):
+            return 0
+
+    def note(self, position: int, *, anew: bool = False) -> None:
+        """Store the position, unless another terminal has shown more. anew: in any case (the store is another)."""
+        if not anew and position <= self.read():
+            return
+        with contextlib.suppress(OSError):
+            descriptor = os.open(self._file, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            try:
+                os.pwrite(descriptor, (_ROW % position).encode(), 0)
+            finally:
+                os.close(descriptor)
+
 
 # Seconds between tries to connect.
 _RETRY = 0.5
@@ -34,13 +68,9 @@ Show = Callable[[Sequence[Piece]], None]
 
 
 class Conversation:
-    """One terminal's part in it. shown: how far it was shown, by any terminal.
+    """The conversation as one terminal has it. shown: the position up to which terminals have shown it."""
 
-    view: what there is to show. last_said: the run of what was said here last, until it has ended. quiet: the service
-    ends, so nothing about connections is said any more.
-    """
-
-    def __init__(self, client: Client, shown: Shown) -> None:
+    def __init__(self, client: Client, shown: ShownPosition) -> None:
         self._client = client
         self._shown = shown
         self._session = str(console_key())
@@ -52,12 +82,15 @@ class Conversation:
         self._noted = 0
         self._lost = False
         self._progress = asyncio.Condition()
+        # What there is to show.
         self.view = View(time.time_ns() // 1_000_000)
+        # The run of the last message from this terminal, until it has ended.
         self.last_said: str | None = None
+        # The service ends, so nothing about connections is shown any more.
         self.quiet = False
 
     async def listen(self, show: Show) -> None:
-        """Show everything until cancelled. Raises Rejected when the service wants no terminal."""
+        """Show all events until cancelled. Raises Rejected when the service wants no terminal."""
         while True:
             found = False
             try:
@@ -149,7 +182,7 @@ class Conversation:
         return self.view.event(event)
 
     async def _printed(self) -> None:
-        """What was shown is there to be read."""
+        """Store how far was shown, and wake whoever waits for the end of a run."""
         if self._position and self._position != self._noted:
             self._noted = self._position
             self._shown.note(self._position)

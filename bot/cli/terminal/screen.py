@@ -13,8 +13,7 @@ from rich.styled import Styled
 from rich.text import Text
 from rich.theme import Theme
 
-from bot.cli.terminal.safe_text import clean
-from bot.cli.terminal.view import Live, Piece, Tone
+from bot.cli.terminal.view import Live, Piece, Tone, clean
 from bot.speech import spoken
 
 _FILLING = re.compile(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)

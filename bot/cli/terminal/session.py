@@ -14,9 +14,7 @@ from pathlib import Path
 
 from bot.cli.terminal import plain, slash
 from bot.cli.terminal.client import Client, Rejected, Unreachable
-from bot.cli.terminal.conversation import Conversation
-from bot.cli.terminal.shown import Shown
-from bot.cli.terminal.standard_input import lines
+from bot.cli.terminal.conversation import Conversation, ShownPosition
 from bot.cli.terminal.view import Piece, Tone
 
 # Said when the service ends while something may still run.
@@ -36,16 +34,16 @@ async def talk(socket: Path, leaving: str = "Ctrl-D leaves", stopping: asyncio.E
     Raises Rejected when the service wants no terminal; without a screen also Unreachable.
     """
     async with aclosing(Client(socket)) as client:
-        conversation = Conversation(client, Shown(socket.parent / "shown"))
+        conversation = Conversation(client, ShownPosition(socket.parent / "shown"))
         if is_terminal():
             history = socket.parent / "history"
             return await Terminal(client, conversation, history, leaving, stopping or asyncio.Event()).run()
-        await plain.talk(conversation, lines(), sys.stdout)
+        await plain.talk(conversation, plain.read_lines(), sys.stdout)
         return False
 
 
 class Terminal:
-    """One with a screen. history: the file of what was typed. stopping: set when the service ends."""
+    """A terminal with a screen. history: the file of what was typed. stopping: set when the service ends."""
 
     def __init__(
         self, client: Client, conversation: Conversation, history: Path, leaving: str, stopping: asyncio.Event
@@ -64,7 +62,7 @@ class Terminal:
         self._tasks: asyncio.TaskGroup | None = None
 
     async def run(self) -> bool:
-        """Until the person leaves; returns as `talk`. Raises Rejected when the service wants no terminal."""
+        """Talk until the person leaves; returns as `talk`. Raises Rejected when the service wants no terminal."""
         from prompt_toolkit.patch_stdout import patch_stdout
 
         done = False
@@ -101,7 +99,7 @@ class Terminal:
         self._print([Piece(Tone.ASIDE, FINISHING)])
 
     async def _read(self) -> bool:
-        """Read lines and say them; returns as `talk`."""
+        """Read lines and send them; returns what `talk` returns."""
         unsent = doubtful = ""
         while True:
             try:

@@ -16,6 +16,19 @@ from bot.persistence.turns import Exchange
 from bot.replies.directives import Directives, for_people
 from bot.speech import spoken
 
+# Everything of C0 and C1 but tab and line feed, and the marks that change the direction of what follows.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """The text made safe for a terminal: it moves no cursor, changes no title and does not read backwards.
+
+    Control characters are left out; what no encoding can carry becomes the replacement character.
+    """
+    return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
+
+
 # The event of a message that shows a request, see `bot/persistence/approvals.Request`; ids that Tab offers at the most.
 _ASKS = re.compile(rf"/said/ask:([0-9a-f]{{{SHOWN}}})[0-9a-f]{{24}}\b")
 _MOST_ASKED = 8
@@ -35,40 +48,43 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something that is printed for good. SAID and UNSAID are Markdown, the others are plain.
-
-    said: the model's own words of it, or of the service. away: it came while nobody was here.
-    """
+    """Something that is printed for good. The text of SAID and UNSAID is Markdown, that of the others is plain."""
 
     tone: Tone
     text: str
+    # What plain output prints of it: the words of the model or the service as they were written.
     said: str = field(default="", compare=False)
+    # It happened before this terminal was opened.
     away: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What is shown above the prompt for the moment. text: Markdown; since: when the run began, milliseconds."""
+    """What is shown above the prompt while a run is under way."""
 
+    # Markdown.
     text: str
     thinking: str
     tools: tuple[str, ...]
+    # When the run began, in milliseconds since the epoch.
     since: int
 
 
 @dataclass(slots=True)
 class _Answer:
-    """One answer of the model as far as it is known. name: turn and step. shown: what of its text is for people."""
+    """One answer of the model as far as it is known."""
 
+    # The turn and the step.
     name: tuple[str, int]
     text: str = ""
     thinking: str = ""
+    # The part of the text that is for people.
     shown: str = ""
     directives: Directives = field(default_factory=Directives)
 
 
 class View:
-    """opened_at: when this terminal opened (milliseconds); what happened earlier came while nobody was here."""
+    """What one terminal shows. opened_at: when it was opened, in milliseconds since the epoch."""
 
     def __init__(self, opened_at: int) -> None:
         self._opened_at = opened_at
@@ -89,7 +105,7 @@ class View:
 
     @property
     def live(self) -> Live | None:
-        """What is going on; None when there is nothing to show."""
+        """What is under way; None when there is nothing to show."""
         answer = self._answer or _Answer(("", 0))
         if self.running is None and not answer.shown:
             return None
@@ -97,18 +113,18 @@ class View:
         return Live(answer.shown, thinking, tuple(self._tools.values()), self._since)
 
     def reconnected(self) -> None:
-        """Updates may be missing: what was going on is known again with the next event."""
+        """Forget what was under way, because updates may be missing; the next events tell it again."""
         self.running = None
         self._tools.clear()
         self._answer = None
 
     def last(self, exchange: Exchange) -> Sequence[Piece]:
-        """The last that was said before this terminal opened."""
+        """The pieces of the last exchange before this terminal was opened."""
         pieces = [Piece(Tone.HEADING, "Last time"), Piece(Tone.ASKED, exchange.question)]
         return [*pieces, Piece(Tone.SAID, spoken(exchange.answer))] if exchange.answer else pieces
 
     def event(self, event: events.AgentEvent) -> Sequence[Piece]:
-        """Something happened in a run."""
+        """Take in an event of a run; returns the pieces to print."""
         run = event.run.run_id
         if isinstance(event, events.AgentStart) and event.is_beat:
             self._beat = run
@@ -202,7 +218,7 @@ class View:
         return pieces
 
     def leave(self) -> list[Piece]:
-        """The answer is over, or the terminal: what is live stays on the screen, but counts as not said."""
+        """End the answer that is under way; its text stays on the screen as UNSAID."""
         rest = self._answer.text.strip() if self._answer else ""
         self._answer = None
         return [Piece(Tone.UNSAID, spoken(rest))] if rest else []

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.cli.terminal.client import Client, Rejected
-from bot.cli.terminal.conversation import Conversation
-from bot.cli.terminal.shown import Shown
+from bot.cli.terminal.conversation import Conversation, ShownPosition
 from bot.gateway.views import ConsoleView
 from tests.bot.gateway.house import PATIENCE, house
 from tests.bot.gateway.test_closing import another
@@ -41,7 +40,7 @@ async def test_a_service_that_was_never_reached_may_take_its_time_to_start(tmp_p
 
     async with house(tmp_path) as at:
         client = Noting(tmp_path / "hark.sock")
-        listening = asyncio.create_task(Conversation(client, Shown(tmp_path / "shown")).listen(show))
+        listening = asyncio.create_task(Conversation(client, ShownPosition(tmp_path / "shown")).listen(show))
         gateway = another(at, tmp_path)
         try:
             async with asyncio.timeout(PATIENCE):

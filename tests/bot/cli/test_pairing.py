@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.local import carry_out
-from bot.cli.pairing import settle, show
+from bot.cli.people import settle, show_waiting
 from bot.inbound.pairing import digest
 from tests.bot.cli.test_commands import NO_OLLAMA, Done, hark
 from tests.bot.gateway.house import house
@@ -38,7 +38,7 @@ def test_without_a_service_it_is_stored_for_the_next_one(tmp_path: Path, capsys:
     asyncio.run(ask())
     assert carry_out(config, partial(settle, "ABCDEFGJ", "allowed")) == 1
     assert capsys.readouterr() == ("", "There is no such code. A code is good for an hour.\n")
-    assert carry_out(config, show) == 0
+    assert carry_out(config, show_waiting) == 0
     assert capsys.readouterr().out == "telegram 6 name 6\n"
     assert carry_out(config, partial(settle, "abcdefgh ", "allowed")) == 0
     assert capsys.readouterr().out == "telegram 6 name 6: may write to me now.\n"
@@ -48,5 +48,5 @@ def test_without_a_service_it_is_stored_for_the_next_one(tmp_path: Path, capsys:
     assert stored.messages("state", sender="6") == [("waiting",)]
     (six,) = stored.everything()["person"]
     assert "console:owner" in six
-    assert carry_out(config, show) == 0
+    assert carry_out(config, show_waiting) == 0
     assert capsys.readouterr().out == "Nobody waits to be let in.\n"

@@ -11,10 +11,8 @@ import pytest
 
 from agent.message import ToolCall
 from bot.cli.terminal.client import Client, Rejected, Unreachable
-from bot.cli.terminal.conversation import Conversation
-from bot.cli.terminal.plain import talk
-from bot.cli.terminal.shown import Shown
-from bot.cli.terminal.standard_input import lines
+from bot.cli.terminal.conversation import Conversation, ShownPosition
+from bot.cli.terminal.plain import read_lines, talk
 from tests.asking import AskingTool
 from tests.bot.gateway.house import PATIENCE, house
 
@@ -30,7 +28,7 @@ async def said(client: Client, *texts: str, shown: Path = Path(os.devnull)) -> s
     """What comes out when these lines go in."""
     out = io.StringIO()
     async with asyncio.timeout(PATIENCE):
-        await talk(Conversation(client, Shown(shown)), typed(*texts), out)
+        await talk(Conversation(client, ShownPosition(shown)), typed(*texts), out)
     return out.getvalue()
 
 
@@ -137,7 +135,7 @@ def a_pipe() -> Iterator[tuple[int, int]]:
 
 async def test_lines_come_from_a_pipe_however_they_were_written() -> None:
     with a_pipe() as (read, write):
-        found = lines(read)
+        found = read_lines(read)
         os.write(write, b"on")
         os.write(write, b"e\r\ntwo\n\xff\nlast")
         os.close(write)
@@ -148,5 +146,5 @@ async def test_lines_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "lines"
     file.write_text("\n".join(str(number) for number in range(1000)))
     descriptor = os.open(file, os.O_RDONLY)
-    assert [line async for line in lines(descriptor)] == [str(number) for number in range(1000)]
+    assert [line async for line in read_lines(descriptor)] == [str(number) for number in range(1000)]
     os.close(descriptor)

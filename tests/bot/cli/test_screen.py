@@ -5,9 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cli.terminal.safe_text import clean
 from bot.cli.terminal.screen import Screen
-from bot.cli.terminal.view import Live, Piece, Tone
+from bot.cli.terminal.view import Live, Piece, Tone, clean
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 ANSWER = """\

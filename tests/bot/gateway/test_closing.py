@@ -12,12 +12,7 @@ from pydantic import SecretStr
 
 from bot.background.control import Control
 from bot.config.model import Gateway as Address
-from bot.gateway.agent_routes import AgentRoutes
-from bot.gateway.app import StateRoutes, build
-from bot.gateway.approval_routes import ApprovalRoutes
-from bot.gateway.event_routes import EventRoutes
-from bot.gateway.heartbeat_routes import HeartbeatRoutes
-from bot.gateway.people_routes import PeopleRoutes
+from bot.gateway.app import build
 from bot.gateway.server import Gateway, GatewayError
 from bot.gateway.unix_socket import address
 from bot.gateway.views import ChannelView, ReadinessView, StatusView
@@ -33,12 +28,14 @@ def another(at: House, folder: Path, port: int | None = 0, health: ReadinessView
 
     parts, tcp = at.service.parts, None if port is None else Address(port=port, token=SecretStr(TOKEN))
     served = build(
-        StateRoutes(lambda: health or at.service.parts.health.view(), status),
-        EventRoutes(parts.store.reads, parts.bus),
-        PeopleRoutes(parts.pairing),
-        AgentRoutes(parts.api),
-        HeartbeatRoutes(Control(parts.dispatcher)),
-        ApprovalRoutes(parts.requests),
+        health=lambda: health or at.service.parts.health.view(),
+        status=status,
+        api=parts.api,
+        reads=parts.store.reads,
+        bus=parts.bus,
+        pairing=parts.pairing,
+        control=Control(parts.dispatcher),
+        requests=parts.requests,
     )
     return Gateway(served, folder / "hark.sock", tcp)
 

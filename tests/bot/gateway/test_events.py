@@ -10,7 +10,7 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import ToolCall
 from bot.bus import EventBus
-from bot.gateway.event_stream import EventStream
+from bot.gateway.event_routes import EventStream
 from tests.bot.gateway.house import PATIENCE, Call, House, Sent, house
 
 
@@ -297,7 +297,7 @@ async def test_a_slow_reader_loses_updates_only(tmp_path: Path) -> None:
 async def test_a_reader_that_is_far_too_slow_misses_nothing_that_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.gateway.event_stream._PAGE", 7)
+    monkeypatch.setattr("bot.gateway.event_routes._PAGE", 7)
     async with house(tmp_path) as at:
         run = await at.submit("hello")
         call = await at.model.called()

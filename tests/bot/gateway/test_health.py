@@ -3,11 +3,12 @@
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from bot.gateway.health import report
-from bot.gateway.views import ChannelView
+from bot.gateway.status import Health
+from bot.gateway.views import ChannelView, ReadinessView
 from bot.persistence.found import Salvage
 from tests.service import running
 from tests.stored import Like
@@ -17,29 +18,35 @@ FOUND = Salvage("malformed", Path("/state/hark.db.damaged-1"), {"entry": 40, "in
 WORDS = "the store was damaged: kept as /state/hark.db.damaged-1, 42 rows recovered"
 
 
+def report(failure: str | None, salvage: Salvage | None, *, serving: bool = True) -> ReadinessView:
+    health = Health((), SimpleNamespace(failure=failure, salvage=salvage), lambda: NOW)
+    health.serving = serving
+    return health.view()
+
+
 def test_a_whole_store_is_not_spoken_of() -> None:
-    assert report((), None, None, lambda: NOW, serving=True).channels == {}
+    assert report(None, None).channels == {}
 
 
 def test_a_recovered_store_is_ready_and_says_what_happened() -> None:
-    found = report((), None, FOUND, lambda: NOW, serving=True)
+    found = report(None, FOUND)
     assert found.ready
     assert found.channels == {"store": ChannelView(state="ready", since="1970-01-01T00:00:00.005Z", detail=WORDS)}
 
 
 def test_tables_that_lack_rows_are_named() -> None:
-    found = report((), None, replace(FOUND, lost=("entry",)), lambda: NOW, serving=True)
+    found = report(None, replace(FOUND, lost=("entry",)))
     assert found.channels["store"].detail == f"{WORDS}, not all of entry"
 
 
 def test_a_store_that_cannot_write_is_not_ready_whatever_was_recovered() -> None:
-    found = report((), "the store cannot write: disk full", FOUND, lambda: NOW, serving=True)
+    found = report("the store cannot write: disk full", FOUND)
     assert not found.ready
     assert found.channels["store"].detail == "the store cannot write: disk full"
 
 
 def test_what_does_not_serve_yet_or_any_more_is_not_ready() -> None:
-    assert not report((), None, None, lambda: NOW, serving=False).ready
+    assert not report(None, None, serving=False).ready
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -24,7 +24,7 @@ providers: {proxy: {api: openai-chat, base_url: "${PROXY}", models: {m: {}}}}
 LOOK = """
 import ctypes, os
 from pathlib import Path
-from bot.cli.shield import shield
+from bot.config.secrets import shield
 shield(["s3cret", "sixteen-and-longer"])
 dumpable = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
 print(dumpable, *sorted(os.environ.keys() - {"LANG", "PATH", "PYTHONPATH"}))

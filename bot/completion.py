@@ -1,4 +1,4 @@
-"""Work that must not be left half done because whoever waits for it is told to end."""
+"""Runs work that must not be left half done when the task that awaits it is cancelled."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Its result, as soon as it has ended. A CancelledError that comes meanwhile is raised only then."""
+async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
+    """Await the work and return its result. A cancellation meanwhile is raised once the work has ended."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

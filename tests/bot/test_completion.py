@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.to_the_end import to_the_end
+from bot.completion import run_to_completion
 
 
 class Work:
@@ -24,7 +24,7 @@ class Work:
 
 async def waiting(work: Work) -> "asyncio.Task[str]":
     """A task that has begun to wait for it."""
-    task = asyncio.create_task(to_the_end(work()))
+    task = asyncio.create_task(run_to_completion(work()))
     await asyncio.sleep(0)
     return task
 
@@ -32,11 +32,11 @@ async def waiting(work: Work) -> "asyncio.Task[str]":
 async def test_its_result_and_its_error_are_passed_on() -> None:
     work = Work()
     work.let.set()
-    assert await to_the_end(work()) == "done"
+    assert await run_to_completion(work()) == "done"
     failing = Work(ValueError("no"))
     failing.let.set()
     with pytest.raises(ValueError, match="no"):
-        await to_the_end(failing())
+        await run_to_completion(failing())
 
 
 @pytest.mark.parametrize("error", [None, ValueError("no")])
