@@ -1,4 +1,4 @@
-"""Between a model's stream and everybody who reads it: words without reasoning in tags and without leaked markup.
+"""Cleans the text of a model: separates reasoning in tags, and removes leaked markup of tool calls and control tokens.
 
 Models whose servers do not know their format write into their text what belongs into fields of its own. Taken out are
 
@@ -26,8 +26,7 @@ from typing import Any, Literal
 
 import regex  # type: ignore[import-untyped]
 
-from agent.message import Part, Text, Thinking
-from agent.text import well_formed
+from agent.message import Part, Text, Thinking, well_formed
 
 Piece = tuple[Literal["text", "thinking"], str]
 
@@ -84,12 +83,10 @@ _BEGINS, _IN_QUOTATION, _IS_CALL = re.compile(r"\n\s*\Z"), re.compile(r"\n[ \t]*
 
 
 class Bridge:
-    """Of one answer: its text in by `feed`, pieces out; `end` gives what is left.
-
-    after: the words of a cut answer that it continues.
-    """
+    """Cleans the text of one answer: `feed` takes text and returns pieces, `end` returns the rest."""
 
     def __init__(self, after: str = "") -> None:
+        """after: the text of the cut answer that this answer continues."""
         self._mode = _SAID
         self._held = ""
         self._fence = ""
@@ -105,7 +102,7 @@ class Bridge:
         self._talked.clear()
 
     def feed(self, delta: str) -> list[Piece]:
-        """The next piece of text; returns what is certain now."""
+        """Take the next piece of text; returns the pieces that are certain by now."""
         is_said = self._mode is _SAID or self._mode is _IN_FENCE
         if delta and is_said and not self._held and not self._trim and _MORE.search(delta) is None:
             self._tail = (self._tail + delta)[-400:]
@@ -113,7 +110,7 @@ class Bridge:
         return self._scan(delta)
 
     def end(self) -> list[Piece]:
-        """No more text comes: returns the rest."""
+        """Return the rest, because no more text comes."""
         pieces = self._scan("", whole=True)
         while self._doubtful is not None:
             tag, rest = self._tag, "".join(self._doubtful)
@@ -154,7 +151,7 @@ class Bridge:
         return [(kind, "".join(words for _, words in of)) for kind, of in groupby(out, itemgetter(0))]
 
     def _give(self, text: str) -> None:
-        """Hand on what was read, as what it is."""
+        """Output text as what it is at the moment: words, reasoning, doubtful, or dropped."""
         if self._trim and text:
             text = text.lstrip(self._trim)
             self._trim = "" if text else self._trim
@@ -169,7 +166,7 @@ class Bridge:
             self._out.append(("thinking", text))
 
     def _turn(self, name: str, token: str) -> bool:
-        """Do what a token means; returns whether it stays."""
+        """Apply a token; returns whether it stays in the text."""
         tag = self._mode is _SAID and name != "fence" and token[1] not in "|｜"
         behind = tag and name in ("think", "calling") and not _BEGINS.search(self._tail)
         if (behind and name in self._talked) or (tag and _IN_QUOTATION.search(self._tail)):
@@ -211,18 +208,21 @@ class Bridge:
         self._mode, self._depth, self._trim = _THINKING, 1, string.whitespace
 
     def _settle(self) -> None:
-        """What was in doubt is reasoning, or a call."""
+        """Decide that the doubtful text is reasoning, or part of a call."""
         self._out += [("thinking", text) for text in self._doubtful or () if self._mode is _THINKING]
         self._doubtful, self._tag = None, ""
 
     def _say_again(self) -> None:
-        """Go on with words, without the empty lines that stood around what is taken out."""
+        """Continue with words, without the empty lines around what was taken out."""
         self._mode = _SAID
         self._trim = string.whitespace if self._tail == "\n" else "\n" if self._tail[-1] == "\n" else ""
 
 
 def bridged(parts: Iterable[Part], after: str = "") -> Iterator[Part]:
-    """The parts of a whole answer with the words that were streamed of it, and the reasoning in them as thinking."""
+    """Yield the parts of a complete answer with its text cleaned as it was streamed, reasoning as Thinking parts.
+
+    after: the text of the cut answer that this answer continues.
+    """
     bridge, given = Bridge(after), tuple(parts)
     last = max((n for n, part in enumerate(given) if isinstance(part, Text)), default=0)
     for n, part in enumerate(given):
@@ -234,5 +234,5 @@ def bridged(parts: Iterable[Part], after: str = "") -> Iterator[Part]:
 
 
 def _run(token: str) -> str:
-    """The markers with which a line of a fence begins."""
+    """Return the run of backticks or tildes that a line of a fence begins with."""
     return token[: len(token) - len(token.lstrip(token[0]))]

@@ -1,7 +1,7 @@
-"""The part of a transcript that goes to the model: newest turns that fit, calls never split from their results.
+"""The part of a transcript that is sent to the model: the newest turns that fit, with all results of their calls.
 
 When the budget is exceeded the beginning moves by a large piece at once, so that the prefix of consecutive requests
-stays the same for many turns (promise 7). What is left out is said to the model in one line.
+stays the same for many turns (promise 7). One line tells the model that something was left out.
 """
 
 import re
@@ -9,10 +9,10 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import replace
 
 from agent.message import Entry, Image, Mark, Message, Text, ToolCall, ToolResult
-from agent.tools.stay_silent import STAY_SILENT
+from agent.tools.conversation import STAY_SILENT
 
 LEFT_OUT = "[Earlier parts of this conversation no longer fit and are not shown.]"
-# Notes and results of the cut-answer rule: for crash, broken stream, drain and the limit of output.
+# Notes and results of the cut-answer rule, after a crash, a broken stream, a drain or the limit of output.
 CUT_NOTE = "Your reply was cut off. The text above has been delivered. Go on from there; repeat nothing."
 UNSAID_NOTE = (
     "Your reply reached the limit of output before it said anything, and no call in it was executed. "
@@ -21,36 +21,37 @@ UNSAID_NOTE = (
 INTERRUPTED = "Interrupted: the outcome of this call is unknown. It was not repeated."
 NOT_EXECUTED = "Not executed: the run was stopped before this call."
 
-# What remains of the budget after a move, as a fraction.
+# How much of the budget is used after the beginning has moved, as a fraction.
 _KEEP = 0.6
-# What a call is about, as far as its arguments say it.
+# The file that a call is about, if its arguments name one.
 _PATH = re.compile(r'"path"\s*:\s*"([^"]*)"')
 
 
 class Context:
-    """The lines of one transcript from its present beginning on; grows by append only.
+    """The lines of one transcript from a movable beginning on; lines are only ever appended.
 
-    What each step asks (the messages of a request, the lines of a turn) is kept up as lines are added, so that a step
-    costs what is new in it, and not what the transcript holds.
+    The messages of a request and the lines of each turn are updated as lines are added, so that the cost of a step
+    depends on what is new in it and not on the length of the transcript.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self.call_ids: set[str] = set()  # of all calls that were ever in it: providers want them unique
+        # Ids of all calls that were ever in the transcript, because providers want them unique.
+        self.call_ids: set[str] = set()
         self._begin()
         self.append(entries)
 
     def _begin(self) -> None:
         self.entries: list[Entry] = []
         self.tokens = 0
-        self.has_images = False  # in words of people; those of results travel with these
+        self.has_images = False  # whether a message of a person holds an image
         self._turns: dict[str | None, list[Entry]] = {}
         self._messages: list[Message] = []
         self._results: dict[str, ToolResult] = {}
-        self._beside: dict[str, int] = {}  # of each call, which message has the results of its answer
+        self._beside: dict[str, int] = {}  # for each call id the index of the message that holds its result
 
     @property
     def start(self) -> int:
-        """Seq of the first line that is shown, 1 in an empty transcript."""
+        """Seq of the first line, 1 in an empty transcript."""
         return self.entries[0].seq if self.entries else 1
 
     @property
@@ -59,7 +60,7 @@ class Context:
         return self.entries[-1].seq if self.entries else 0
 
     def append(self, entries: Iterable[Entry]) -> None:
-        """Add lines that were stored."""
+        """Add lines that were persisted."""
         for entry in entries:
             self.entries.append(entry)
             self.tokens += entry.tokens
@@ -71,7 +72,7 @@ class Context:
                 self._add(entry.message)
 
     def _add(self, message: Message) -> None:
-        """Behind calls stand their results at once, at first that their outcome is unknown."""
+        """Add a message, followed by the results of its calls; a result that is missing says that it is unknown."""
         self._messages.append(message)
         if message.role == "user":
             self.has_images = self.has_images or any([isinstance(part, Image) for part in message.parts])
@@ -82,7 +83,7 @@ class Context:
             self._messages.append(Message("tool", tuple([self._results.get(one.call_id, one) for one in missing])))
 
     def _answer(self, result: ToolResult) -> None:
-        """Put a result beside its call: the first of several; one without a call is left out."""
+        """Put a result beside its call. Only the first result of a call counts, and none without a call."""
         if self._results.setdefault(result.call_id, result) is result and result.call_id in self._beside:
             at = self._beside[result.call_id]
             parts = [result if part.call_id == result.call_id else part for part in self._messages[at].tool_results]
@@ -93,10 +94,10 @@ class Context:
         return self._turns.get(turn_id, ())
 
     def fit(self, budget: int) -> bool:
-        """Move the beginning so that the rest fits into budget tokens; returns whether it moved.
+        """Move the beginning so that the rest fits into `budget` tokens; returns whether it moved.
 
-        It moves to a line at which no call is open. The newest such piece stays even if it alone exceeds the budget:
-        the provider then says so.
+        It moves to a line at which no call lacks its result. The newest piece that begins so stays even if it exceeds
+        the budget alone; the provider then refuses the request.
         """
         if self.tokens <= budget:
             return False
@@ -120,21 +121,21 @@ class Context:
         return True
 
     def _begins(self, index: int) -> bool:
-        """Whether a piece may begin at a line; what people said to one turn, and its files, stay together."""
+        """Whether the transcript may begin at a line. The words of people to one turn, and its files, stay together."""
         entry, last = self.entries[index], self.entries[index - 1]
         if entry.kind == "user":
             return last.kind != "user" or last.turn_id != entry.turn_id
         return entry.kind in ("assistant", "assistant_cut", "summary")
 
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """Calls of the last answer that have no result yet: asked before a crash, and not begun."""
+        """Return the calls of the last answer that have no result; after a crash these were asked but not started."""
         last = next((entry.message for entry in reversed(self.entries) if entry.kind == "assistant"), None)
         return tuple(call for call in last.tool_calls if call.call_id not in self._results) if last else ()
 
     def silenced(self, results: Sequence[ToolResult] = ()) -> bool:
-        """Whether the last answer asked for silence and only results have come since. results: those not stored yet.
+        """Whether the last answer called `stay_silent` and nothing but results came after it.
 
-        A cut call counts: it might have done nothing else.
+        results: those that are not in the transcript yet. A cut call counts, because it has no other effect.
         """
         found = list(results)
         for entry in reversed(self.entries):
@@ -144,9 +145,9 @@ class Context:
         return any(one.name == STAY_SILENT and (not one.is_error or one.mark is Mark.CUT) for one in found)
 
     def unmended(self, turn_id: str, tools: Container[str], denied: Container[str]) -> ToolResult | None:
-        """The newest failure of a turn with these tools that no later call made good: of that tool, on that path.
+        """Return the newest failed result of a turn that no later call of the same tool with the same path made good.
 
-        denied: calls that people did not want.
+        tools: names of the tools whose failures count. denied: ids of calls that people did not allow.
         """
         aims: dict[str, str] = {}
         failed: dict[tuple[str, str], ToolResult] = {}
@@ -164,7 +165,7 @@ class Context:
         return next(reversed(failed.values()), None)
 
     def said(self, turn_id: str, speaking: Collection[str]) -> bool:
-        """Whether a turn has said anything visible. speaking: tools that do, too."""
+        """Whether a turn has shown people anything. speaking: names of tools that send messages."""
         for entry in reversed(self.of_turn(turn_id)):
             if entry.message.role == "assistant" and entry.message.text.strip():
                 return True
@@ -173,7 +174,7 @@ class Context:
         return False
 
     def cut_text(self) -> str:
-        """The words that the next answer goes on from: those of the cut answers that the transcript ends with."""
+        """Return the text that the next answer continues: that of the cut answers at the end of the transcript."""
         texts: list[str] = []
         for entry in reversed(self.entries):
             if entry.kind == "assistant_cut":
@@ -183,12 +184,14 @@ class Context:
         return "".join(reversed(texts))
 
     def marked(self, turn_id: str, mark: Mark) -> int:
-        """How many lines of a turn have a mark."""
+        """Count the lines of a turn that have a mark."""
         return sum(entry.message.mark is mark for entry in self.of_turn(turn_id))
 
     def messages(self) -> tuple[Message, ...]:
-        """What is sent: each call is followed at once by the results of its message, in call order; valid for every
-        provider. With the line about what is left out."""
+        """Return the messages of a request, valid for every provider: results follow their calls, in call order.
+
+        The first message says whether something was left out.
+        """
         if self.start > 1 and self.entries[0].kind != "summary":
             return (Message("user", (Text(LEFT_OUT),)), *self._messages)
         return tuple(self._messages)

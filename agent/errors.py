@@ -1,18 +1,18 @@
-"""What can go wrong with a model call, as one closed set; what to do about each is decided in `agent/runner.py`.
+"""The errors of a run. `agent/runner.py` decides what each kind of model error leads to.
 
 AgentError
 ├── ModelError(kind)     a model call failed; kind is one of ErrorKind
 ├── RunLost              the store refused a write: the run was stopped or belongs to another worker
-└── what a journal raises when it cannot write
+└── whatever a journal raises when it cannot write
 
-Beside it stands ToolError, which ends no run: the model reads it.
+ToolError is separate, because it ends no run: the model reads its text.
 """
 
 from enum import StrEnum
 
 
 class ErrorKind(StrEnum):
-    """A closed set; each model client maps its provider's errors to it."""
+    """Kinds of failed model calls; each model client maps its provider's errors to them."""
 
     RATE_LIMIT = "rate_limit"
     OVERLOADED = "overloaded"
@@ -30,19 +30,17 @@ class ErrorKind(StrEnum):
 
 
 class AgentError(Exception):
-    """Root of this package's errors."""
+    """Base class of the errors that end a run."""
 
 
 class ModelError(AgentError):
-    """A model call failed.
-
-    detail: for the log and for owners, with the provider's own words; never holds a key. retry_after: seconds the
-    provider asked to wait, None when it did not say. status: of the HTTP answer that said so, if it was one.
-    """
+    """A model call failed."""
 
     def __init__(
         self, kind: ErrorKind, detail: str, retry_after: float | None = None, status: int | None = None
     ) -> None:
+        """detail: the provider's own words, for the log and for owners; never holds a key. retry_after: seconds
+        that the provider asked to wait, None if it did not. status: of the HTTP response, None if there was none."""
         super().__init__(f"{kind.value}: {detail}")
         self.kind = kind
         self.detail = detail
@@ -51,8 +49,8 @@ class ModelError(AgentError):
 
 
 class RunLost(AgentError):
-    """The run no longer holds its turn (stopped, or claimed by another worker): end without another word."""
+    """The turn was stopped or claimed by another worker, so this run ends without another word."""
 
 
 class ToolError(Exception):
-    """A call cannot do what it is asked; the text is what the model reads of it."""
+    """A call cannot do what it is asked to do; the model reads the text."""

@@ -1,8 +1,8 @@
-"""What a run tells the world: one closed union, read by every surface (channels, HTTP, console) and nothing else.
+"""The events of a run: one closed union, from which every surface (channels, HTTP, console) learns all it shows.
 
 Rules (design.md, "Agent events"): `agent_start` and `agent_end` come exactly once per run, whatever retries happen
-inside; a run that is parked ends so, and begins again when it goes on. All but the updates carry an id made from turn,
-step and ordinal, and are stored before anybody is told of them; updates are not stored.
+inside; a parked run ends with `agent_end` and starts again when the turn is resumed. Every event but an update has an
+id made from turn, step and ordinal, and is persisted before it is published. Updates are not persisted.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,12 @@ from pydantic import Field, TypeAdapter
 
 from agent.message import Usage
 
-# Told by the id alone.
+# A number that is left out of the JSON, because the id has it.
 _IdOnly = Annotated[int, Field(exclude=True)]
 
-
-# Kind of a notice that is a sentence of the service for people.
+# The kind of a notice that holds Markdown of the service for people.
 SAID = "said"
-# Kind of a notice that a person has to decide.
+# The kind of a notice that says that a person has to decide.
 WAITING = "waiting"
 
 
@@ -47,20 +46,19 @@ class RunRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """run: whose. at: milliseconds since the epoch."""
+    """What all events have in common."""
 
     run: RunRef
+    # When it happened, in milliseconds since the epoch.
     at: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PersistedEvent(_Event):
-    """An event with an id, stored, so that it can be replayed.
+    """An event that is persisted under an id, so that it can be replayed."""
 
-    id: "<turn>/<step>/<ordinal>", made here and nowhere else: an event that is made again, by a step that is done anew
-    or by the repair after a crash, has the same one, and is kept once.
-    """
-
+    # "<turn>/<step>/<ordinal>". A step that is repeated, or the repair after a crash, makes the same event with the
+    # same id, so that it is persisted once.
     id: str = ""
 
     def __post_init__(self) -> None:
@@ -73,16 +71,14 @@ class _PersistedEvent(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStart(_PersistedEvent):
-    """A run began, or goes on after it was parked: then with an id of its own, by its attempt.
-
-    message: the words that it answers, where those who read the session are to see them; only as the turn begins.
-    is_beat: nobody has written; people are shown nothing of it but what it says. model, thinking: of the turn as it
-    begins or goes on; thinking is empty in what earlier versions have kept.
-    """
+    """A run started, or was resumed after it was parked; the attempt is then part of the id."""
 
     model: str
+    # The thinking level; empty in events of earlier versions.
     thinking: str = ""
+    # The words that the turn answers, for readers of the session; only in the first attempt.
     message: str = ""
+    # Whether this is a beat: then people are shown nothing of the turn but its reply.
     is_beat: bool = False
     type: Literal["agent_start"] = "agent_start"
 
@@ -92,12 +88,10 @@ class AgentStart(_PersistedEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStart(_PersistedEvent):
-    """The model is asked for an answer. A second one for a step without a message_end between: the first is void.
-
-    tries: of this attempt, from 1; each has an id of its own.
-    """
+    """The model is asked for an answer. A second one for the same step, without message_end, makes the first void."""
 
     step: int
+    # Counts the tries of this step within the attempt, from 1; it is part of the id.
     tries: _IdOnly = 1
     type: Literal["message_start"] = "message_start"
 
@@ -108,22 +102,21 @@ class MessageStart(_PersistedEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageUpdate(_Event):
-    """A piece of the answer. call_id: whose arguments, for part "arguments".
-
-    offset: how many characters of the same part stand before it, so that a reader knows when it has missed some.
-    """
+    """A piece of the answer."""
 
     step: int
     part: Literal["text", "thinking", "arguments"]
     delta: str
+    # How many characters of the same part came before this piece, so that a reader notices when it has missed some.
     offset: int = 0
+    # The call whose arguments these are; empty for other parts.
     call_id: str = ""
     type: Literal["message_update"] = "message_update"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageEnd(_PersistedEvent):
-    """The model's answer is whole, or cut: then text is what was planned for delivery before the cut."""
+    """The model's answer is complete, or was cut: then `text` is what was planned for delivery before the cut."""
 
     step: int
     text: str
@@ -139,7 +132,7 @@ class MessageEnd(_PersistedEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionStart(_PersistedEvent):
-    """A call is about to be executed; it is stored as running."""
+    """A call is about to be executed; it is persisted as running."""
 
     step: int
     call_id: str
@@ -153,7 +146,7 @@ class ToolExecutionStart(_PersistedEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionUpdate(_Event):
-    """A tool reports progress."""
+    """A tool reports the progress of a call."""
 
     step: int
     call_id: str
@@ -163,11 +156,12 @@ class ToolExecutionUpdate(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExecutionEnd(_PersistedEvent):
-    """A call has its result. state: done, failed, denied or cut (outcome unknown)."""
+    """A call has its result."""
 
     step: int
     call_id: str
     name: str
+    # "cut" means that the outcome is unknown.
     state: Literal["done", "failed", "denied", "cut"]
     text: str
     type: Literal["tool_execution_end"] = "tool_execution_end"
@@ -178,17 +172,14 @@ class ToolExecutionEnd(_PersistedEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(_PersistedEvent):
-    """A decision of the runner, or about it. kind: retry, cut, limit, waiting, allowed, ...
-
-    detail: one plain sentence, empty when it was said.
-
-    Of kind "said" it is Markdown for people: what the service says itself in a conversation that is read from events.
-    number: of this attempt, from 1.
-    """
+    """A decision of the runner, or something that the service says itself."""
 
     step: _IdOnly = 0
+    # Counts the notices of the attempt, from 1.
     number: _IdOnly = 1
+    # retry, cut, limit, waiting, allowed, said, …
     kind: str
+    # One plain sentence, empty when people have read it before in this run. Of kind `SAID`: Markdown for people.
     detail: str
     type: Literal["notice"] = "notice"
 
@@ -198,22 +189,21 @@ class Notice(_PersistedEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentEnd(_PersistedEvent):
-    """A run ended, or is parked: that is no end of its turn, and has an id of its own, by the attempt.
-
-    duration: seconds of running time. error_kind and error_message: only when it failed.
-    """
+    """A run ended. When it was parked its turn has not ended, and the attempt is part of the id."""
 
     outcome: Outcome
     model: str
     usage: Usage
+    # Running time in seconds.
     duration: float
+    # Both are set only when the run failed.
     error_kind: str | None = None
     error_message: str | None = None
     type: Literal["agent_end"] = "agent_end"
 
     @property
     def is_last(self) -> bool:
-        """Nothing more comes of the turn."""
+        """Whether the turn has ended with this run."""
         return self.outcome is not Outcome.PARKED
 
     def _ordinal(self) -> str:
@@ -238,10 +228,10 @@ _json: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent)
 
 
 def dump(event: AgentEvent) -> str:
-    """An event as the JSON that is stored and that every surface reads."""
+    """Return the JSON of an event, as it is persisted and as every surface reads it."""
     return _json.dump_json(event).decode()
 
 
 def load(text: str | bytes) -> AgentEvent:
-    """Raises pydantic.ValidationError when the text is no event."""
+    """Read an event from its JSON. Raises pydantic.ValidationError when the text is no event."""
     return _json.validate_json(text)

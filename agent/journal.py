@@ -1,7 +1,7 @@
-"""What a run writes down, as a protocol that the service fulfils: each asynchronous method is one durable transaction.
+"""What a run persists and publishes, as a protocol that the service implements.
 
-Those raise RunLost when the run was stopped or its turn belongs to another worker, and whatever the store raises when
-it cannot write; both end the run at once.
+Each asynchronous method is one durable transaction. It raises RunLost when the run was stopped or its turn belongs to
+another worker, and whatever the store raises when it cannot write; both end the run at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,100 +26,101 @@ CallState = Literal["done", "failed", "denied", "cut"]
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """How a call ended. goes_on: the process that it began runs on, and stays known."""
+    """How a call ended."""
 
     result: ToolResult
     state: CallState
+    # Whether the process that the call started runs on in the background, so that its pid stays recorded.
     goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A whole answer. Without calls and steering texts the turn ends with it as outcome.
-
-    ended: stored with it. usage: of the turn so far. context_start: where what goes to the model begins. note: of one
-    that was cut and goes on, what the model is told of it. failed: what people are told besides, if the turn is to end.
-    """
+    """A complete answer. If it has no calls and no steering text came meanwhile, the turn ends with it."""
 
     message: Message
+    # The event that is persisted together with it.
     ended: MessageEnd
+    # Tokens of the turn so far.
     usage: Usage
+    # The seq of the first transcript line that was sent to the model.
     context_start: int
+    # How the turn ends, if it ends with this answer.
     outcome: Outcome
+    # For an answer that was cut and will be continued: what the model is told about it.
     note: Message | None = None
+    # A failed call that people are told about, if the turn ends with this answer.
     failed: ToolResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a stored answer or its results led to.
+    """What persisting an answer or results led to."""
 
-    entries: lines written, steering texts last. end: set when the turn is done.
-    """
-
+    # The lines that were added to the transcript, steering texts last.
     entries: tuple[Entry, ...]
+    # Set when the turn ended.
     end: AgentEnd | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """How an answer that broke off was closed. entries: what was kept of it, nothing if none of it was planned.
+    """How an answer that broke off was closed."""
 
-    step: the turn's, then.
-    """
-
+    # The step of the turn after it.
     step: int
+    # The lines that were kept of it; none if nothing of it was planned for delivery.
     entries: tuple[Entry, ...] = ()
 
 
 class Journal(Protocol):
-    """The durable side of one run. What a model is asked for begins with the transaction before: its message_start."""
+    """The durable side of one run. The message_start of an answer is persisted by the transaction before the answer."""
 
     def tell(self, event: ToolExecutionUpdate) -> None:
-        """Tell the surfaces at once."""
+        """Publish an event at once, without persisting it."""
 
     def begin(self, step: int, after: str) -> None:
-        """An answer begins. after: the words of a cut answer that it continues, else empty."""
+        """Begin an answer. after: the words of the cut answer that it continues, else empty."""
 
     async def update(self, event: MessageUpdate) -> None:
-        """A piece of the answer. A block that it completes is stored before this returns."""
+        """Take a piece of the answer. A block that it completes is persisted before this returns."""
 
     async def step(self, step: Step) -> Kept:
-        """Store a whole answer; its calls become `asked`."""
+        """Persist a complete answer; its calls become `asked`."""
 
     async def note(self, message: Message) -> Entry:
-        """Add a line of the service for the model to read."""
+        """Persist a line that the service writes for the model."""
 
     async def start_calls(self, starts: Sequence[ToolExecutionStart]) -> None:
-        """asked → running, directly before execution; from waiting, which uses the decision up."""
+        """Mark calls as `running`, directly before execution. The decision about a waiting call is used up by this."""
 
     async def park(self, call_id: str, ask: Ask) -> AgentEnd | Decision:
-        """asked → waiting, and the turn is parked until a person has decided: this run ends here.
+        """Mark a call as `waiting` and park the turn until a person has decided; returns the end of this run.
 
-        Where nobody may decide it goes on, with an expired decision.
+        Where nobody may decide, the run goes on and an expired decision is returned.
         """
 
     async def process_started(self, call_id: str, pid: int, started: str) -> None:
-        """Remember a call's process before it may do anything."""
+        """Persist the process of a call before the process may do anything."""
 
     async def results(
         self, results: Sequence[CallResult], ends: Sequence[ToolExecutionEnd], *, batch_done: bool, silent: bool
     ) -> Kept:
-        """Store results in call order; with batch_done also returns the steering texts that came meanwhile.
+        """Persist results in call order. With batch_done the steering texts that came meanwhile are returned as well.
 
-        silent: if none came, the turn is done (completed) without another answer.
+        silent: the turn is completed without another answer, unless a steering text came.
         """
 
     async def keep(self) -> bool:
-        """The answer broke off once more, or for good: what was streamed of it is planned, and so kept and shown.
+        """Plan the delivery of all that was streamed of an answer that broke off again or for good.
 
-        Returns whether anything of it is planned, by this or before.
+        Returns whether anything of the answer is planned, by this or before.
         """
 
     async def cut(self, notice: Callable[[Cut], Notice]) -> Cut:
-        """The answer broke off: what was planned of it becomes the assistant's words, the rest never existed.
+        """Close an answer that broke off: what was planned becomes the assistant's words, the rest is dropped.
 
-        The run tries again. notice: makes, of what was kept, what people are told of that.
+        notice: makes the notice about the retry from what was kept.
         """
 
     async def fail(self, outcome: Outcome, error_kind: str | None, error_message: str | None) -> AgentEnd:

@@ -1,7 +1,7 @@
-"""The agent loop: assemble, stream, tool calls, results, again, until the model has nothing more to call.
+"""The agent loop: send a request, stream the answer, run its tool calls, and repeat until there are no more calls.
 
-It holds no state of its own beyond the context: a run that is resumed after a crash, a broken stream or a drain
-enters here like one that begins. Model errors leave it as ModelError; what to do about them is `agent/runner.py`'s.
+All state is in the context, so a run that is resumed after a crash, a broken stream or a drain enters the loop like a
+new one. Model errors leave the loop as ModelError; `agent/runner.py` decides what to do about them.
 """
 
 import asyncio
@@ -27,8 +27,11 @@ from agent.message import (
     Thinking,
     ToolCall,
     ToolResult,
+    cleaned,
     estimate_text,
     estimate_tools,
+    visible,
+    well_formed,
 )
 from agent.models.base import (
     Alive,
@@ -40,41 +43,40 @@ from agent.models.base import (
     TextDelta,
     ThinkingDelta,
 )
-from agent.models.render import without_images
+from agent.models.protocol import without_images
 from agent.spec import RunSpec
-from agent.text import cleaned, visible, well_formed
 
 LIMIT_NOTE = (
     "You have reached the limit of steps for this turn. Call no tool. "
     "Say in a few sentences what is done and what is still open."
 )
-# How often the answers of a turn that reach the limit of output go on.
+# How many answers of a turn that reached the limit of output are continued.
 LIMIT_CUTS = 2
 
 
 class Loop:
-    """One run of one turn.
-
-    `step` counts the answers of the turn, cut ones too, `answers` the whole ones of this run; `said` is true once
-    something visible was said. The model is asked for before each step, since a run may go on with another one.
-    """
+    """One run of one turn."""
 
     def __init__(self, spec: RunSpec, context: Context, journal: Journal, model: Callable[[], ModelClient]) -> None:
+        """model: returns the model of the next step, because the runner may change to another one."""
         self._spec = spec
         self._model = model
         self._context = context
         self._journal = journal
         self._specs_tokens = estimate_text(spec.system) + estimate_tools(spec.tools.specs)
-        self._images = False  # in the last request
-        self._hidden = False
+        self._images = False  # whether the last request had images
+        self._hidden = False  # whether images are left out of requests
+        # Answers of the turn, cut ones included.
         self.step = spec.progress.step
+        # Complete answers of this run.
         self.answers = 0
         self.usage = spec.progress.usage
         self._speaking = {tool.name for tool in spec.tools.by_name.values() if tool.speaks}
+        # Whether people have been shown anything by this turn.
         self.said = context.said(spec.ref.turn_id, self._speaking)
 
     async def run(self) -> AgentEnd:
-        """Work until the turn is finished, or parked. Raises ModelError, RunLost, or what the store raises."""
+        """Work until the turn ends or is parked. Raises ModelError, RunLost, or what the store raises."""
         while True:
             calls = self._context.open_calls()
             if calls or self._context.silenced():
@@ -90,12 +92,15 @@ class Loop:
                 return end
 
     def go_on(self, cut: Cut) -> None:
-        """Continue behind an answer that broke off."""
+        """Count an answer that broke off, so that the next `run` continues after it."""
         self.step = cut.step
         self.said = self.said or bool(cut.entries)
 
     async def _answer(self, outcome: Outcome, *, allow_calls: bool) -> AgentEnd | None:
-        """One model call, stored; returns the end when the turn is finished, whose outcome is outcome or less."""
+        """Make one model call and persist the answer; returns the end of the run if the turn ends with it.
+
+        outcome: of the turn, if it ends so; an answer that reaches the limit of output makes it `LIMIT`.
+        """
         spec, step, model = self._spec, self.step + 1, self._model()
         self._context.fit(model.context_window - model.max_output - self._specs_tokens)
         request = ModelRequest(
@@ -144,7 +149,7 @@ class Loop:
         return kept.end
 
     def _failed(self) -> ToolResult | None:
-        """What the turn has tried to change and did not, unless somebody decided so, or it was the same once more."""
+        """Return the last change that failed for good in this turn, not counting calls that were denied or repeated."""
         spec, own = self._spec, self._context.of_turn(self._spec.ref.turn_id)
         tools = {tool.name for tool in spec.tools.by_name.values() if tool.changes}
         denied = {call_id for call_id, one in spec.progress.decisions.items() if one.state in ("denied", "expired")}
@@ -153,25 +158,25 @@ class Loop:
         return self._context.unmended(spec.ref.turn_id, tools, denied)
 
     def hide_images(self) -> bool:
-        """Go on without images, because a provider has refused a request; False when it had none."""
+        """Leave images out from now on, because a provider refused a request; False when the request had none."""
         hidden, self._images, self._hidden = self._images and not self._hidden, False, True
         return hidden
 
     async def _messages(self) -> tuple[Message, ...]:
         messages = self._context.messages()
         if self._context.has_images:
-            messages = await self._spec.images.shown(messages)
+            messages = await self._spec.images.loaded(messages)
             self._images = any(isinstance(part, Image) for message in messages for part in message.parts)
         if self._hidden:
             messages = tuple(replace(one, parts=tuple(without_images(one.parts))) for one in messages)
         return messages
 
     async def _stream(self, model: ModelClient, request: ModelRequest, step: int, bridge: Bridge) -> Answer:
-        """Read one answer; raises ModelError(TIMEOUT) when the model is silent for too long.
+        """Stream one answer. Raises ModelError, of kind TIMEOUT when the model is silent for too long.
 
-        The clock of silence stands still while a piece is being handled.
+        The time that handling a piece takes does not count as silence.
         """
-        told: Counter[tuple[str, str]] = Counter()
+        published: Counter[tuple[str, str]] = Counter()
         idle = self._spec.limits.idle_timeout
         async with aclosing(model.stream(request)) as parts:
             try:
@@ -183,7 +188,7 @@ class Loop:
                             silence.end()
                             if part is None:
                                 raise ModelError(ErrorKind.NETWORK, "the stream ended without an answer")
-                            await self._tell(part, step, bridge, told)
+                            await self._publish(part, step, bridge, published)
                             if isinstance(part, Answer):
                                 return part
             except TimeoutError:
@@ -191,20 +196,20 @@ class Loop:
                     raise
                 raise ModelError(ErrorKind.TIMEOUT, f"the model was silent for {idle:g} s") from None
 
-    async def _tell(self, part: StreamPart, step: int, bridge: Bridge, told: Counter[tuple[str, str]]) -> None:
-        """told: how many characters of each part of the answer were told."""
+    async def _publish(self, part: StreamPart, step: int, bridge: Bridge, published: Counter[tuple[str, str]]) -> None:
+        """Publish a part of the stream. published: the number of characters published so far, by kind and call."""
         for kind, delta, of in _pieces(part, bridge):
-            ref, now, offset = self._spec.ref, self._spec.now(), told[kind, of]
-            told[kind, of] += len(delta)
+            ref, now, offset = self._spec.ref, self._spec.now(), published[kind, of]
+            published[kind, of] += len(delta)
             await self._journal.update(
                 MessageUpdate(run=ref, at=now, step=step, part=kind, delta=delta, call_id=of, offset=offset)
             )
 
     def _checked(self, answer: Answer, allow_calls: bool, after: str) -> Message:
-        """The answer as it is stored, with the words that were streamed (see `bridge`).
+        """Return the answer as it is persisted, with the same words that were streamed (see `bridge`).
 
-        Call ids are unique, no calls where none are allowed, never silently empty. Of one that the provider ended no
-        call is executed: it may not be whole.
+        Call ids are made unique. Calls are dropped where none are allowed, or where the provider cut the answer, since
+        they may be incomplete. Raises ModelError for an empty answer, unless one is accepted here.
         """
         seen = self._context.call_ids
         allow_calls = allow_calls and answer.stop_reason not in ("max_output", "refusal")
@@ -219,7 +224,7 @@ class Loop:
             elif isinstance(part, Text) and not part.text:
                 continue
             elif isinstance(part, Thinking) and answer.stop_reason == "max_output":
-                continue  # of an answer that was cut, only the words stay
+                continue  # only the text of a cut answer is kept
             parts.append(part)
         message = replace(answer.message, parts=tuple(parts))
         if message.tool_calls or visible(message.text):
@@ -229,11 +234,11 @@ class Loop:
         said = self.said or self._context.said(self._spec.ref.turn_id, self._speaking)
         if not (said or answer.stop_reason == "max_output" or self._spec.may_be_empty):
             raise ModelError(ErrorKind.UNKNOWN, "the model gave an empty answer")
-        # an empty ending behind words of an earlier step leaves no line
+        # An empty answer after words of an earlier step adds nothing to the transcript.
         return replace(message, parts=())
 
     def _over(self) -> Mark | None:
-        """Why the next answer is the last one, and may call nothing; None while it may."""
+        """Return why the next answer must be the last and may call no tool; None as long as it may."""
         spec = self._spec
         if self.step >= spec.limits.max_steps:
             return Mark.STEPS
@@ -241,9 +246,9 @@ class Loop:
 
 
 class _Silence:
-    """Makes a timeout expire once the model has been waited for during `seconds` on end; 0: never.
+    """Lets a timeout expire when one wait for the model takes `seconds`; 0: never.
 
-    It looks once in that time how long the present wait lasts, because a timer for each of thousands of pieces is dear.
+    One timer checks how long the present wait has lasted, because a timer for each of thousands of pieces is slow.
     """
 
     def __init__(self, timeout: asyncio.Timeout, seconds: float) -> None:
@@ -262,11 +267,11 @@ class _Silence:
             self._timer.cancel()
 
     def begin(self) -> None:
-        """The wait for a piece begins."""
+        """Begin to wait for a piece."""
         self._since = self._now()
 
     def end(self) -> None:
-        """The piece is there."""
+        """The piece has arrived."""
         self._since = None
         if self._timeout.when() is not None:
             self._timeout.reschedule(None)
@@ -286,7 +291,7 @@ def _note(words: str, mark: Mark) -> Message:
 
 
 def _pieces(part: StreamPart, bridge: Bridge) -> Sequence[tuple[Literal["text", "thinking", "arguments"], str, str]]:
-    """What people are told of a part of the stream: kind, words, and whose arguments they are."""
+    """Return what is published of a part of the stream: kind, text, and the call id of arguments."""
     match part:
         case TextDelta(text=text):
             return [(*piece, "") for piece in bridge.feed(text)]

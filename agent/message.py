@@ -1,26 +1,28 @@
 """The provider-neutral transcript: messages made of parts, as stored and as handed to every model client.
 
-Clients translate these at the call boundary and nowhere else. The JSON form (see `bot/store`) is stored once and is
-never rewritten, so fields are only ever added, with defaults.
+Model clients translate messages when they call the provider, and nothing else does. The JSON form (see `bot/store`) is
+stored once and never rewritten, so fields are only ever added, with defaults. The text in messages is well-formed:
+JSON from outside can hold half a surrogate pair, which no UTF-8 store takes.
 """
 
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, TypeVar, cast
 
-# For estimates: providers count images their own way, and so what stands around each message.
+# Estimates, because each provider has its own count: tokens of an image, and of what surrounds each message.
 _IMAGE_TOKENS = 1500
 _OVERHEAD = 4
 
 
 class Mark(StrEnum):
-    """What the service has put into a transcript itself, where code must know it again, whatever its words are."""
+    """Marks a note, result or message that the service wrote, so that code recognises it whatever its words are."""
 
-    CUT = "cut"  # A note: the reply broke off. A result: the outcome of the call is unknown.
-    LIMIT = "limit"  # A note: the reply reached the limit of output, and goes on.
+    CUT = "cut"  # A note: the reply was cut. A result: the outcome of the call is unknown.
+    LIMIT = "limit"  # A note: the reply reached the limit of output and goes on.
     STEPS = "steps"  # A note: the turn has reached its limit of steps.
-    CIRCLES = "circles"  # A note: the turn goes round in circles, and is to end.
+    CIRCLES = "circles"  # A note: the turn repeats itself and must end.
     REPEATED = "repeated"  # A result: the call was refused because it had been made again and again.
     FILES = "files"  # A message: it holds the files of the messages before it.
 
@@ -38,9 +40,9 @@ class Thinking:
     """The reasoning of a model."""
 
     text: str
-    # What the provider needs to accept the reasoning back; without one it is never sent back.
+    # The provider needs it to accept the reasoning back. Reasoning without a signature is never sent back.
     signature: str = ""
-    # The opaque form in which some providers hand reasoning over; the text is empty then.
+    # The encrypted form in which some providers return reasoning; the text is empty then.
     redacted: str = ""
     type: Literal["thinking"] = "thinking"
 
@@ -61,24 +63,24 @@ class Image:
     """An image."""
 
     mime: str
-    # Its bytes in base64; empty where `path` names a file.
+    # The bytes in base64; empty where `path` names a file.
     data: str
-    # A file of the workspace, which is read for each request.
+    # A file of the workspace, which is read again for each request.
     path: str = ""
     type: Literal["image"] = "image"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave back."""
+    """The result of a call."""
 
     call_id: str
-    # Of the tool, for providers that want it repeated.
+    # The name of the tool, which some providers want repeated.
     name: str
     text: str
     is_error: bool = False
     images: tuple[Image, ...] = ()
-    # Why the call did not run to its end, where code must know that.
+    # Why the call did not run to its end, if code must know.
     mark: Mark | None = None
     type: Literal["tool_result"] = "tool_result"
 
@@ -92,25 +94,25 @@ class Message:
 
     role: Literal["user", "assistant", "tool"]
     parts: tuple[Part, ...]
-    # Which model wrote an assistant message ("provider/model"); reasoning is sent back to that model only.
+    # The model that wrote an assistant message ("provider/model"). Reasoning is sent back to that model only.
     model: str = ""
     schema: int = 1
-    # Which line of the service it is; None for words of people and models.
+    # Set for messages that the service wrote; None for words of people and models.
     mark: Mark | None = None
 
     @property
     def text(self) -> str:
-        """The words of all text parts, joined."""
+        """The text of all text parts, joined."""
         return "".join([part.text for part in self.parts if isinstance(part, Text)])
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The calls in it, in the model's order: only assistant messages have any."""
+        """The calls of an assistant message, in the model's order; empty for other roles."""
         return tuple([part for part in self.parts if isinstance(part, ToolCall)]) if self.role == "assistant" else ()
 
     @property
     def tool_results(self) -> tuple[ToolResult, ...]:
-        """The results in it, in the order of their calls: only messages of the role `tool` have any."""
+        """The results of a message of the role `tool`, in the order of their calls; empty for other roles."""
         return tuple([part for part in self.parts if isinstance(part, ToolResult)]) if self.role == "tool" else ()
 
 
@@ -153,11 +155,11 @@ class Usage:
 class ToolOutput:
     """What a tool returns."""
 
-    # For the model.
+    # What the model reads.
     text: str
     is_error: bool = False
     images: tuple[Image, ...] = ()
-    # The process that the call began runs on.
+    # Whether the process that the call started runs on in the background.
     goes_on: bool = False
 
 
@@ -172,7 +174,7 @@ class ToolSpec:
 
 
 def estimate(message: Message) -> int:
-    """Tokens of one message, at least 1."""
+    """Estimate the tokens of one message, at least 1."""
     characters = 0
     images = 0
     for part in message.parts:
@@ -191,10 +193,53 @@ def estimate(message: Message) -> int:
 
 @lru_cache(maxsize=64)
 def estimate_tools(tools: tuple[ToolSpec, ...]) -> int:
-    """Tokens of what a model is told of its tools."""
+    """Estimate the tokens of the descriptions of tools."""
     return sum(estimate_text(tool.description + tool.schema_json) for tool in tools)
 
 
 def estimate_text(text: str) -> int:
-    """Tokens of plain text."""
+    """Estimate the tokens of plain text."""
     return len(text) // 4 + 1
+
+
+T = TypeVar("T")
+
+
+def well_formed(text: str) -> str:
+    """Return the text with surrogate pairs joined and lone surrogates replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def cleaned(value: T) -> T:
+    """Return a frozen value with all texts in it well-formed; the same object if they are already."""
+    texts, left = [], [cast(Any, value)]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            texts.append(one)
+        elif isinstance(one, tuple):
+            left += one
+        elif is_dataclass(one):
+            left += [getattr(one, field.name) for field in fields(one)]
+    whole = "\n".join(texts)
+    return value if whole.isascii() or well_formed(whole) == whole else _mended(value)
+
+
+def _mended(value: T) -> T:
+    found: Any = value
+    if isinstance(found, str):
+        found = well_formed(found)
+    elif isinstance(found, tuple):
+        found = tuple(map(_mended, found))
+    elif is_dataclass(found):
+        found = replace(found, **{field.name: _mended(getattr(found, field.name)) for field in fields(found)})  # type: ignore[type-var]
+    return cast(T, found)
+
+
+def visible(text: str) -> bool:
+    """Whether a text holds anything but white space, control characters and invisible format characters."""
+    return any(not char.isspace() and unicodedata.category(char) not in ("Cc", "Cf") for char in text)

@@ -1,8 +1,8 @@
-"""Retries around the loop: what a model error leads to, within one run (design.md, issue text "First runner rules").
+"""Retries around the loop: what a model error leads to, within one run.
 
-429 and overload wait as told, at most 30 seconds in all; a network failure or a silent model is tried once more, and
-again as long as the answer gets further each time. An answer that broke off after text goes on by the cut-answer rule.
-What remains is told to the person by the journal, behind what there was of the answer.
+After a rate limit or an overload the run waits as the provider asks, at most 30 seconds in all. A network failure or a
+silent model is retried once, and again as long as the answer gets further each time. An answer that broke off after
+text is continued by the cut-answer rule. Any other error ends the run, and the journal tells the person.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from agent.spec import RunSpec
 
 log = structlog.get_logger()
 
-# Seconds that one run waits for a busy provider, in all.
+# How many seconds one run waits for busy providers in all.
 MAX_WAIT = 30.0
-# Seconds between two tries, also where the provider says that none are needed: it has just refused.
+# Least seconds between two tries, even if the provider asks for less: it has just refused.
 _LEAST_WAIT = 1.0
 _WAITS = {ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED}
 _TRY_AGAIN = {ErrorKind.NETWORK, ErrorKind.TIMEOUT, ErrorKind.UNKNOWN}
-# Of what is tried again, in the words that people see.
+# What people are told about errors that lead to a retry.
 _WHAT_HAPPENED = {
     ErrorKind.RATE_LIMIT: "The provider is busy",
     ErrorKind.OVERLOADED: "The provider is busy",
@@ -37,7 +37,7 @@ _WHAT_HAPPENED = {
 
 
 class Runner:
-    """One run with its retries. model: which one makes the next step."""
+    """One run with its retries. `model` is the client of the next step."""
 
     def __init__(self, spec: RunSpec, context: Context, journal: Journal) -> None:
         self._spec = spec
@@ -51,10 +51,10 @@ class Runner:
         self._loop = Loop(spec, context, journal, lambda: self.model)
 
     async def run(self) -> AgentEnd:
-        """Run the turn to its end, which is stored when this returns.
+        """Run the turn to its end, which is persisted when this returns.
 
-        Raises RunLost, or what the store raises when it cannot write; cancellation leaves the turn as it stands, for
-        whoever cancelled it (stop, drain) to settle.
+        Raises RunLost, or what the store raises when it cannot write. Cancellation leaves the turn as it is; whoever
+        cancelled it (stop, drain) settles it.
         """
         try:
             async with asyncio.timeout(self._spec.limits.timeout - self._spec.progress.ran) as clock:
@@ -85,7 +85,7 @@ class Runner:
                     await self._spec.sleep(wait)
 
     def _wait_for(self, error: ModelError) -> float | None:
-        """Seconds until the next try, None when there is none."""
+        """Return the seconds until the next try; None when there is none."""
         if error.kind in _WAITS:
             told = error.retry_after
             wait = max(told, _LEAST_WAIT) if told is not None else min(2.0 ** (self._notices + 1), 8.0)
@@ -98,7 +98,7 @@ class Runner:
         return None
 
     def _goes_further(self, error: ModelError) -> bool:
-        """Whether an answer that broke off again, behind more words, is gone on with; each time it counts as a step."""
+        """Whether an answer that broke off again, after more text, is continued; each time counts as a step."""
         return error.kind in _TRY_AGAIN and self._loop.step < self._spec.limits.max_steps
 
     def _log(self, error: ModelError, *, given_up: bool) -> None:
@@ -115,7 +115,7 @@ class Runner:
         )
 
     def _notice(self, error: ErrorKind, wait: float) -> Callable[[Cut], Notice]:
-        """Makes the notice of another try; in words, only once for each thing that happened."""
+        """Return a function that makes the notice about a retry; people read the words once per kind of cause."""
         self._notices += 1
         ref, now, number = self._spec.ref, self._spec.now(), self._notices
         what = _WHAT_HAPPENED[error]

@@ -1,8 +1,4 @@
-"""What a run is made of: fixed before it starts, the same after a crash.
-
-Limits and rules of calls follow from the configuration, and tools from it and the session; what is of the turn alone
-stands in the run itself.
-"""
+"""What a run needs: fixed before it starts, and the same when it is resumed after a crash."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,43 +9,43 @@ from agent.images import Images
 from agent.message import ToolSpec, Usage
 from agent.models.base import ModelClient
 from agent.tools.base import Decision, Hook, Tool
-from agent.tools.overflow import Overflow
+from agent.tools.output import Overflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How long a run may take."""
 
-    # Seconds of running time, of all attempts of a turn together.
+    # Running time of a turn in seconds, all attempts together.
     timeout: float = 600
-    # Seconds for which the model may be silent; 0: as long as it likes.
+    # How many seconds the model may be silent; 0: without limit.
     idle_timeout: float = 60
-    # Model calls of one turn, cut ones too.
+    # Model calls of one turn, cut ones included.
     max_steps: int = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRules:
-    """What holds for the calls of all runs."""
+    """Rules for the calls of all runs."""
 
-    # Patterns of the names of tools about whose calls a person is asked.
+    # Patterns for names of tools; a person must allow each call of these tools.
     asked_for: tuple[str, ...]
-    # What people have allowed for good.
+    # Returns the grants by which people allowed calls for good.
     grants: Callable[[], Collection[str]]
-    # Around each call, in this order.
+    # Called around each call, in this order.
     hooks: Sequence[Hook]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSet:
-    """The tools of a session, and what those who wrote the turn may do with them."""
+    """The tools of a session, and what the people who wrote the turn may do with them."""
 
     by_name: Mapping[str, Tool[Any]]
-    # What the model is told of them.
+    # What the model is told about the tools.
     specs: tuple[ToolSpec, ...]
-    # Why some of them may not be called, by name.
+    # Names of tools that may not be called, with the reasons.
     refused: Mapping[str, str]
-    # Names of those that may be called for looking only, see `CallContext`.
+    # Names of tools that may be called only to look, see `CallContext.as_guest`.
     as_guest: Collection[str]
 
 
@@ -57,37 +53,36 @@ class ToolSet:
 class Progress:
     """What a turn has done in earlier attempts."""
 
-    # Answers of the model.
+    # How many answers the model has given.
     step: int
-    # Tokens.
     usage: Usage
-    # Seconds of running time.
+    # Running time in seconds.
     ran: float
-    # About calls that it was parked on, by their ids.
+    # Decisions about calls that the turn was parked on, by call id.
     decisions: Mapping[str, Decision]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """One run, made from its turn."""
+    """One run of a turn."""
 
     ref: RunRef
-    # Of the first step.
+    # The model of the first step.
     model: ModelClient
     system: str
     limits: Limits
     tools: ToolSet
     rules: CallRules
     progress: Progress
-    # Puts into messages what the files they name hold.
+    # Loads the image files that messages name.
     images: Images
-    # Keeps results that are too long, and knows the secrets that none may hold.
+    # Keeps results that are too long, and removes secrets from them.
     overflow: Overflow
-    # Milliseconds since the epoch.
+    # Returns the time in milliseconds since the epoch.
     now: Callable[[], int]
-    # For so many seconds.
+    # Waits for a number of seconds.
     sleep: Callable[[float], Awaitable[None]]
-    # No person asked for it, as of beats and jobs.
+    # Whether a beat or a job started the run instead of a person.
     background: bool
-    # An empty answer is no mistake.
+    # Whether an empty answer is accepted.
     may_be_empty: bool

@@ -1,9 +1,8 @@
-"""The files of the workspace that a conversation begins with: made when missing, and read for the system prompt.
+"""The files of the workspace that are part of the system prompt: made when missing, and read once per transcript.
 
-A person's file is never overwritten. Links are not followed; what cannot be read is said in its place, so that the
-model can tell its owner. A conversation that others than owners write in has a room, a folder below the workspace, with
-two files of its own. These functions block. `create` and `create_room` are called at the first use, `load` once per
-transcript.
+A person's file is never overwritten, and links are not followed. If a file cannot be read, the prompt says why, so that
+the model can tell its owner. A conversation in which others than owners write has a room, a folder below the workspace,
+with two files of its own. All functions block.
 """
 
 import os
@@ -17,38 +16,39 @@ from agent.tools.workspace import NotThere, Workspace, WorkspaceError
 
 # In the order of the prompt.
 NAMES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "MEMORY.md", "HEARTBEAT.md")
-# Those that every prompt has from the workspace, and those that each room has of its own.
+# Files that every prompt has from the workspace, and files that each room has of its own.
 SHARED = ("AGENTS.md", "SOUL.md", "IDENTITY.md")
 OWN = ("USER.md", "MEMORY.md")
 
-HEARTBEAT = "HEARTBEAT.md"  # read by each beat, not by the prompt
+HEARTBEAT = "HEARTBEAT.md"  # read for each beat, and not part of the prompt
 PER_FILE_CHARACTERS = 12_000
 TOTAL_CHARACTERS = 40_000
 
 _MAX_BYTES = 2 * 1024 * 1024
-_HEAD, _TAIL = 0.7, 0.2  # of the room a file has, when it must be cut; the rest is for the line between
+_HEAD, _TAIL = 0.7, 0.2  # fractions of the budget of a file that is cut; the rest is for the line between them
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFile:
-    """One file as the prompt shows it. text: whole, or head and tail with a line between that says so."""
+    """One file as the prompt shows it."""
 
     name: str
+    # The whole file, or its head and tail with a line between them.
     text: str
 
 
 def create(root: Path) -> None:
-    """Make the workspace (0700) and those of its files that are missing. Raises OSError or WorkspaceError."""
+    """Make the workspace (0700) and the files that are missing in it. Raises OSError or WorkspaceError."""
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     _fill(Workspace(root), NAMES)
 
 
 def create_room(room: Workspace, above: Workspace) -> None:
-    """Make a room (0700) and those of its files that are missing. Harmless where it is there already.
+    """Make a room (0700), if it is missing, and the files that are missing in it.
 
-    above: the folder in which rooms of its sort lie; git, `glob` and `grep` pass over what is in it. Raises OSError, or
-    WorkspaceError where the way to it is a link or no folder.
+    above: the folder that holds rooms of this kind; git, `glob` and `grep` are made to ignore it. Raises OSError, or
+    WorkspaceError when the path to the room is a link or no folder.
     """
     with room.descend((), create=True):
         _fill(room, OWN)
@@ -57,18 +57,18 @@ def create_room(room: Workspace, above: Workspace) -> None:
 
 
 def load(root: Path, room: Workspace | None = None) -> tuple[WorkspaceFile, ...]:
-    """The files for the prompt, within the budget. root: the workspace. room: of a conversation that others than owners
-    write in: it has only those of the workspace that are shared, and its own.
+    """Return the files for the prompt, within the budget.
 
-    Missing files, files with nothing but headings and comments, and HEARTBEAT.md are not among them. What the limits
-    do not leave room for is cut, the later files first; a note in a file's place is beyond the budget.
+    root: the workspace. room: of a conversation in which others than owners write; its prompt has only the shared files
+    of the workspace and the files of the room. Missing files, files with nothing but headings and comments, and
+    HEARTBEAT.md are left out. What exceeds the budget is cut, the later files first.
     """
     workspace = Workspace(root)
     left, loaded = TOTAL_CHARACTERS, []
     for name in NAMES if room is None else (*SHARED, *OWN):
         if name == HEARTBEAT:
             continue
-        is_there = room is None or name in OWN  # for the tools of the conversation
+        is_there = room is None or name in OWN  # whether the tools of the conversation can read the file
         try:
             text = _read(room if room and is_there else workspace, name)
         except NotThere:
@@ -86,7 +86,7 @@ def load(root: Path, room: Workspace | None = None) -> tuple[WorkspaceFile, ...]
 
 
 def read(root: Path, name: str) -> str | None:
-    """One file, None where nobody has written one. Raises WorkspaceError with a sentence when it cannot be read."""
+    """Return the text of a file; None if it is missing or still the template. Raises WorkspaceError with a sentence."""
     try:
         text = _read(Workspace(root), name)
     except NotThere:
@@ -96,7 +96,7 @@ def read(root: Path, name: str) -> str | None:
 
 
 def is_empty(text: str) -> bool:
-    """Whether there is nothing but headings, comments and blank lines."""
+    """Whether a text holds nothing but headings, comments and blank lines."""
     lines = (line.strip() for line in _COMMENT.sub("", text).splitlines())
     return not any(line and not line.startswith("#") for line in lines)
 

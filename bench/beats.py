@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.message import Message, Text, Usage, estimate, estimate_text, estimate_tools
-from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta
-from agent.models.spec import ThinkingLevel
+from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta, ThinkingLevel
 from bench.channel import BenchChannel
 from bench.figures import Row, Scale
 from bench.model import Model

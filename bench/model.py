@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 
-from agent.models.spec import ModelApi
+from agent.models.base import ModelApi
 
 ROOT = Path(__file__).resolve().parent.parent
 KEY = "bench-key"

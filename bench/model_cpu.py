@@ -14,9 +14,8 @@ import openai
 
 from agent.message import Message, Text, ToolCall, ToolResult, ToolSpec
 from agent.models.anthropic import Client as AnthropicClient
-from agent.models.base import ModelRequest
+from agent.models.base import ModelApi, ModelRequest, ModelSpec
 from agent.models.openai_chat import Client as OpenAIChatClient
-from agent.models.spec import ModelApi, ModelSpec
 from bench.figures import Row, Scale
 from bench.model import APIS, Model
 

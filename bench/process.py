@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from ruamel.yaml import YAML
 
-from agent.models.spec import ModelApi
+from agent.models.base import ModelApi
 from bench.model import KEY, ROOT, Asked, Model, question
 from bench.service import settings
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-from agent.models.spec import ModelApi
+from agent.models.base import ModelApi
 from bench.channel import BenchChannel
 from bench.model import KEY, Model
 from bot.config.model import Config

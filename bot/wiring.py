@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from agent import models
 from agent.images import Images
-from agent.models.base import ModelClient
-from agent.models.spec import ModelSpec
-from agent.sandbox.confinement import Confinement
+from agent.models.base import ModelClient, ModelSpec
+from agent.sandbox.base import Confinement
 from agent.sandbox.proof import Proved, choose
 from agent.shell import Judge, parse_rule
 from agent.spec import CallRules, Limits
 from agent.tools.background import Background
 from agent.tools.base import Hook, Tool, ToolFactory
 from agent.tools.exec import ExecTool, scrubbed
-from agent.tools.overflow import Overflow
+from agent.tools.output import Overflow
 from agent.tools.permission import Permission
 from agent.tools.process_tool import ProcessTool
 from agent.tools.registry import same_for_all, tools_for

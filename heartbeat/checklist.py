@@ -11,10 +11,12 @@ colons and hashes without quotes, and a faulty entry takes no other with it.
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import resources
+from string import Template
 
-from heartbeat.durations import parse_duration
+from heartbeat.times import parse_duration
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _BLOCK = re.compile(r"( *+)tasks *+: *+(?:\[ *+\])? *+(?:#.*)?")
@@ -31,7 +33,7 @@ _KEYS = ("name", "interval", "prompt")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be done when `interval_ms` have passed since it was done."""
+    """A task that is due when `interval_ms` have passed since it was last done."""
 
     name: str
     interval_ms: int
@@ -40,27 +42,30 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong in a line, counted from 1, as a sentence."""
+    """A mistake in HEARTBEAT.md."""
 
+    # Counted from 1.
     line: int
+    # A sentence for people.
     cause: str
 
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """What a file says. notes: what stands beside its tasks, without comments; empty when there is nothing in it."""
+    """The content of HEARTBEAT.md."""
 
+    # Everything but tasks and comments; empty if nothing in it says anything.
     notes: str
     tasks: tuple[Task, ...]
     mistakes: tuple[Mistake, ...]
 
 
 class _WrongError(Exception):
-    """An entry that cannot be a task: the line and the cause."""
+    """An entry is no task. The arguments are the line and the cause."""
 
 
 def read(text: str) -> Checklist:
-    """What a HEARTBEAT.md says; never raises, whatever stands in it."""
+    """Read a HEARTBEAT.md. Never raises; mistakes are part of the result."""
     lines = _without_comments(text).split("\n")
     notes: list[str] = []
     tasks: dict[str, Task] = {}
@@ -87,20 +92,21 @@ def read(text: str) -> Checklist:
 
 
 def is_empty(text: str) -> bool:
-    """Whether there is nothing to look at: headings, empty items and boxes, comments, fences and rules at most."""
+    """Whether a text has nothing but headings, empty items and boxes, comments, fences and rules."""
     return all(_NOTHING.fullmatch(line.strip()) for line in _without_comments(text).split("\n"))
 
 
 def _without_comments(text: str) -> str:
-    """With the line breaks that stood in them, so that lines keep their numbers."""
+    """Remove comments but keep their line breaks, so that lines keep their numbers."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     return _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
 
 
 def _end_of_block(lines: list[str], begin: int, depth: int) -> int:
-    """The line behind the last of a block. What is indented deeper belongs to it, and what looks like an entry of ours.
+    """Return the index after the last line of a block.
 
-    Of other lists only one that stands there without a gap does; a line with a hash may be a heading or a remark.
+    Lines that are indented deeper belong to it, and lines that look like entries. Other lists belong to it only if they
+    follow without a gap. A line with a hash may be a heading or a comment.
     """
     end, heading = begin, False
     for at in range(begin, len(lines)):
@@ -119,7 +125,7 @@ def _end_of_block(lines: list[str], begin: int, depth: int) -> int:
 
 
 def _entries(lines: list[str], number: int, mistakes: list[Mistake]) -> Iterator[list[tuple[int, str]]]:
-    """The entries of a block, as numbered lines; the dash of the first line is a blank. number: of the first line."""
+    """Yield the entries of a block as numbered lines, the dash replaced by a blank. number: of the first line."""
     entry: list[tuple[int, str]] = []
     depth: int | None = None
     for at, raw in enumerate(lines, number):
@@ -139,7 +145,7 @@ def _entries(lines: list[str], number: int, mistakes: list[Mistake]) -> Iterator
 
 
 def _task(entry: list[tuple[int, str]], mistakes: list[Mistake]) -> Task:
-    """Raises _WrongError. mistakes: gets those that a task outlives."""
+    """Read one entry. Raises _WrongError when it is no task. mistakes: collects mistakes that do not matter."""
     values: dict[str, list[str]] = {}
     numbers: dict[str, int] = {}
     key, depth = "", 0
@@ -177,10 +183,40 @@ def _milliseconds(span: str, number: int) -> int:
 
 
 def _text(lines: list[str]) -> str:
-    """A value: of one line, in quotes or not, or of several, which keep their breaks behind a `|` or nothing."""
+    """Return a value: one line, quoted or not, or several lines, which keep their line breaks after `|` or nothing."""
     first = lines[0].strip() if lines else ""
     if not first or first.startswith("|"):
         return textwrap.dedent("\n".join(lines[1:])).strip()
     text = " ".join(line.strip() for line in (lines[1:] if first.startswith(">") else lines)).strip()
     quoted = _QUOTED.fullmatch(text)
     return quoted[2].replace(f"\\{quoted[1]}", quoted[1]).strip() if quoted else text
+
+
+# DEFAULT is `heartbeat.prompt` where the configuration has none.
+DEFAULT, _END, _JOB, _LATE = (
+    words.strip() for words in (resources.files(__package__) / "prompt.md").read_text("utf-8").split("\n---\n")
+)
+
+
+def compose(prompt: str, tasks: Sequence[Task], notes: str, late: str | None = None) -> str:
+    """Return the user message of a beat. Its words are in `prompt.md`.
+
+    prompt: of the configuration. tasks: those that are due. notes: the rest of HEARTBEAT.md. late: the due time as
+    people write it, if the beat is late.
+    """
+    parts = [prompt, *_late(late)]
+    if notes:
+        parts.append(f"HEARTBEAT.md says:\n{notes}")
+    if tasks:
+        listed = "\n".join(f"- {task.name}: {task.prompt.replace(chr(10), chr(10) + '  ')}" for task in tasks)
+        parts.append(f"Tasks of HEARTBEAT.md that are due now:\n{listed}")
+    return "\n\n".join((*parts, _END))
+
+
+def job_prompt(name: str, prompt: str, due: str | None) -> str:
+    """Return the user message of a job. due: the due time as people write it, if the job is late."""
+    return "\n\n".join((Template(_JOB).substitute(name=f'"{name}"'), *_late(due), prompt))
+
+
+def _late(due: str | None) -> tuple[str, ...]:
+    return () if due is None else (Template(_LATE).substitute(due=due),)

@@ -1,8 +1,8 @@
-"""Crontab expressions over the clock on a wall, as cron(8) reads them; `schedule` knows about zones.
+"""Crontab expressions in wall time, read as cron(8) does; `schedule` handles time zones.
 
-The search is that of APScheduler's trigger, which is asked in UTC, where no hour is missing or comes twice: in a zone
-with daylight saving it goes back in time and leaves days out. It gets plain lists of numbers: its own weekdays begin
-with Monday, and it passes over what it does not understand behind a name.
+APScheduler's trigger searches the next time. It is used in UTC, which has no missing or repeated hours, because in a
+zone with daylight saving it goes back in time and skips days. It gets plain lists of numbers, because its weekdays
+begin with Monday, and because it ignores what it does not understand after a name.
 """
 
 import re
@@ -15,7 +15,7 @@ WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 _FEW = 6
 _ITEM = re.compile(r"(?:\*|(\d{1,2}|[a-z]{3})(?:-(\d{1,2}|[a-z]{3}))?)(?:/(\d{1,2}))?", re.ASCII)
-# The calendar repeats itself after 400 years: what has not come by then never comes.
+# The calendar repeats after 400 years, so a time that has not come by then never comes.
 _END = datetime(2500, 1, 1, tzinfo=UTC)
 
 
@@ -26,12 +26,12 @@ class _Field(NamedTuple):
     names: tuple[str, ...] = ()
 
     def number(self, text: str) -> int:
-        """The number of a value; -1 when it is none of the field."""
+        """Return the number of a value; -1: it is no value of this field."""
         value = int(text) if text.isdigit() else self.low + self.names.index(text) if text in self.names else -1
         return value if self.low <= value <= self.high else -1
 
     def values(self, text: str) -> frozenset[int]:
-        """All values that a list allows. Raises ValueError with a sentence for people."""
+        """Return all values that a list allows. Raises ValueError with a sentence for people."""
         found: set[int] = set()
         for item in text.lower().split(","):
             match = _ITEM.fullmatch(item)
@@ -65,13 +65,13 @@ class Fields(NamedTuple):
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]
-    # Of a day of the month and a weekday one is enough when both are restricted, neither by a star, as cron(8) has it.
+    # Whether the day of the month or the weekday is enough: so in cron(8) if both are restricted and have no star.
     either: bool
 
 
 @lru_cache(maxsize=256)
 def read(expression: str) -> Fields:
-    """What an expression allows. Raises ValueError with a sentence for people."""
+    """Read an expression. Raises ValueError with a sentence for people."""
     texts = expression.split()
     if len(texts) != len(_FIELDS):
         allowed = "five fields, minute, hour, day of the month, month and weekday, such as `30 9 * * mon-fri`"
@@ -83,14 +83,14 @@ def read(expression: str) -> Fields:
 
 
 def following(expression: str, wall: datetime) -> datetime | None:
-    """The next time after another one, both without a zone; None when there is none within centuries."""
+    """Return the next time after another, both wall times; None: there is none within centuries."""
     start = wall.replace(tzinfo=UTC) + timedelta(microseconds=1)
     found = [trigger.get_next_fire_time(None, start) for trigger in _triggers(expression)]
     return min((time.replace(tzinfo=None) for time in found if time), default=None)
 
 
 def in_words(expression: str) -> str:
-    """What an expression says; of more than a few times a day the expression itself."""
+    """Return an expression in words, or the expression itself if it means more than a few times a day."""
     minutes, hours, days, months, weekdays, either = read(expression)
     if len(minutes) * len(hours) > _FEW:
         return f"by cron {expression}"

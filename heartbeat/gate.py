@@ -1,20 +1,20 @@
-"""Whether a beat may ask the model: what speaks against it, in a fixed order, decided before anything is spent."""
+"""Decides whether a beat may ask the model. The reasons against it are checked in a fixed order, before any cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from heartbeat.active_hours import ActiveHours
 from heartbeat.checklist import Checklist, Task
+from heartbeat.times import ActiveHours
 
-# Without a word from a person for so long, in milliseconds, beats stop until the next one.
+# After so many milliseconds without a message from a person, beats stop until the next message.
 IDLE_AFTER = 7 * 24 * 3600 * 1000
-# So many beats in a row that fail for the key or the account stop them too.
+# After so many beats in a row that failed because of the key or the account, beats stop as well.
 MOST_ERRORS = 3
 
 _GO_ON = "beats go on with the next message."
 
-# Why something fires: its time has come, it had come while nobody was there, an event asks for it, a person does.
+# Why a beat runs: its time has come, its time came while the service was not running, an event or a person asks for it.
 Cause = Literal["due", "late", "wake", "now"]
 
 
@@ -26,48 +26,54 @@ class Budget:
     unit: Literal["tokens", "USD"]
 
     def show(self, amount: float) -> str:
-        """An amount in its unit."""
+        """Return an amount with its unit."""
         return f"{amount:,.0f} tokens" if self.unit == "tokens" else f"${amount:,.2f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All that the decision rests on. Moments are milliseconds since the epoch.
+    """Everything that the decision depends on. Moments are milliseconds since the epoch."""
 
-    enabled: beats are on. session: whose heartbeat it is, empty while there is none. last_person: when a person last
-    wrote or, before anybody has, when beats began. errors: beats in a row that failed for the key or the account, since
-    then. checklist: None when the file is missing. own_prompt: the configuration has a prompt of its own. task_times:
-    when each task was last done. events: how many the next turn is to be told. shown: an alert could be shown
-    somewhere. spent: of today's budget.
-    """
-
+    # Whether beats are switched on.
     enabled: bool
     cause: Cause
     now: int
+    # The session of the heartbeat; empty while there is none.
     session: str
+    # When a person last wrote, or when beats began if nobody has written yet.
     last_person: int
+    # Beats in a row, since `last_person`, that failed because of the key or the account.
     errors: int
     active_hours: ActiveHours
+    # Whether the conversation is at work.
     busy: bool
+    # HEARTBEAT.md; None when the file is missing.
     checklist: Checklist | None
+    # Whether the configuration has a prompt of its own.
     own_prompt: bool
+    # When each task was last done.
     task_times: Mapping[str, int]
+    # How many events the next turn has to report.
     events: int
+    # Whether an alert could be shown anywhere.
     shown: bool
+    # How much of today's budget is spent.
     spent: float
     budget: Budget
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Why a beat does not ask the model. reason: a word for programs; words: a sentence for people."""
+    """Why a beat does not ask the model."""
 
+    # A word for programs.
     reason: str
+    # A sentence for people.
     words: str
 
 
 def skip(facts: Facts) -> Skip | None:
-    """The first reason against a beat; None when it may ask the model."""
+    """Return the first reason against a beat; None: it may ask the model."""
     asked = facts.cause == "now"
     if not (facts.enabled or asked):
         return Skip("off", "Heartbeats are off.")
@@ -94,17 +100,19 @@ def skip(facts: Facts) -> Skip | None:
 
 
 def may_say_again(facts: Facts) -> bool:
-    """Whether what a beat has said before, and nobody could read, may be said again: that asks no model, so nothing but
-    what keeps beats from people counts."""
+    """Whether an alert that nobody could read may be sent again.
+
+    This asks no model, so only the rules about when people may be notified count.
+    """
     by_day = facts.active_hours.contains(facts.now)
     return facts.enabled and bool(facts.session) and facts.shown and by_day and not facts.busy
 
 
 def due_tasks(checklist: Checklist, last: Mapping[str, int], at: int) -> tuple[Task, ...]:
-    """The tasks that a beat has to do.
+    """Return the tasks that a beat has to do.
 
-    at: when the beat was due. That moment, not the end of its turn, is what becomes the time of a task that was done:
-    so one of every 30m is due at each beat of 30m. A time that lies ahead (a clock was set back) does not count.
+    at: when the beat was due. This moment, and not the end of the turn, is recorded as the time of a task, so that a
+    task of every 30m is due at each beat of 30m. A recorded time in the future (a clock was set back) does not count.
     """
     return tuple(
         task for task in checklist.tasks if task.name not in last or not 0 <= at - last[task.name] < task.interval_ms

@@ -1,9 +1,9 @@
-"""The rules of silence: which words of a model say that there is nothing to say, and what is left of the others.
+"""Quiet replies: which texts of a model mean that there is nothing to say, and how their tokens are removed.
 
-A text that is nothing but a token says nothing: in any case, marked up in Markdown or HTML, with punctuation, or as
-JSON. In capitals at an edge of a text the token is taken away, with what is wrapped around it; in the middle, in code
-or quotation marks and as a part of a word it is text. Only a beat may put its sign into code in a line of its own, for
-it was asked for nothing but that. Used by answers as they stream (`bot/replies/directives`) and by beats.
+A text that is only a token (`NO_REPLY`, `HEARTBEAT_OK`) says nothing: in any case, with Markdown or HTML around it,
+with punctuation, or as JSON. At the beginning or end of a text a token in capitals is removed, with the marks around
+it. In the middle, in code or quotation marks, and as part of a word it is text. Only a beat may have its token in code
+on a line of its own, because the beat asked for that token.
 """
 
 import string
@@ -11,14 +11,14 @@ import string
 import regex  # type: ignore[import-untyped]
 
 NO_REPLY, HEARTBEAT_OK = "NO_REPLY", "HEARTBEAT_OK"
-# Characters of a text's beginning and of its end within which a token at the edge is looked for.
+# How many characters at the beginning and at the end of a text are searched for a token.
 LONGEST_HEAD, LONGEST_TAIL = 256, 64
 
 # Some models escape what they take for Markdown.
 _TOKEN = r"(?P<token>NO\\?_REPLY|HEARTBEAT\\?_OK)"
 _TAG = r"</?(?P<name>[A-Za-z][A-Za-z0-9]{0,9})(?:\s[^<>]{0,40})?/?>"
 _SPACE = r"(?:\s|&nbsp;|<br ?/?>)"
-# What is opened before a token and closed behind it; three backticks may stand on lines of their own.
+# Marks that are opened before a token and closed after it; three backticks may stand on lines of their own.
 _MARK = rf"(?:\n?`{{3}}(?:[a-z]{{0,12}}\n)?|`{{1,2}}|\*{{1,3}}|_{{1,2}}|~~|[\"'“”‘’()\[\]]|{_TAG})"
 _POINT = r"(?:(?!&)\p{P}|[\p{So}\uFE0F])"
 _BEFORE = rf"(?:{_SPACE}|{_MARK}|[~#>+–—-])"
@@ -40,25 +40,25 @@ _CLOSING = str.maketrans("([“‘", ")]”’")
 
 
 def is_silent(text: str) -> bool:
-    """Whether a message says that there is nothing to say, in whatever form."""
+    """Whether a text is only a token, in whatever form."""
     return _SILENT.fullmatch(text) is not None
 
 
 def may_be_silent(begun: str) -> bool:
-    """Whether a text that begins so may come to be silent, or to begin with a token: nothing of it is certain yet."""
+    """Whether a text with this beginning may become silent, or begin with a token, so that nothing may be sent yet."""
     return len(begun) < LONGEST_HEAD and _SILENT.fullmatch(begun, partial=True) is not None
 
 
 def may_trail(text: str) -> int:
-    """Where in a text begins what may come to be a token at its end; its length where nothing may."""
+    """Return the index from which the end of a text may become a token; its length: nothing may."""
     found = _MAY_TRAIL.search(text, max(0, len(text) - LONGEST_TAIL), partial=True)
     return int(found.start()) if found else len(text)
 
 
 def leading(text: str, *, beat: bool = False) -> tuple[int, int]:
-    """From where to where a token stands at the beginning of a text, with what belongs to it; nowhere is (0, 0).
+    """Return start and end of a token at the beginning of a text, with its marks; (0, 0): there is none.
 
-    beat: whether it may be quoted in a line of its own.
+    beat: whether the token may be quoted on a line of its own.
     """
     found = _LEADING.match(text, 0, LONGEST_HEAD)
     alone = found is not None and "\n" in (found[0][-1], text[found.end() :].lstrip(" \t")[:1])
@@ -75,7 +75,7 @@ def leading(text: str, *, beat: bool = False) -> tuple[int, int]:
 
 
 def trailing(text: str, *, beat: bool = False) -> tuple[int, int]:
-    """The same of a token at the end of a text; nowhere is twice its length."""
+    """Return start and end of a token at the end of a text, with its marks; both are its length if there is none."""
     found = _TRAILING.search(text, max(0, len(text) - LONGEST_TAIL))
     wrapped = _wrapped(found, quoted=beat and "\n" in text[found.start() : found.start("open")]) if found else None
     if found is None or wrapped is None or "`" in text[wrapped[1] :]:
@@ -85,9 +85,9 @@ def trailing(text: str, *, beat: bool = False) -> tuple[int, int]:
 
 
 def alert(text: str, most: int) -> str:
-    """What of a beat's words is for people; empty when they are quiet.
+    """Return the part of a beat's reply that people are sent; empty for a quiet reply.
 
-    most: characters that may stand beside HEARTBEAT_OK for them to count as quiet still.
+    most: how many characters a quiet reply may have besides HEARTBEAT_OK.
     """
     if is_silent(text):
         return ""
@@ -100,10 +100,10 @@ def alert(text: str, most: int) -> str:
 
 
 def _wrapped(found: "regex.Match[str]", *, quoted: bool) -> tuple[int, int] | None:
-    """A token with the marks that are opened before and closed behind it, and punctuation; None where it is code.
+    """Return start and end of a token with punctuation and the marks around it; None: it stands in code or quotes.
 
-    What is not closed, or not opened, belongs to the words beside it and stays. quoted: whether it may be in code or
-    quotation marks.
+    Marks that are not opened and closed belong to the words beside the token and stay. quoted: whether the token may
+    stand in code or quotation marks.
     """
     opened = list(_PIECE.finditer(found["open"]))
     if not quoted and any(mark[0].strip()[:1] in _QUOTING for mark in opened):

@@ -1,7 +1,7 @@
-"""When something is due: once, every so often, or by a crontab; pure, with the moment as a parameter.
+"""Schedules: when something is due, once, at intervals, or by a crontab.
 
-All moments are milliseconds since the epoch. A time that a clock leaves out when it is put forward is due at that very
-moment, and one that it shows twice is due the first time, but for crontabs of every hour, which go on in the second.
+All moments are milliseconds since the epoch. A time that a clock skips when it is put forward is due at that moment. A
+time that it shows twice is due the first time; only crontabs of every hour run in both hours.
 """
 
 from dataclasses import dataclass
@@ -9,8 +9,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
 from heartbeat import cron
-from heartbeat.durations import in_words, parse_duration
-from heartbeat.local_time import moment_of, wall_time, zone_named
+from heartbeat.times import in_words, moment_of, parse_duration, wall_time, zone_named
 
 _LATE_MS = 60_000
 _SHORTEST = timedelta(seconds=1)
@@ -19,7 +18,7 @@ _DATE = len("2026-11-22")
 
 
 class ScheduleError(ValueError):
-    """No schedule: a sentence for people that says what was wrong and what is allowed."""
+    """A text is no schedule. The message tells people what was wrong and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +31,21 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Again and again: anchor, and any number of spans before and after it. every: milliseconds, at least 1."""
+    """At intervals."""
 
+    # The interval in milliseconds, at least 1.
     every: int
+    # One of the due times; the others follow and precede it in steps of the interval.
     anchor: int
     type: Literal["every"] = "every"
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """By a crontab of five fields. zone: IANA name; empty: this machine's own."""
+    """By a crontab of five fields."""
 
     expression: str
+    # An IANA name; empty: this machine's zone.
     zone: str
     type: Literal["cron"] = "cron"
 
@@ -53,22 +55,22 @@ Schedule = At | Every | Cron
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What is to be done now.
+    """A due run, and which due times are skipped."""
 
-    due_at: the due time that runs. late: more than a minute ago. skipped: first and last moment, both included, of a
-    range whose due times do not run any more. next_at: the first due time after both; None: there is none.
-    """
-
+    # The due time that runs.
     due_at: int
+    # Whether it was more than a minute ago.
     late: bool
+    # The first and last moment, both included, of a range whose due times are skipped.
     skipped: tuple[int, int] | None
+    # The first due time after all of these; None: there is none.
     next_at: int | None
 
 
 def next_after(schedule: Schedule, moment: int) -> int | None:
-    """The first due time after a moment; None: there is none.
+    """Return the first due time after a moment; None: there is none.
 
-    Raises ScheduleError when the machine does not know a stored schedule's zone (any more).
+    Raises ScheduleError when the machine does not know the zone of a schedule that was persisted earlier.
     """
     match schedule:
         case At(at):
@@ -87,9 +89,9 @@ def _next_of_cron(expression: str, zone: tzinfo | None, moment: int) -> int | No
 
 
 def _first_shown(expression: str, zone: tzinfo | None, moment: int, fold: int) -> int | None:
-    """The first due time after a moment. fold: which counts, 0 or 1, of two moments at which the clock shows it."""
+    """Return the first due time after a moment. fold: 0 or 1, which moment counts if the clock shows a time twice."""
     wall = wall_time(moment, zone)
-    # While an hour that comes twice is shown for the first time, all of its second times are still to come.
+    # While an hour that comes twice is shown for the first time, all times of its second showing are still to come.
     wall -= timedelta(milliseconds=max(0, moment_of(wall, zone, fold) - moment))
     while (following := cron.following(expression, wall)) and (at := moment_of(following, zone, fold)) <= moment:
         wall = following
@@ -97,7 +99,7 @@ def _first_shown(expression: str, zone: tzinfo | None, moment: int, fold: int) -
 
 
 def upcoming(schedule: Schedule, moment: int, count: int) -> tuple[int, ...]:
-    """The next due times after a moment, at most so many."""
+    """Return the next due times after a moment, at most `count`."""
     found: list[int] = []
     while len(found) < count and (following := next_after(schedule, found[-1] if found else moment)) is not None:
         found.append(following)
@@ -105,9 +107,9 @@ def upcoming(schedule: Schedule, moment: int, count: int) -> tuple[int, ...]:
 
 
 def due(schedule: Schedule, next_at: int, now: int) -> Due | None:
-    """What is to be done now when next_at is the first due time that nothing was done about; None: it is to come.
+    """Return the due run, if there is one. next_at: the first due time that has not run yet.
 
-    The oldest one runs, and all others up to now are skipped: after a long sleep the price is the same.
+    The oldest due time runs, and all others up to now are skipped, so the cost is the same after a long sleep.
     """
     if next_at > now:
         return None
@@ -119,9 +121,9 @@ def due(schedule: Schedule, next_at: int, now: int) -> Due | None:
 
 
 def parse(*, at: str = "", every: str = "", cron: str = "", zone: str = "", now: int) -> Schedule:
-    """Read a schedule of which exactly one form is given; zone: of times without an offset, empty: this machine's.
+    """Read a schedule. Exactly one of `at`, `every` and `cron` must be given. Raises ScheduleError.
 
-    Raises ScheduleError.
+    zone: for times without an offset; empty: this machine's.
     """
     if bool(at) + bool(every) + bool(cron) != 1:
         raise ScheduleError("Give exactly one of `at`, `every` and `cron`.")
@@ -172,7 +174,7 @@ def _cron(text: str, zone: str) -> Cron:
 
 
 def describe(schedule: Every | Cron) -> str:
-    """What comes again and again, in words."""
+    """Return a repeating schedule in words."""
     match schedule:
         case Every(every):
             return f"every {in_words(timedelta(milliseconds=every)).removeprefix('1 ')}"

@@ -1,4 +1,4 @@
-"""What wakes the heartbeat: APScheduler on the event loop of the service. What is due is asked of `schedule`."""
+"""Runs the ticks of the heartbeat with APScheduler, on the event loop of the service."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
 
-# Seconds between two ticks at the most: the clock may be set, and the machine may sleep.
+# The longest time between two ticks in seconds, because the clock may be set and the machine may sleep.
 LONGEST = 60.0
 AFTER_FAULT = 1.0
 
@@ -14,12 +14,13 @@ _TICK = "tick"
 
 
 class Scheduler:
-    """Calls `tick` at the start, and again after as many seconds as it returned, at most 60; never two at once.
+    """Calls a function at the start, and again after as many seconds as it returned, at most 60; never two at once.
 
-    One that raises is logged, and called again after a second.
+    If the function raises, the error is logged and the function is called again after a second.
     """
 
     def __init__(self, tick: Callable[[], Awaitable[float]]) -> None:
+        """tick: returns the seconds until it is to be called again."""
         self._tick = tick
         self._scheduler: Any = None
         self._starting: asyncio.Task[None] | None = None
@@ -28,7 +29,7 @@ class Scheduler:
         self._hurried = False
 
     def start(self) -> None:
-        """Begin; costs the caller nothing, since the library is imported in a thread."""
+        """Start; returns at once, because the library is imported in a thread."""
         self._starting = asyncio.create_task(self._start(), name="scheduler")
 
     async def _start(self) -> None:
@@ -36,25 +37,26 @@ class Scheduler:
         events = import_module("apscheduler.events")
         defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         self._scheduler = library.AsyncIOScheduler(timezone=UTC, job_defaults=defaults)
-        # Told when the library has noted that the job is over: a job that plans itself would be one too many for it.
+        # The listener plans the next tick when the library knows that the job has ended. A job that plans itself would
+        # exceed max_instances.
         self._scheduler.add_listener(self._ended, events.EVENT_JOB_EXECUTED | events.EVENT_JOB_ERROR)
         self._scheduler.start()
         self._wake_in(0)
 
     def hurry(self) -> None:
-        """Tick at once; when a tick is under way, again right after it."""
+        """Tick at once, or right after the present tick."""
         self._hurried = True
         if self._waits():
             self._wake_in(0)
 
     async def close(self) -> None:
-        """End it; a tick under way is waited for."""
+        """Stop; a tick under way is waited for."""
         if self._starting is None or self._closing:
             return
         self._closing = True
         await self._starting
         if self._waits():
-            self._scheduler.remove_job(_TICK)  # a shutdown would cut it off where it has been begun by then
+            self._scheduler.remove_job(_TICK)  # a shutdown would cut off a tick that starts now
         else:
             await self._over.wait()
         self._scheduler.shutdown()

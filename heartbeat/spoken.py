@@ -1,6 +1,6 @@
-"""Times as people type them in front of what is to be done: `in 10m`, `at tomorrow 9`, `every monday 8:00`.
+"""Reads times as people type them before a task: `in 10m`, `at tomorrow 9`, `every monday 8:00`.
 
-A closed grammar: what is not in it is not guessed at. Pure; the moment is a parameter, in milliseconds.
+The grammar is closed, so nothing is guessed.
 """
 
 import re
@@ -8,8 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from heartbeat.cron import WEEKDAYS
-from heartbeat.durations import show_duration
-from heartbeat.local_time import wall_time
+from heartbeat.times import show_duration, wall_time
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _UNIT = r"(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?)(?![a-z])"
@@ -24,8 +23,10 @@ When = dict[str, str]
 
 
 def read(text: str, now: int) -> tuple[When, str] | None:
-    """What `heartbeat.schedule.parse` takes of the time at the beginning of a text, and the rest of the text; None
-    where no time stands there."""
+    """Read the time at the beginning of a text; None: there is none.
+
+    now: in milliseconds since the epoch. Returns the arguments for `heartbeat.schedule.parse` and the rest of the text.
+    """
     for form, made in _FORMS:
         if (found := form.match(text)) and (when := made(found, now)):
             return when, text[found.end() :].lstrip(" ,:;\n")
@@ -49,7 +50,7 @@ def _every(found: re.Match[str], now: int) -> When:
 
 
 def _time(found: re.Match[str]) -> tuple[int, int] | None:
-    """Hour and minute; None for a time that no clock shows."""
+    """Return hour and minute; None for a time that no clock shows."""
     if found["word"]:
         return (12 if found["word"].lower() == "noon" else 0), 0
     hour, half = int(found["hour"]), found["half"]

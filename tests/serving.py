@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.models.spec import ThinkingLevel
+from agent.models.base import ThinkingLevel
 from bot.config.model import Config
 from bot.service import Service
 from bot.store.database import FILE, Database

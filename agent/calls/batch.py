@@ -1,8 +1,7 @@
-"""Executes the calls of one step: marked as running before they begin, results stored in call order.
+"""Executes the calls of one step: marks them as running before they start, and persists results in call order.
 
-Neighbouring calls that declare themselves safe in parallel run side by side, all others alone. What happens to each is
-`agent/calls/pipeline.py`'s. At a call about which a person must decide the run parks: those before it have their
-results, those behind it are checked anew when the turn goes on.
+Neighbouring calls of tools that are safe in parallel run side by side, all others alone. The run parks at a call about
+which a person must decide: the calls before it have their results, those after it are checked when the turn is resumed.
 """
 
 import asyncio
@@ -24,10 +23,10 @@ from agent.tools.base import Ask
 async def run_batch(
     spec: RunSpec, calls: Sequence[ToolCall], context: Context, journal: Journal, step: int
 ) -> AgentEnd | None:
-    """Run all calls and append their results, and steering texts that came meanwhile, to the context.
+    """Run all calls and append their results, and the steering texts that came meanwhile, to the context.
 
-    Returns the end of the run when it parks at one of them, or one of them ended the turn. Without calls (a crash came
-    behind the last one) what is left to do is that.
+    Returns the end of the run when it parks at a call or a call ended the turn. There are no calls when a crash came
+    after the last one; then only the end of the batch is persisted.
     """
     groups = deque(_groups(spec, calls)) or deque([[]])
     while groups:
@@ -61,7 +60,7 @@ async def run_batch(
 
 
 async def _run_group(pipeline: Pipeline, prepared: Sequence[Ready | CallResult], journal: Journal) -> list[CallResult]:
-    """Run side by side what is ready; returns all results, in call order."""
+    """Run the ready calls side by side; returns all results in call order."""
     if ready := [item for item in prepared if isinstance(item, Ready)]:
         await journal.start_calls(list(map(pipeline.start, ready)))
     try:
@@ -75,7 +74,7 @@ async def _run_group(pipeline: Pipeline, prepared: Sequence[Ready | CallResult],
 
 
 def _groups(spec: RunSpec, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
-    """Calls in order; neighbours that may run side by side stand in one group."""
+    """Yield the calls in order, neighbours that may run side by side in one group."""
 
     def parallel(call: ToolCall) -> bool:
         tools = spec.tools.by_name

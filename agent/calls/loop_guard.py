@@ -1,7 +1,7 @@
-"""Notices that a turn goes round in circles: calls whose results it has seen already, and nothing new between them.
+"""Detects that a turn repeats itself: calls whose results it has seen before, with nothing new between them.
 
-Counted anew from the transcript, so that a restart changes nothing. One rule finds the same call again and again, two
-that alternate, and longer cycles; new results, and what a person writes meanwhile, begin the count again.
+Repetitions are counted from the transcript, so a restart changes nothing. One rule finds a repeated call, two calls
+that alternate, and longer cycles. A new result, or a message of a person, starts the count again.
 """
 
 import json
@@ -14,11 +14,11 @@ from agent.calls.repair import repaired
 from agent.errors import ToolError
 from agent.message import Entry, Mark, ToolCall
 from agent.tools.base import Tool
-from agent.tools.overflow import FOLDER
+from agent.tools.output import FOLDER
 
-# How many repetitions in a row, in thirds, since those of a tool that is made to be polled count for one third. One or
-# two are what careful people do, three happen to models that read a file again behind an error; no task needs eight.
-# The last four are refused calls, by which a model shows that words do not help.
+# Repetitions in a row are counted in thirds, because a call of a tool that is made to be polled counts as one third.
+# One or two are normal, and three happen when a model reads a file again after an error, but no task needs eight. Four
+# more, all refused, show that the model does not take the hint.
 _WHOLE, _POLL = 3, 1
 NOTED, REFUSED, OVER = 4 * _WHOLE, 8 * _WHOLE, 12 * _WHOLE
 
@@ -43,27 +43,27 @@ class Repeated(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """What the calls of a turn say about whether it goes round in circles."""
+    """The repetitions among the calls of a turn."""
 
-    # How many repetitions in a row the turn ends with, in thirds.
+    # The number of repetitions at the end of the turn, in thirds.
     count: int
-    # All calls of the turn: name, arguments, and what the result says.
+    # All calls of the turn as name, arguments and text of the result.
     calls: frozenset[tuple[str, str, str]]
     # Names of the tools that are made to be polled.
     polls: Container[str]
 
     @property
     def is_over(self) -> bool:
-        """The turn is to end."""
+        """Whether the turn must end."""
         return self.count >= OVER
 
     def check(self, call: ToolCall) -> None:
-        """Raises Repeated when a call is not to be executed any more."""
+        """Raise Repeated when a call must not be executed again."""
         if self._with(call) >= REFUSED and any(made[:2] == _asked(call) for made in self.calls):
             raise Repeated(REFUSAL)
 
     def noted(self, call: ToolCall, result: str) -> str:
-        """The text of a result, with a note for the model where the call repeats an earlier one."""
+        """Return the text of a result, with a note for the model if the call repeats an earlier one too often."""
         repeated = (*_asked(call), _learned(result)) in self.calls
         return result + NOTE if repeated and self._with(call) >= NOTED else result
 
@@ -72,7 +72,7 @@ class Repeats:
 
 
 def repeats(entries: Iterable[Entry], tools: Mapping[str, Tool[Any]]) -> Repeats:
-    """What a turn with these lines and tools has done."""
+    """Count the repetitions in the lines of a turn."""
     polls = {name for name, tool in tools.items() if tool.polls}
     asked: dict[str, ToolCall] = {}
     seen: set[tuple[str, str, str]] = set()
@@ -94,12 +94,12 @@ def repeats(entries: Iterable[Entry], tools: Mapping[str, Tool[Any]]) -> Repeats
 
 
 def _learned(result: str) -> str:
-    """What a result says, without the note of an earlier one and the name of the file that holds the whole of it."""
+    """Return the text of a result without an appended note and the name of the file that holds the whole result."""
     return _KEPT_IN.sub("", result.removesuffix(NOTE))
 
 
 def _asked(call: ToolCall) -> tuple[str, str]:
-    """Name and arguments, however they are written."""
+    """Return name and arguments of a call, the arguments as canonical JSON."""
     try:
         return call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
     except (ValueError, RecursionError):

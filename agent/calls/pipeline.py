@@ -21,20 +21,20 @@ from agent.context import Context
 from agent.errors import AgentError, ToolError
 from agent.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from agent.journal import CallResult, CallState, Journal
-from agent.message import Mark, ToolCall, ToolOutput, ToolResult
+from agent.message import Mark, ToolCall, ToolOutput, ToolResult, well_formed
 from agent.spec import RunSpec
-from agent.text import well_formed
 from agent.tools.base import Ask, CallContext, Decision, HookedCall, Parameters, Refused, Tool
-from agent.tools.policy import matches
-from agent.tools.schema import ArgumentsError, parse_arguments
+from agent.tools.registry import matches
+from agent.tools.schema import parse_arguments
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """A call that may run. call: as it runs, repaired and changed by hooks."""
+    """A call that may run."""
 
+    # Repaired and changed by hooks.
     call: ToolCall
     tool: Tool[Any]
     parameters: Parameters
@@ -42,7 +42,7 @@ class Ready:
 
 
 class Pipeline:
-    """For the calls of one step that stand side by side; those before them have their results in the context."""
+    """Prepares and executes calls of one step that stand side by side; earlier calls have their results."""
 
     def __init__(self, spec: RunSpec, context: Context, journal: Journal, step: int) -> None:
         self._spec = spec
@@ -51,16 +51,14 @@ class Pipeline:
         self._repeats = repeats(context.of_turn(spec.ref.turn_id), spec.tools.by_name)
 
     async def prepare(self, call: ToolCall) -> Ready | CallResult | Ask:
-        """The steps before a call runs: it is ready, or has its result already, or a person must decide."""
+        """Check a call: it is ready, or already has its result because it was refused, or a person must decide."""
         ran = repaired(call, self._spec.tools.by_name)
         try:
             return await self._prepare(call, ran)
-        except Refused as error:
-            return await self._result(ran, "denied", ToolOutput(text=str(error)))
-        except Repeated as error:
-            return await self._result(ran, "failed", ToolOutput(text=str(error)), Mark.REPEATED)
-        except (ToolError, ArgumentsError) as error:
-            return await self._result(ran, "failed", ToolOutput(text=str(error)))
+        except ToolError as error:
+            state: CallState = "denied" if isinstance(error, Refused) else "failed"
+            mark = Mark.REPEATED if isinstance(error, Repeated) else None
+            return await self._result(ran, state, ToolOutput(text=str(error)), mark)
         except AgentError:
             raise
         except Exception as error:
@@ -68,7 +66,7 @@ class Pipeline:
             return await self._result(ran, "failed", ToolOutput(text=f"{type(error).__name__}: {error}"))
 
     async def _prepare(self, call: ToolCall, ran: ToolCall) -> Ready | Ask:
-        """Raises ToolError or ArgumentsError with what the model is told."""
+        """Do the same. Raises ToolError with what the model is told."""
         decision = self._spec.progress.decisions.get(call.call_id)
         if decision is not None and decision.state == "denied":
             raise _denied(decision)
@@ -92,7 +90,7 @@ class Pipeline:
     async def _hooked(self, call: ToolCall) -> ToolCall:
         for hook in self._spec.rules.hooks:
             if (hooked := self._for_hooks(call)) is None:
-                break  # no hook sees what validation will refuse
+                break  # hooks do not see arguments that validation will refuse
             try:
                 changed = await hook.before(hooked)
             except Refused:
@@ -105,7 +103,7 @@ class Pipeline:
         return call
 
     async def _ask(self, tool: Tool[Any], parameters: Parameters, context: CallContext) -> Ask | None:
-        """What a person must decide: what the tool asks, else what the configuration does."""
+        """Return what a person must decide, because the tool or the configuration asks; None: nothing."""
         ask = await tool.asks(parameters, context)
         if not matches(tool.name, self._spec.rules.asked_for) or (ask is not None and ask.question):
             return ask
@@ -127,23 +125,17 @@ class Pipeline:
         )
 
     def _shown(self, ask: Ask) -> Ask:
-        """As it is kept and shown: without secrets, which its digest and its grants hold."""
+        """Return the Ask as it is persisted and shown, without secrets. Digest and grants keep what they stand for."""
         clean = self._spec.overflow.clean
         why, risks, options = (tuple(map(clean, texts)) for texts in (ask.why, ask.risks, ask.options))
         subject, granted = clean(ask.subject), clean(ask.granted)
         return replace(ask, subject=subject, granted=granted, why=why, risks=risks, options=options)
 
     def _context(self, call: ToolCall, tool: str) -> CallContext:
-        spec, held = self._spec, ""
+        spec, mask = self._spec, self._spec.overflow.mask()
 
         def update(text: str) -> None:
-            """A secret may come in two pieces: what may be the beginning of one waits for the next."""
-            nonlocal held
-            text = held + text
-            whole = len(text) - spec.overflow.withheld(text)
-            text, held = text[:whole], text[whole:]
-            if text:
-                shown = spec.overflow.clean(text)
+            if shown := mask.feed(text.encode(errors="replace")).decode(errors="replace"):
                 self._journal.tell(
                     ToolExecutionUpdate(run=spec.ref, at=spec.now(), step=self._step, call_id=call.call_id, text=shown)
                 )
@@ -159,7 +151,7 @@ class Pipeline:
         )
 
     def start(self, ready: Ready) -> ToolExecutionStart:
-        """What is told of a call that is about to run."""
+        """Return the event of a call that is about to run."""
         spec, call = self._spec, ready.call
         return ToolExecutionStart(
             run=spec.ref,
@@ -171,7 +163,7 @@ class Pipeline:
         )
 
     async def execute(self, ready: Ready) -> CallResult:
-        """Run it, and what comes after; only a lost run and cancellation from outside leave this."""
+        """Run a call and the hooks after it. Only AgentError, and cancellation from outside, are raised."""
         call = ready.call
         try:
             output: ToolOutput = await ready.tool.run(ready.parameters, ready.context)
@@ -195,7 +187,7 @@ class Pipeline:
         return await self._result(call, "failed" if output.is_error else "done", output)
 
     def _for_hooks(self, call: ToolCall) -> HookedCall | None:
-        """None: the arguments are no object, which validation is to say."""
+        """Return the call as hooks see it; None: the arguments are no object, which validation reports."""
         try:
             arguments = json.loads(call.arguments or "{}")
         except (ValueError, RecursionError):
@@ -208,8 +200,10 @@ class Pipeline:
     async def _result(
         self, call: ToolCall, state: CallState, output: ToolOutput, mark: Mark | None = None
     ) -> CallResult:
-        """As it is stored, told and sent to the model: without secrets, and then within bounds, which would cut one in
-        two."""
+        """Return the result as it is persisted, published and sent to the model.
+
+        Secrets are removed before the text is shortened, because shortening could cut one in two.
+        """
         text = self._spec.overflow.clean(well_formed(output.text))
         text = await self._spec.overflow.keep(f"{self._spec.ref.turn_id}-{call.call_id}", text)
         if mark is None:
@@ -218,7 +212,7 @@ class Pipeline:
         return CallResult(result, state, output.goes_on)
 
     def end(self, result: CallResult) -> ToolExecutionEnd:
-        """What is told of a call that has its result."""
+        """Return the event of a call that has its result."""
         return ToolExecutionEnd(
             run=self._spec.ref,
             at=self._spec.now(),

@@ -1,8 +1,8 @@
-"""Puts right what models get wrong about names and arguments because they learned them with other tools.
+"""Corrects names and arguments of calls that models get wrong because they learned them with other tools.
 
-Only where nothing is guessed: a tool of the name that was written comes first, as does a parameter, and a value keeps
-what it says. Libraries that repair JSON guess: from what was cut off they make whole commands. So an end that is
-missing is put back only where a call changes nothing.
+Nothing is guessed: a tool or parameter that has the written name comes first, and values keep their meaning. Libraries
+that repair JSON do guess, and turn a command that was cut off into a whole one. So a missing end is added only to calls
+that change nothing.
 """
 
 import json
@@ -23,7 +23,7 @@ _NAMES = {
     **dict.fromkeys(("read_file", "view", "cat"), "read"),
     **dict.fromkeys(("write_file", "create_file"), "write"),
 }
-# What the editors, each several tools in one, are told to do.
+# The commands of the editors, each of which is several tools in one.
 _EDITING = {"view": "read", "create": "write", "str_replace": "edit"}
 _PARAMETERS = {
     **dict.fromkeys(("file_path", "filepath", "filename"), "path"),
@@ -33,14 +33,14 @@ _PARAMETERS = {
     "old_str": "old_string",
     "new_str": "new_string",
 }
-# With what models put before it (`functions.`, `server:`) and behind it (the number of the call).
+# A name with what some models put before it (`functions.`, `server:`) and after it (the number of the call).
 _NAME = re.compile(r"(?:.*[.:])?([A-Za-z_][\w-]*)(?::\d+)?", re.DOTALL)
-# A string that does not end is passed over as well, in one go.
+# Strings are skipped as a whole, also one that does not end.
 _TRAILING_COMMA = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))|,(?=\s*[}\]])', re.DOTALL)
 
 
 def repaired(call: ToolCall, tools: Mapping[str, Tool[Any]]) -> ToolCall:
-    """The call as it runs: of the tool that is meant, with arguments as it takes them, as far as that is sure."""
+    """Return the call with the name of the tool that is meant and arguments as the tool takes them, where certain."""
     name, found = _name(call.name, tools), _object(call.arguments)
     if found and call.name not in tools and _bare(call.name) in _EDITORS and str(found.get("command")) in _EDITING:
         name = _EDITING[found.pop("command")]
@@ -66,7 +66,7 @@ def _bare(written: str) -> str:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The JSON object that a text is, or nearly is: in a fence, with commas too many, or written as a string."""
+    """Read a JSON object, also one in a code fence, with trailing commas, or written as a string; None: it is none."""
     bare = text.strip()
     if bare.startswith("```") and bare.endswith("```"):
         bare = bare[3:-3].lstrip(string.ascii_letters)
@@ -79,7 +79,7 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def _read(text: str, *, strict: bool = False) -> Any:
-    """What a JSON text holds, as a rule also one with line ends inside strings; None when it is none."""
+    """Read JSON; None when the text is none. Unless strict, strings may hold line breaks."""
     try:
         return json.loads(text, strict=strict)
     except (ValueError, RecursionError):
@@ -87,7 +87,7 @@ def _read(text: str, *, strict: bool = False) -> Any:
 
 
 def _taken(found: Mapping[str, Any], tool: Tool[Any]) -> dict[str, Any]:
-    """Arguments under the names of a tool's parameters, lists and objects out of strings where it takes such."""
+    """Rename arguments to the tool's parameters, and read lists and objects from strings where the tool takes them."""
     fields = tool.parameters.model_fields
     taken: dict[str, Any] = {}
     for written, value in found.items():

@@ -3,8 +3,7 @@
 The SDK of a protocol is imported when the client is first preloaded.
 """
 
-from agent.models.base import ModelClient
-from agent.models.spec import ModelSpec
+from agent.models.base import ModelClient, ModelSpec
 
 
 def build(spec: ModelSpec) -> ModelClient:

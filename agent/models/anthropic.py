@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: renders a request once, reads the raw events of the answer.
+"""The client of Anthropic's Messages API: renders requests and reads the raw events of answers.
 
 A request is tools, system, messages, in this order, with cache marks where the next request will begin the same way:
 https://platform.claude.com/docs/en/build-with-claude/prompt-caching. Thinking goes back to the model that wrote it.
@@ -12,11 +12,31 @@ from typing import Any
 from agent.errors import ErrorKind, ModelError
 from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from agent.models import failures
-from agent.models.base import Alive, Answer, ArgumentsDelta, ModelRequest, StreamPart, TextDelta, ThinkingDelta
-from agent.models.fields import number, parsed, record, stop_reason, text
-from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, described, without_images
+from agent.models.base import (
+    Alive,
+    Answer,
+    ArgumentsDelta,
+    ModelRequest,
+    ModelSpec,
+    StreamPart,
+    TextDelta,
+    ThinkingDelta,
+)
+from agent.models.protocol import (
+    EFFORTS,
+    EMPTY_MESSAGE,
+    Block,
+    call_id,
+    call_name,
+    described,
+    number,
+    parsed,
+    record,
+    stop_reason,
+    text,
+    without_images,
+)
 from agent.models.sdk import Sdk, SdkClient
-from agent.models.spec import ModelSpec
 
 _BASE_URL = "https://api.anthropic.com"
 
@@ -27,18 +47,18 @@ _LEAST_BUDGET = 1024
 _BUDGET_MODELS = re.compile(r"claude-(3|opus-4-([0145]\b|2025)|sonnet-4-([05]\b|2025)|haiku-4-5)")
 _REASONING = ("thinking", "redacted_thinking")
 _NOT_WITH_THINKING = ("temperature", "top_k", "top_p")
-# Kinds of pieces, and of the block that they belong to.
+# The kinds of deltas, each with the kind of block that it belongs to.
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "tool_use"}
 
 
 class Client(SdkClient):
-    """A ModelClient."""
+    """A client of one Anthropic model."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         return self._post("/v1/messages", body_of(request, self._spec), EventReader(self.name))
 
     def _make_sdk(self, **options: Any) -> Sdk:
-        """The key goes into the documented header too, for compatible servers."""
+        """Make the SDK's client, which sends the key in the documented header too, for compatible servers."""
         from anthropic import AsyncAnthropic
 
         url, headers = self._spec.base_url or _BASE_URL, {"X-Api-Key": self._key}
@@ -46,7 +66,7 @@ class Client(SdkClient):
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
-    """The request as JSON values. What grows comes last, so a longer request begins with the bytes of a shorter one."""
+    """Return the request as JSON values. Messages come last, so the next request begins with the bytes of this one."""
     messages = _messages(request.messages, spec)
     thinking = _thinking(request, spec, messages)
     body: dict[str, object] = {"model": spec.model, "max_tokens": request.max_output, "stream": True, **thinking}
@@ -56,7 +76,9 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
         body["tools"] = [*tools, last | {"cache_control": _CACHE}]
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE}]
-    _mark(messages)
+    # Cache marks stand at the end and where the request before this one ended, so that it is found again.
+    for end in [message for message in messages if message["role"] == "user"][-2:]:
+        end["content"][-1]["cache_control"] = _CACHE
     body["messages"] = messages
     if request.tools and not request.allow_calls:
         body["tool_choice"] = {"type": "none"}
@@ -64,7 +86,7 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
 
 
 def _thinking(request: ModelRequest, spec: ModelSpec, messages: list[Block]) -> dict[str, object]:
-    """The fields for the level asked for; off: none, the model then does what it does by itself."""
+    """Return the fields for a thinking level; none for "off", which leaves thinking to the model's default."""
     level = request.thinking
     if level == "off":
         return {}
@@ -77,9 +99,9 @@ def _thinking(request: ModelRequest, spec: ModelSpec, messages: list[Block]) -> 
 
 
 def _loop_began_with_thinking(messages: list[Block]) -> bool:
-    """Whether the row of calls and results that the request continues allows thinking with a budget.
+    """Whether the sequence of calls and results that the request continues allows thinking with a budget.
 
-    It must begin with thinking; one that another model began does not: that turn goes on without.
+    It must begin with thinking, which is missing when another model began it; the turn then continues without thinking.
     """
     began = True
     for message in reversed(messages):
@@ -91,14 +113,8 @@ def _loop_began_with_thinking(messages: list[Block]) -> bool:
     return began
 
 
-def _mark(messages: list[Block]) -> None:
-    """Set cache marks at the end and where the request before this one ended, so that it is found again."""
-    for end in [message for message in messages if message["role"] == "user"][-2:]:
-        end["content"][-1]["cache_control"] = _CACHE
-
-
 def _messages(messages: Sequence[Message], spec: ModelSpec) -> list[Block]:
-    """Alternating user and assistant messages of blocks; results go first in theirs, in the order of the calls."""
+    """Return alternating user and assistant messages; results come first in a message, in the order of the calls."""
     rendered: list[Block] = []
     name = spec.name
     order: dict[str, int] = {}
@@ -122,7 +138,7 @@ def _place(block: Block, order: dict[str, int]) -> int:
 
 
 def _blocks(message: Message, spec: ModelSpec, name: str) -> list[Block]:
-    """The blocks of one message; what the API refuses is left out: blank text, and thinking with nothing after it."""
+    """Return the blocks of a message without what the API refuses: blank text, and thinking with nothing after it."""
     own = message.model == name
     parts = message.parts if spec.vision else without_images(message.parts)
     blocks = [block for part in parts if (block := _block(part, own)) is not None]
@@ -163,7 +179,7 @@ def _result(part: ToolResult) -> Block:
 
 
 def _input(arguments: str) -> dict[str, Any]:
-    """The arguments as the object that the API wants; malformed ones as the text they are."""
+    """Return the arguments as the object that the API wants; malformed arguments become a text in an object."""
     try:
         value = json.loads(arguments, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -187,7 +203,7 @@ class EventReader:
         self._usage: dict[str, int] = {}
 
     def feed(self, name: str, data: str) -> Iterable[StreamPart]:
-        """Take in one event; kinds and fields that are not known are left alone."""
+        """Read one event; unknown kinds and fields are ignored."""
         if self.ended:
             return ()
         event = parsed(data)
@@ -205,7 +221,7 @@ class EventReader:
             self._blocks.append(block)
             return (block.opening(),)
         if kind == "message_start":
-            if self._blocks:  # of a proxy that asked again; what was said before cannot be taken back
+            if self._blocks:  # a proxy has retried; what was streamed before cannot be taken back
                 raise ModelError(ErrorKind.NETWORK, "the answer began anew in the middle of the stream")
             self._count(record(record(event.get("message")).get("usage")))
         elif kind == "message_delta":
@@ -218,7 +234,7 @@ class EventReader:
         return (Alive(),)
 
     def answer(self) -> Answer | None:
-        """The whole answer; None before `message_stop`."""
+        """Return the complete answer; None before `message_stop`."""
         if not self.ended:
             return None
         found = [block.part() for block in self._blocks]
@@ -226,11 +242,11 @@ class EventReader:
         return Answer(message, stop_reason(self._stop), self._used())
 
     def cut(self) -> None:
-        """Take what came as an answer at the model's limit of output."""
+        """End the answer here, as if it had reached the model's limit of output."""
         self.ended, self._stop = True, "max_tokens"
 
     def _count(self, usage: dict[str, Any]) -> None:
-        """The numbers are totals: the last one given counts."""
+        """Take counts of tokens, which are totals: the last one counts."""
         self._usage |= {key: number(value) for key, value in usage.items() if isinstance(value, int)}
 
     def _used(self) -> Usage:
@@ -251,11 +267,11 @@ class _OpenBlock:
         self._id, self._name = text(start.get("id")), text(start.get("name"))
 
     def opening(self) -> StreamPart:
-        """What there is to tell when it begins."""
+        """Return the part to stream when the block begins."""
         return self._told("".join(self.pieces))
 
     def add(self, delta: dict[str, Any]) -> StreamPart:
-        """Take in one piece."""
+        """Add a piece; returns the part to stream."""
         kind = text(delta.get("type"))
         if kind == "signature_delta":
             self._signature += text(delta.get("signature"))
@@ -273,7 +289,7 @@ class _OpenBlock:
         return TextDelta(piece) if self.kind == "text" else ThinkingDelta(piece)
 
     def part(self) -> Part | None:
-        """The finished part; None when there is nothing in it, or nothing that is known."""
+        """Return the finished part; None when the block is empty or of an unknown kind."""
         said = "".join(self.pieces)
         match self.kind:
             case "text":

@@ -1,17 +1,51 @@
-"""What a model client is: a request in, a stream of neutral parts out, errors from one closed set.
+"""A model client and its values: the model's configuration, a request, and the neutral parts that are streamed back.
 
-A client makes exactly one attempt per call (the SDK's own retries are off): waiting and trying again is the
-runner's, which alone knows what has been said already.
+A client makes exactly one attempt per call (the SDK's own retries are off). Waiting and retrying are the runner's job,
+because only the runner knows what has been said already. Errors are one closed set, `agent/errors.py`.
 """
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from agent.message import Message, ToolSpec, Usage
-from agent.models.spec import ModelSpec, ThinkingLevel
+
+if TYPE_CHECKING:  # clients are built without pydantic
+    from agent.models.price import Price
+
+ThinkingLevel = Literal["off", "low", "medium", "high", "x-high"]
+ModelApi = Literal["anthropic", "openai-chat", "offline"]
+
 
 StopReason = Literal["end", "tool_use", "max_output", "refusal", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """One model of one provider, as the configuration has it."""
+
+    provider: str
+    api: ModelApi
+    model: str
+    # The API root as the provider's own library takes it; empty: the provider's public one.
+    base_url: str = ""
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
+    # In tokens.
+    context_window: int = 200_000
+    max_output: int = 8192
+    thinking: ThinkingLevel = "off"
+    vision: bool = True
+    # Further fields of the request as (name, JSON value), sent unchanged.
+    params: tuple[tuple[str, object], ...] = ()
+    # None where it is not known.
+    price: "Price | None" = None
+    # Why this model was chosen, in a few words, for `hark status`.
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """`provider/model`, as configuration and transcripts write it."""
+        return f"{self.provider}/{self.model}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,14 +53,14 @@ class ModelRequest:
     """One call of a model."""
 
     system: str
-    # They end with a message of the role user or tool.
+    # The last message has the role user or tool.
     messages: tuple[Message, ...]
-    # Without any the model is asked for words only.
+    # Empty: the model can only answer with words.
     tools: tuple[ToolSpec, ...]
     # In tokens.
     max_output: int
     thinking: ThinkingLevel = "off"
-    # False keeps the tools in the request, so that its prefix is stable, and forbids their use where the provider can.
+    # False: the tools stay in the request, so that its prefix is stable, but the provider is told not to use them.
     allow_calls: bool = True
 
 
@@ -55,7 +89,7 @@ class ArgumentsDelta:
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """The provider said that it is still there (a ping): counts against silence, says nothing."""
+    """A sign of life from the provider, such as a ping, without content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +105,7 @@ StreamPart = TextDelta | ThinkingDelta | ArgumentsDelta | Alive | Answer
 
 
 class ModelClient:
-    """One model of one provider; what calls it adds `stream`. name is "provider/model"."""
+    """Base class of the clients, each for one model of one provider. `name` is "provider/model"."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self.name = spec.name
@@ -84,7 +118,7 @@ class ModelClient:
         raise NotImplementedError
 
     async def preload(self) -> None:
-        """Import what is heavy and make ready, without a call. Runs after the channels are up."""
+        """Import heavy libraries and prepare connections, without a call. Runs after the channels are up."""
 
     async def close(self) -> None:
         """Release connections."""

@@ -1,7 +1,7 @@
-"""What went wrong with a model call, as one closed set: HTTP answers, error events and broken connections.
+"""Classifies failed model calls: HTTP errors, error events in a stream, and broken connections become a ModelError.
 
-Both clients use it, because compatible servers mix the vendors' shapes freely. Overflow and the like are recognised
-in error payloads only, never in what a model wrote. No key reaches the detail.
+All clients use it, because compatible servers mix the vendors' formats. Words such as "context length" are looked for
+in error payloads only, never in what a model wrote. No key gets into the detail of an error.
 """
 
 import json
@@ -55,7 +55,7 @@ _KEYS = re.compile(r"\b(?:sk|xai|gsk|key|pk|or)-[A-Za-z0-9*_-]{8,}|\bAIza[A-Za-z
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """The text on one line, shortened, without any of the keys and without what looks like one."""
+    """Return the text on one line, shortened, without the secrets and anything that looks like a key."""
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, "<key>")
@@ -64,7 +64,7 @@ def masked(text: str, secrets: Iterable[str]) -> str:
 
 
 def of_exception(error: Exception, secrets: Iterable[str]) -> ModelError:
-    """The error that an SDK or its HTTP library raised, before or during the stream."""
+    """Classify an exception of an SDK or its HTTP library, raised before or during the stream."""
     import httpx2
 
     status = getattr(error, "status_code", None)
@@ -85,9 +85,9 @@ def of_exception(error: Exception, secrets: Iterable[str]) -> ModelError:
 def of_payload(
     payload: Any, secrets: Iterable[str], status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> ModelError:
-    """The error of an HTTP answer (status given) or of an error event in the middle of a stream (none).
+    """Classify an HTTP error (with a status), or an error event in a stream (without).
 
-    payload: the parsed JSON in any vendor's shape, or text; SDKs hand over the body or only its `error` member.
+    payload: the parsed JSON in any vendor's format, or text. SDKs give the whole body or only its `error` member.
     """
     codes, message = _read(payload)
     words = message.lower()
@@ -97,7 +97,7 @@ def of_payload(
 
 
 def _read(payload: Any) -> tuple[set[str], str]:
-    """The codes (lower case) and the message of an error in any of the usual shapes."""
+    """Return the codes, in lower case, and the message of an error payload."""
     if isinstance(payload, list) and payload:  # Gemini wraps the object in a list
         payload = payload[0]
     if not isinstance(payload, dict):
@@ -114,7 +114,7 @@ def _read(payload: Any) -> tuple[set[str], str]:
 
 
 def _kind(status: int | None, codes: set[str], words: str) -> ErrorKind:
-    """The kind; what a payload says in so many words goes before what its status means in general."""
+    """Return the kind of an error; what the payload says explicitly counts before what the status means in general."""
     client_error = status in (None, 400, 413, 422)
     if status == 402 or codes & _BILLING_CODES or (client_error and _BILLING.search(words)):
         return ErrorKind.BILLING
@@ -144,13 +144,13 @@ def _general_kind(status: int | None, codes: set[str], words: str) -> ErrorKind:
         return ErrorKind.OVERLOADED
     if status is None:
         return ErrorKind.INVALID_REQUEST if "invalid_request_error" in codes else ErrorKind.UNKNOWN
-    if status in (500, 502, 503) or 520 <= status <= 530:  # asking again later is all one can do
+    if status in (500, 502, 503) or 520 <= status <= 530:  # a retry is all that can help
         return ErrorKind.OVERLOADED
     return ErrorKind.INVALID_REQUEST if 400 <= status < 500 else ErrorKind.UNKNOWN
 
 
 def _retry_after(headers: Mapping[str, str], words: str) -> float | None:
-    """Seconds to wait: `retry-after-ms`, `retry-after` in seconds or as a date, else what the message says."""
+    """Return the seconds to wait: from `retry-after-ms`, `retry-after` as seconds or date, else from the message."""
     after, said = headers.get("retry-after"), _WAIT.search(words)
     unit = 0.001 if said and said[2] == "ms" else 60 if said and said[2].startswith("m") else 1
     waits = (
@@ -171,9 +171,9 @@ def _number(text: str | None, unit: float = 1) -> float | None:
 
 
 def _until(date: str | None, server_now: str | None) -> float | None:
-    """Seconds from now to an HTTP date; by the server's clock when it told the time."""
+    """Return the seconds from now to an HTTP date, by the server's clock if it sent its time; None: it is no date."""
     try:
         now = parsedate_to_datetime(server_now) if server_now else datetime.now(UTC)
         return (parsedate_to_datetime(date or "") - now).total_seconds()
-    except (TypeError, ValueError, OverflowError):  # no date, or no year that there is
+    except (TypeError, ValueError, OverflowError):
         return None

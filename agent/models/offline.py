@@ -1,7 +1,7 @@
-"""The built-in model that needs no network: a small deterministic program behind the interface of a model.
+"""The built-in model that needs no network: a small deterministic program with the interface of a model.
 
-It says what it is in its first answer and how to configure a real one. It is the demonstration of a fresh
-installation and the partner of the tests; what it can be asked is in `offline_request.HELP`.
+Its first answer says what it is and how to configure a real model. It lets people try a fresh installation, and serves
+tests. `offline_request.HELP` says what it can be asked.
 """
 
 import asyncio
@@ -23,9 +23,8 @@ from agent.message import (
     estimate_text,
     estimate_tools,
 )
-from agent.models.base import Answer, ArgumentsDelta, ModelClient, ModelRequest, StreamPart, TextDelta
+from agent.models.base import Answer, ArgumentsDelta, ModelClient, ModelRequest, ModelSpec, StreamPart, TextDelta
 from agent.models.offline_request import HELP, Asked, Call, spoken, understand
-from agent.models.spec import ModelSpec
 
 INTRODUCTION = (
     "I am Hark's built-in offline model: a small deterministic program, not a language model. To talk to a real one,"
@@ -35,7 +34,7 @@ Sleep = Callable[[float], Awaitable[None]]
 SLOW_SECONDS = 0.2
 _SHOWN_RESULT = 500
 _LINES, *_SPECIALS = Path(__file__).with_name("offline.md").read_text(encoding="utf-8").rstrip("\n").split("\n%%\n")
-# A paragraph; beside it a list, code, a table, a quotation: everything that a renderer and a cutter must cope with.
+# A paragraph. _SPECIALS are a list, code, a table and a quotation: all that rendering and cutting must handle.
 _STORY = " ".join(_LINES.split())
 
 
@@ -44,9 +43,10 @@ def _new_id() -> str:
 
 
 class OfflineClient(ModelClient):
-    """See `base`. sleep is awaited before each word when it was asked to be slow."""
+    """The client of the offline model."""
 
     def __init__(self, spec: ModelSpec, sleep: Sleep = asyncio.sleep, new_id: Callable[[], str] = _new_id) -> None:
+        """sleep: awaited before each word when the person asked for a slow answer."""
         super().__init__(spec)
         self._sleep = sleep
         self._new_id = new_id
@@ -71,13 +71,13 @@ class OfflineClient(ModelClient):
 
 
 def _question(request: ModelRequest) -> int:
-    """Where the message stands that is to be answered: the person's last one, without what the service wrote."""
+    """Return the index of the message to answer: the last one of a person that the service did not write."""
     own = (at for at, found in enumerate(request.messages) if found.role == "user" and found.mark is None)
     return max(own, default=0)
 
 
 def _answer(request: ModelRequest, start: int, asked: Asked) -> tuple[str, Sequence[Call]]:
-    """Words and the calls of the next step, without the words that stand already as an answer was cut."""
+    """Return the text and the calls of the next step, without the text that a cut answer has said already."""
     since = request.messages[start + 1 :]
     done = sum(bool(message.tool_calls) for message in since)
     there = {tool.name for tool in request.tools} if request.allow_calls else set()
@@ -88,7 +88,10 @@ def _answer(request: ModelRequest, start: int, asked: Asked) -> tuple[str, Seque
 
 
 def _paragraphs(request: ModelRequest, start: int, asked: Asked, done: int, last: bool) -> Iterator[str]:
-    """Before any call what was asked to be said; last: the results, what could not be called, else the own words."""
+    """Yield the paragraphs of a step: before any call what the person asked to be said, and last the results.
+
+    done: the number of steps with calls so far. last: whether this step has no calls.
+    """
     question, since = request.messages[start], request.messages[start + 1 :]
     if not done:
         if not (asked.unasked or any(message.role == "assistant" for message in request.messages[:start])):
@@ -113,7 +116,7 @@ def _paragraphs(request: ModelRequest, start: int, asked: Asked, done: int, last
 
 
 def markdown(words: int) -> str:
-    """A document of about so many words (white space separates words)."""
+    """Return a Markdown document of about as many words, separated by white space."""
     blocks: list[str] = []
     count = 0
     for block in _endless_story():
@@ -138,7 +141,7 @@ def _report(result: ToolResult) -> str:
 
 
 def _said(since: Sequence[Message]) -> str:
-    """What the assistant has said in this step: after the last results, else after the question."""
+    """Return what the assistant has said in this step: after the last results, or after the question."""
     texts: list[str] = []
     for message in since:
         if message.role == "assistant" and not message.tool_calls:

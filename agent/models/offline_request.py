@@ -1,6 +1,6 @@
-"""What the offline model understands of a person's words: how to answer first, then actions one after the other.
+"""What the offline model understands of a person's words: first how to answer, then actions one after the other.
 
-Plain regular expressions on purpose: it is a demonstration that can be relied on, not an imitation of understanding.
+It uses plain regular expressions, so that demonstrations and tests can rely on the result.
 """
 
 import json
@@ -10,10 +10,10 @@ from pathlib import Path
 
 HELP = Path(__file__).with_name("offline_help.md").read_text(encoding="utf-8").rstrip("\n")
 
-# The line that the service puts above a person's words; in groups it ends with the sender's name.
+# The line with the time that the service puts above a person's words; in groups it ends with the sender's name.
 STAMP = re.compile(r"\A\s*(?:\[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2}[^\]\n]*\](?: [^\n]+:)?[ \t]*(?:\n|\Z))+")
 
-# Where nobody has written: in every beat, and at the beginning of a job (heartbeat/prompt.md).
+# Words of messages that no person wrote: in every beat, and at the beginning of a job (heartbeat/prompt.md).
 _BEAT, _JOB = "HEARTBEAT_OK", "This is the scheduled job "
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
 _SLOW = re.compile(r"\bbe slow\b", re.I)
@@ -31,33 +31,37 @@ _FIRST_PARAMETER = {"read": "path", "write": "path", "exec": "command"}
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call to make. named: the person named the tool, so it is called even when it is not there."""
+    """A tool call to make."""
 
     tool: str
     arguments: str
+    # Whether the person named the tool, so that it is called even if it does not exist.
     named: bool = False
 
 
 @dataclass(slots=True)
 class Asked:
-    """What was asked for. steps: the calls of each step. long: words of Markdown, 0 for none. unasked: nobody wrote."""
+    """What a message asks for."""
 
     words: str
     say: list[str] = field(default_factory=list)
+    # The calls of each step.
     steps: list[list[Call]] = field(default_factory=list)
+    # How many words of Markdown to write; 0: none.
     long: int = 0
     slow: bool = False
     help: bool = False
+    # Whether no person wrote the message, but a beat or a job.
     unasked: bool = False
 
 
 def spoken(text: str) -> str:
-    """A stored message without the line that tells when it was written."""
+    """Return the text of a message without the line that says when it was written."""
     return STAMP.sub("", text).strip()
 
 
 def understand(words: str) -> Asked:
-    """Read a message (without its time-stamp): of a beat the first line that is understood, of a job what it is for."""
+    """Read a message without its time. Of a beat the first line that is understood counts, of a job its prompt."""
     unasked = _JOB in words or _BEAT in words
     if _JOB in words:
         words = words.rpartition("\n\n")[2]
@@ -84,14 +88,14 @@ def understand(words: str) -> Asked:
 
 
 def _without(words: str, found: re.Match[str]) -> str:
-    """The words without the match and without the "and" that joined it to them."""
+    """Return the words without the match and without the "and" that joined it to them."""
     before = re.sub(r"(?:[\s,;.]|\b(?:and|then)\b)+\Z", "", words[: found.start()], flags=re.I)
     after = re.sub(r"\A(?:[\s,;.]|\b(?:and|then)\b)+", "", words[found.end() :], flags=re.I)
     return f"{before} and {after}" if before and after else before or after
 
 
 def _clause(words: str) -> tuple[str, str, str]:
-    """The first clause, what joins it to the next, and the rest. JSON arguments are never cut in two."""
+    """Return the first clause, the words that join it to the next one, and the rest. JSON arguments stay whole."""
     start = 0
     if (call := _ACTION.match(words.lstrip())) and call["arguments"]:
         try:
@@ -103,7 +107,7 @@ def _clause(words: str) -> tuple[str, str, str]:
 
 
 def _action(clause: str, asked: Asked) -> Call | None:
-    """Take in one clause; the call, if it is one."""
+    """Return the call that a clause asks for; otherwise note in `asked` what the clause asks to be said, if it does."""
     found = _ACTION.fullmatch(clause)
     if found is None:
         return None

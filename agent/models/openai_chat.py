@@ -1,7 +1,7 @@
-"""OpenAI's chat completions, and every server that speaks them: Ollama, Gemini, vLLM, OpenRouter and others.
+"""The client of OpenAI's chat completions and of compatible servers: Ollama, Gemini, vLLM, OpenRouter and others.
 
-Strict in what it sends (https://platform.openai.com/docs/api-reference/chat), patient with what it gets: servers
-leave out usage, ids and `[DONE]`, repeat indexes, send a call in one piece, and show reasoning in fields of their own.
+It sends only what https://platform.openai.com/docs/api-reference/chat defines, but accepts what servers really send:
+they leave out usage, ids and `[DONE]`, repeat indexes, send a call in one piece, and have own fields for reasoning.
 """
 
 import json
@@ -12,17 +12,38 @@ from typing import Any
 
 from agent.message import Image, Message, Part, Text, Thinking, ToolCall, ToolResult, Usage
 from agent.models import failures
-from agent.models.base import Alive, Answer, ArgumentsDelta, ModelRequest, StreamPart, TextDelta, ThinkingDelta
-from agent.models.fields import items, number, parsed, record, stop_reason, text
-from agent.models.render import EFFORTS, EMPTY_MESSAGE, Block, call_id, call_name, described, without_images
+from agent.models.base import (
+    Alive,
+    Answer,
+    ArgumentsDelta,
+    ModelRequest,
+    ModelSpec,
+    StreamPart,
+    TextDelta,
+    ThinkingDelta,
+)
+from agent.models.protocol import (
+    EFFORTS,
+    EMPTY_MESSAGE,
+    Block,
+    call_id,
+    call_name,
+    described,
+    items,
+    number,
+    parsed,
+    record,
+    stop_reason,
+    text,
+    without_images,
+)
 from agent.models.sdk import Sdk, SdkClient
-from agent.models.spec import ModelSpec
 
 _BASE_URL = "https://api.openai.com/v1"
 
-_NEW_LIMIT_MODELS = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")  # these refuse max_tokens wherever they run
+_NEW_LIMIT_MODELS = re.compile(r"(^|/)(o\d|gpt-([5-9]|\d\d))")  # these refuse max_tokens on every server
 _BEARER: dict[str, object] = {"security": {"bearer_auth": True}}
-# Reasons to finish that are errors.
+# Finish reasons that are errors.
 _BROKEN = ("error", "insufficient_system_resource")
 
 
@@ -31,7 +52,7 @@ def _new_id() -> str:
 
 
 class Client(SdkClient):
-    """A ModelClient."""
+    """A client of one model behind chat completions."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         used = (call.call_id for message in request.messages for call in message.tool_calls)
@@ -39,14 +60,14 @@ class Client(SdkClient):
         return self._post("/chat/completions", body_of(request, self._spec), reader, _BEARER)
 
     def _make_sdk(self, **options: Any) -> Sdk:
-        """Local servers take any key."""
+        """Make the SDK's client. It needs a key, and local servers take any."""
         from openai import AsyncOpenAI
 
         return AsyncOpenAI(api_key=self._key or "none", base_url=self._spec.base_url or _BASE_URL, **options)
 
 
 def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
-    """The request as JSON values. What grows comes last, so a longer request begins with the bytes of a shorter one."""
+    """Return the request as JSON values. Messages come last, so the next request begins with the bytes of this one."""
     new_limit = "//api.openai.com" in (spec.base_url or _BASE_URL) or _NEW_LIMIT_MODELS.search(spec.model)
     body: dict[str, object] = {
         "model": spec.model,
@@ -66,7 +87,7 @@ def body_of(request: ModelRequest, spec: ModelSpec) -> dict[str, object]:
 
 
 def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
-    """The messages. Images of tool results follow as a user message, because a tool message takes text only."""
+    """Yield the messages. Images of tool results follow in a user message, because a tool message takes text only."""
     if request.system.strip():
         yield {"role": "system", "content": request.system}
     shown: list[Image] = []
@@ -92,7 +113,7 @@ def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
 
 
 def _content(parts: Sequence[Part]) -> str | list[Block]:
-    """A user's words; a string where possible, which every server takes."""
+    """Return the content of a user message: a string if it has no images, because every server takes that."""
     texts = [part.text for part in parts if isinstance(part, Text) and part.text.strip()]
     images = [part for part in parts if isinstance(part, Image)]
     if images:
@@ -115,7 +136,7 @@ def _result(part: ToolResult) -> str:
 
 
 def _assistant(parts: Sequence[Part], own: bool) -> Block | None:
-    """The assistant's words and calls; None for a message that holds only thinking."""
+    """Return an assistant message with its text and calls; None if it holds only thinking."""
     text = "".join([part.text for part in parts if isinstance(part, Text)])
     if calls := [part for part in parts if isinstance(part, ToolCall)]:
         extras = _extras(parts) if own else {}
@@ -133,19 +154,19 @@ def _call(part: ToolCall, extras: dict[str, Any]) -> Block:
 
 
 def _extra_part(call: str, content: Any) -> Thinking:
-    """What a server wants back with a call (Gemini: its thought signature), as the signature of a thinking part."""
+    """Store what a server wants back with a call (Gemini: its thought signature) as the signature of a Thinking."""
     return Thinking("", signature=json.dumps({"call": call, "extra_content": content}, ensure_ascii=False))
 
 
 def _extras(parts: Iterable[Part]) -> dict[str, Any]:
-    """The reverse of `_extra_part`, by call id."""
+    """Read what `_extra_part` stored, by call id."""
     signatures = (part.signature for part in parts if isinstance(part, Thinking))
     found = (json.loads(signature) for signature in signatures if signature.startswith('{"call":'))
     return {extra["call"]: extra["extra_content"] for extra in found}
 
 
 def _words_alone(chunk: dict[str, Any]) -> str:
-    """The words of a chunk that holds nothing besides, as nearly all do; empty for any other one."""
+    """Return the text of a chunk that holds nothing else, as nearly all do; empty for any other chunk."""
     match chunk:
         case {"choices": [{"delta": {"content": str(words), **others}, **choice}], **about}:
             others.pop("role", None)
@@ -156,13 +177,13 @@ def _words_alone(chunk: dict[str, Any]) -> str:
 
 
 class ChunkReader:
-    """Reads the chunks of one answer.
-
-    used: ids of calls that the transcript holds, read when the first call comes; none gets one of them again. new_id
-    makes ids for calls of servers that give none.
-    """
+    """Reads the chunks of one answer."""
 
     def __init__(self, name: str, used: Iterable[str], new_id: Callable[[], str]) -> None:
+        """used: ids of calls in the transcript, which are not given again; it is read when the first call comes.
+
+        new_id: makes ids for servers that give none.
+        """
         self.ended = False
         self._name = name
         self._before = used
@@ -177,7 +198,7 @@ class ChunkReader:
         self._usage = Usage()
 
     def feed(self, name: str, data: str) -> Iterable[StreamPart]:
-        """Take in one chunk; fields that are not known are left alone."""
+        """Read one chunk; unknown fields are ignored."""
         if self.ended or data.startswith("[DONE]"):
             self.ended = True
             return ()
@@ -191,7 +212,7 @@ class ChunkReader:
             self._usage = _usage(record(chunk["usage"]))
         parts: list[StreamPart] = []
         for choice in map(record, items(chunk.get("choices"))):
-            if choice.get("index"):  # one answer was asked for; a server that gives more has its first one
+            if choice.get("index"):  # one answer was asked for; if the server gives more, the first counts
                 continue
             parts += self._delta(record(choice.get("delta")))
             reason, _, _ = text(choice.get("finish_reason")).lower().partition(":")
@@ -201,7 +222,7 @@ class ChunkReader:
         return parts or (Alive(),)
 
     def answer(self) -> Answer | None:
-        """The whole answer; None before a finish reason has come, or `[DONE]` behind what can do without one."""
+        """Return the complete answer; None before a finish reason came, or `[DONE]` after text or complete calls."""
         said = bool(self._text or self._calls) and all(call.complete() for call in self._calls)
         if not self._finish and not (self.ended and said):
             return None
@@ -218,7 +239,7 @@ class ChunkReader:
         return Answer(Message("assistant", tuple(parts), self._name), stop, self._usage)
 
     def cut(self) -> None:
-        """Take what came as an answer at the model's limit of output."""
+        """End the answer here, as if it had reached the model's limit of output."""
         self.ended, self._finish = True, "length"
 
     def _delta(self, delta: dict[str, Any]) -> Iterator[StreamPart]:
@@ -234,7 +255,7 @@ class ChunkReader:
             yield self._piece(record(piece))
 
     def _thought(self, thought: Any) -> Iterator[StreamPart]:
-        """A piece of reasoning, which is a text, or a list of parts with texts in them."""
+        """Take a piece of reasoning, which is a text or a list of parts with texts."""
         if found := text(thought) or "".join(text(record(part).get("text")) for part in items(thought)):
             self._thinking.append(found)
             yield ThinkingDelta(found)
@@ -257,7 +278,7 @@ class ChunkReader:
         return ArgumentsDelta(call.call_id, call.name, arguments)
 
     def _call_of(self, index: int | None, given: str, name: str) -> "_OpenCall":
-        """The call that a piece belongs to: that of its index, unless id or name say that another one begins."""
+        """Return the call that a piece belongs to: the one of its index, unless id or name begin a new one."""
         last = self._calls[-1] if self._calls else None
         call = last if index is None else self._at.get(index)
         if call is None or call.ends_before(given, name):
@@ -277,9 +298,10 @@ class ChunkReader:
 
 
 class _OpenCall:
-    """A call while its pieces arrive. given: the id that the server gave it, which may be none or one used before."""
+    """A call while its pieces arrive."""
 
     def __init__(self, call_id: str, given: str, name: str) -> None:
+        """given: the id that the server gave the call, which may be empty or used before."""
         self.call_id = call_id
         self.given = given
         self.name = name

@@ -1,22 +1,33 @@
-"""What is used of an SDK: its client is made in a thread when first needed, posts, and gives raw events to read.
+"""One model call over HTTP: a request is posted through the provider's SDK, the events of the answer are read.
 
-The SDKs serve as connection pool, authentication and error classes. A request travels as finished bytes (`content`),
-so that no transform of theirs walks through it; an answer is read as raw events. Every failure is a ModelError.
+The SDKs serve as connection pool, authentication and error classes, and are imported in a thread when first needed. A
+request is sent as finished bytes, so that no transform of an SDK walks through it. The answer is decoded here, from
+server-sent events to parts, within a bound for its size. Every failure is a ModelError.
 """
 
 import asyncio
+import codecs
 import contextlib
+import io
 import json
 import sys
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from types import ModuleType
 from typing import Any, Protocol, cast
 
 from agent.errors import ErrorKind, ModelError
-from agent.models import failures, sse
-from agent.models.base import Alive, Answer, ModelClient, StreamPart
-from agent.models.bounds import Measure
-from agent.models.spec import ModelSpec
+from agent.models import failures
+from agent.models.base import (
+    Alive,
+    Answer,
+    ArgumentsDelta,
+    ModelClient,
+    ModelSpec,
+    StreamPart,
+    TextDelta,
+    ThinkingDelta,
+)
 
 _CONNECT_SECONDS = 10.0
 _DRAIN_SECONDS = 0.25
@@ -26,7 +37,7 @@ _UNUSED = ("anthropic._vendor.httpx_aiohttp", "openai._vendor.httpx_aiohttp")
 
 
 class Sdk(Protocol):
-    """What is used of an SDK's client; `anthropic.AsyncAnthropic` and `openai.AsyncOpenAI` have it."""
+    """The methods of an SDK's client that are used; `anthropic.AsyncAnthropic` and `openai.AsyncOpenAI` have them."""
 
     @property
     def post(self) -> Callable[..., Any]:
@@ -37,22 +48,22 @@ class Sdk(Protocol):
 
 
 class AnswerReader(Protocol):
-    """Makes neutral parts of a provider's events; one per answer."""
+    """Turns the events of one answer into neutral parts."""
 
-    ended: bool  # the provider said that this was all
+    ended: bool  # whether the provider said that the answer is complete
 
     def feed(self, name: str, data: str) -> Iterable[StreamPart]:
-        """Take in one event by name and data; raises ModelError for an error event."""
+        """Read one event; returns the parts it completes. Raises ModelError for an error event."""
 
     def answer(self) -> Answer | None:
-        """The whole answer; None if the provider has not finished it."""
+        """Return the complete answer; None if the provider has not finished it."""
 
     def cut(self) -> None:
-        """Take what came as the answer, as if the provider had ended it at the model's limit of output."""
+        """End the answer here, as if the provider had ended it at the model's limit of output."""
 
 
 class SdkClient(ModelClient):
-    """What the model clients of all providers have in common; each of them adds `stream` and `_make_sdk`."""
+    """Base class of the clients that use an SDK; each of them adds `stream` and `_make_sdk`."""
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)
@@ -62,7 +73,7 @@ class SdkClient(ModelClient):
         self._sdk: Sdk | None = None
 
     def _make_sdk(self, **options: Any) -> Sdk:
-        """Import the SDK and make its client with options that all of them take; runs in a thread (2 s for some)."""
+        """Import the SDK, which can take 2 s, and make its client. Called in a thread, with options all SDKs take."""
         raise NotImplementedError
 
     def _open_sdk(self) -> Sdk:
@@ -93,15 +104,15 @@ class SdkClient(ModelClient):
     ) -> AsyncGenerator[StreamPart, None]:
         """Post the body and yield what the reader makes of the events; the Answer comes last.
 
-        Bytes that complete no event are a sign of life. An answer that holds too much is cut there. Raises ModelError:
-        also for a stream that ends before the provider has said that the answer is complete.
+        Bytes that complete no event are a sign of life. An answer that becomes too large is cut off. Raises ModelError,
+        also when the stream ends before the provider said that the answer is complete.
         """
         try:
             import httpx2
 
             async with self._sent(path, body, options or {}) as chunks:
-                measure, decoder = Measure(), sse.Decoder()
-                events: list[sse.Event] = []
+                measure, decoder = Measure(), Decoder()
+                events: list[Event] = []
                 try:
                     async for chunk in chunks:
                         measure.add_bytes(len(chunk), anew=bool(events))
@@ -138,7 +149,7 @@ class SdkClient(ModelClient):
     async def _sent(
         self, path: str, body: dict[str, object], options: dict[str, object]
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Send a request; gives the bytes of the answer as they come."""
+        """Send a request and yield an iterator over the bytes of the answer."""
         import httpx2
 
         sdk = await self._opened()
@@ -157,3 +168,86 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in chunks:
                 pass
+
+
+Event = tuple[str, str]  # its name ("" when it has none) and its data
+
+
+class Decoder:
+    """Decodes server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
+
+    Gives (name, data) pairs, because an answer is thousands of events; the time is linear in the number of bytes.
+    Comments and fields other than `event` and `data` are ignored. Unlike the standard, `end` also returns an event that
+    lacks its blank line at the end of the stream, because some servers do not send that line.
+    """
+
+    def __init__(self) -> None:
+        characters = codecs.getincrementaldecoder("utf-8-sig")("replace")  # drops a byte order mark
+        self._decoder = io.IncrementalNewlineDecoder(characters, translate=True)
+        self._pieces: list[str] = []  # the beginning of a line that has not ended
+        self._name = ""
+        self._data: list[str] = []
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """Read some bytes; returns the events that they complete."""
+        text = self._decoder.decode(chunk)
+        if "\n" not in text:
+            self._pieces.append(text)
+            return []
+        *lines, rest = ("".join((*self._pieces, text)) if self._pieces else text).split("\n")
+        self._pieces = [rest] if rest else []
+        events: list[Event] = []
+        for line in lines:
+            if line:
+                key, _, value = line.partition(":")
+                if key == "data":
+                    self._data.append(value.removeprefix(" "))
+                elif key == "event":
+                    self._name = value.removeprefix(" ")
+            else:
+                if self._data:
+                    events.append((self._name, "\n".join(self._data)))
+                self._name, self._data = "", []
+        return events
+
+    def end(self) -> list[Event]:
+        """Return the last event of the stream if no blank line ended it."""
+        return self.feed(b"\n\n")
+
+
+# Answers are collected in memory, and not every provider keeps to the limit of output that a request names.
+# Characters of the arguments of one call: a `write` of a large file stays below this.
+MOST_ARGUMENTS = 1024 * 1024
+# Characters of text, reasoning and calls together: several times the longest answer of any model.
+MOST_CHARACTERS = 4 * 1024 * 1024
+# Bytes as received, to bound signatures and endless lines too. An event of a hundred bytes often holds one token.
+MOST_BYTES = 64 * 1024 * 1024
+# Bytes of one event, which is read as a whole. Some servers send a call in one piece.
+MOST_EVENT_BYTES = 8 * 1024 * 1024
+
+
+class Measure:
+    """Measures one answer; `is_over` becomes true once the answer is too large."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._bytes = self._event_bytes = self._characters = 0
+        self._calls: Counter[str] = Counter()
+
+    def add_bytes(self, count: int, *, anew: bool) -> None:
+        """Count bytes as received. anew: the bytes before these completed an event."""
+        self._bytes += count
+        self._event_bytes = count if anew else self._event_bytes + count
+        self.is_over = self.is_over or self._bytes > MOST_BYTES or self._event_bytes > MOST_EVENT_BYTES
+
+    def add(self, part: StreamPart) -> None:
+        """Count the characters of a part; the id and name of a call count once."""
+        match part:
+            case TextDelta(text=text) | ThinkingDelta(text=text):
+                self._characters += len(text)
+            case ArgumentsDelta(call_id=call_id, name=name, text=text):
+                held = len(text) if call_id in self._calls else len(text) + len(call_id) + len(name)
+                self._characters += held
+                self._calls[call_id] += held
+                self.is_over = self.is_over or self._calls[call_id] > MOST_ARGUMENTS
+        self.is_over = self.is_over or self._characters > MOST_CHARACTERS

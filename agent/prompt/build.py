@@ -1,7 +1,7 @@
-"""The system prompt: fixed for a transcript, the same bytes for the same values (promise 7 of the design).
+"""Builds the system prompt, once per transcript: the same bytes for the same values (promise 7 of the design).
 
-Its words live in the `.md` files beside this one. Nothing that changes goes in: the time is in the messages, and
-edits of the workspace show in the next transcript. Called once per transcript by whoever starts it.
+Its words are in the `.md` files of this folder. Nothing that changes goes in: messages have the time, and edits of the
+workspace show in the next transcript.
 """
 
 import functools
@@ -20,9 +20,10 @@ def build(
     files: tuple[WorkspaceFile, ...] = (),
     in_room: bool = False,
 ) -> str:
-    """The whole prompt. name: of the bot. channel: the rules of the place, Markdown without a heading, may be empty.
+    """Return the whole prompt.
 
-    in_room: the conversation has a room; else its folder is the workspace.
+    name: of the bot. channel: rules of the channel as Markdown without a heading, or empty. in_room: whether the
+    conversation has a room instead of the whole workspace.
     """
     parts = [Template(_words("system.md")).substitute(name=name, tools=_tools(tools))]
     if channel.strip():
@@ -41,7 +42,7 @@ def _tools(tools: tuple[ToolSpec, ...]) -> str:
 
 
 def _first_sentence(description: str) -> str:
-    """A line for the list; the whole description goes with the schema."""
+    """Return the first sentence for the list of tools; the model gets the whole description with the schema."""
     return description.partition(". ")[0].rstrip(".") + "."
 
 

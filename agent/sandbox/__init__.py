@@ -1,6 +1,5 @@
-"""Where commands run so that they can do no harm: in what of the machine they see, and change, and reach.
+"""Sandboxes, which bound what of the machine a command can see, change and reach.
 
-`base` has the values, `bubblewrap`, `sandlock` and `seatbelt` are the ways of a system to hold a command in, `proof`
-takes the first of them that holds a command of ours that tries to get out. Called by `exec` and by who puts the service
-together. docs/security.md says what is promised.
+`base` says what a command may do, `backends` are the sandboxes of the operating systems, and `proof` chooses the first
+of them that holds a command that tries to escape. docs/security.md says what is promised.
 """

@@ -1,83 +1,149 @@
-"""What a command in a sandbox sees, and what is started so that it sees no more."""
+"""How a command is confined: what of the machine it may see and change, and what is started to hold it to that."""
 
+import json
 import os
+import socket
+import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from agent.sandbox.launch import Bounds, Launch
 from agent.shell import Level
 
-# Of each command: processes at once, bytes of memory of all of them, of one file, and of its temporary folder, which
-# may lie in memory as well.
+_GATE = Path(__file__).with_name("gate.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Bounds of one command with everything that it starts. Sizes are in bytes."""
+
+    # How many processes may run at once.
+    processes: int
+    # Memory of all processes together.
+    memory: int
+    # The size to which a file may grow.
+    file: int
+    # By how much the free space on the disk of its folder may shrink meanwhile.
+    disk: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A process to start."""
+
+    # The absolute path of a program, and its arguments.
+    argv: tuple[str, ...]
+    # All variables of the process.
+    environment: Mapping[str, str]
+    # None for a command that a person allowed on this machine itself.
+    bounds: Bounds | None = None
+    # Bytes that the process can read from descriptor 3.
+    passed: bytes = b""
+    # A folder made for the process, to be deleted after its end.
+    temporary: Path | None = None
+
+    def plan(self) -> bytes:
+        """Return the line that tells a gate what to start. A second, empty line opens the gate."""
+        told = {
+            "argv": self.argv,
+            "environment": dict(self.environment),
+            "bounds": asdict(self.bounds) if self.bounds else None,
+            "passed": self.passed.hex(),
+        }
+        return json.dumps(told).encode() + b"\n"
+
+
+def start_gate(plan: socket.socket, given: int, output: int, folder: Path) -> "subprocess.Popen[bytes]":
+    """Start a gate in a folder. Raises OSError.
+
+    plan: the gate's end of a socket, which its plan is sent to. given: the descriptor of the command's input. output:
+    the descriptor that the command writes to, or `subprocess.PIPE`.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", str(_GATE), str(given)],
+        stdin=plan.fileno(),
+        pass_fds=(given,),
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        env={},  # the gate runs outside of any sandbox, so variables of a call must not influence it
+        start_new_session=True,
+    )
+
+
+# Bounds of each command, and of its temporary folder, which may lie in memory.
 BOUNDS = Bounds(processes=256, memory=2 * 1024**3, file=256 * 1024**2, disk=1024**3)
 TEMPORARY_BYTES = 128 * 1024**2
 
-# Programs, their libraries and what they need to know of the system: to be read by every command. Of /etc only these,
-# since others hold passwords and keys.
+# Programs, their libraries and settings, which every command may read. Of /etc only these files, because others hold
+# passwords and keys.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 SETTINGS = (
     "alternatives ca-certificates crypto-policies debian_version ethers fonts group hosts inputrc ld.so.cache "
     "ld.so.conf ld.so.conf.d locale.alias locale.conf localtime magic mime.types nsswitch.conf os-release passwd "
     "pki/tls/certs pki/ca-trust protocols resolv.conf rpc services shells ssl/certs ssl/openssl.cnf terminfo timezone"
 )
-# Folders of the room that the service keeps for itself, beside its instruction files.
+# Folders of a room that only the service changes, besides instruction files.
 KEPT_FOLDERS = ("tool-results", "media")
-# Where rooms of others lie, if they do: a link in the place of one would lead whoever works there out of it.
+# Folders that may hold rooms of others, which a command could replace by links.
 ROOMS = ("people", "groups")
-# What leads git, in a repository: these stay as they are, so that git outside runs nothing that a command put there.
+# Files and folders of a repository that control git. Commands must not change them, so that git outside of the sandbox
+# runs nothing that a command put there.
 _LEADS_GIT = ("config", "config.worktree", "modules", "worktrees", "commondir")
 _LEADS_GIT_FOLDERS = ("hooks", "info")
-# Files of these that are made where they are missing: the one says in which folder the others are, here.
+# Those files that are made where they are missing. `commondir` names the folder of the others: this one.
 _MADE = {"commondir": b".\n", "config.worktree": b""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What of a room a command may read and not change. files: also folders. repositories: folders named `.git`,
-    of which `leading` are the parts that lead git. above: the folders between the room and those, the outer ones first.
-    """
+    """What of a room a command may read but not change."""
 
+    # Files and folders.
     files: tuple[Path, ...] = ()
+    # Folders named `.git`.
     repositories: tuple[Path, ...] = ()
+    # The files and folders in repositories that control git.
     leading: tuple[Path, ...] = ()
+    # The folders between the room and the repositories, the outer ones first.
     above: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What one command sees. room: the one folder of ours, to be written when the level is more than look.
-
-    folder: where it starts, in the room. kept: see there; nothing when it only looks. hidden: files and folders that
-    are not there for it, wherever they lie. temporary: an empty folder of its own, which is removed with it; a way that
-    has an own place for it does not use it.
-    """
+    """What one command sees of the machine."""
 
     level: Level
+    # The one folder of the workspace that it sees; it may write there at a level above "look".
     room: Path
+    # The folder in the room where it starts.
     folder: Path
     environment: Mapping[str, str]
+    # An empty folder of its own, which is deleted after its end. bubblewrap does not use it.
     temporary: Path
+    # Empty at the level "look", at which nothing can be changed anyway.
     kept: Kept = Kept()
+    # Files and folders that it does not see, wherever they lie.
     hidden: tuple[Path, ...] = ()
 
 
 class Sandbox(Protocol):
-    """A way to hold commands in. name: as the configuration has it."""
+    """A sandbox of an operating system."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name as in the configuration."""
 
     def launch(self, view: View, argv: tuple[str, ...]) -> Launch:
-        """What is to be started so that `argv` runs with this view. Raises OSError with a sentence."""
-        ...
+        """Return the process that runs `argv` with this view. Raises OSError with a sentence."""
 
 
 def readable() -> tuple[str, ...]:
-    """The folders and files of the system that every command may read, those that are there."""
+    """Return the folders and files of the system that exist and that every command may read."""
     python = sys.base_prefix
     own = () if python.startswith("/usr") else (python,)
     every = (*SYSTEM, *(f"/etc/{name}" for name in SETTINGS.split()), *own)
@@ -85,8 +151,10 @@ def readable() -> tuple[str, ...]:
 
 
 def inside(environment: Mapping[str, str], temporary: str) -> dict[str, str]:
-    """The variables of a command in a sandbox: what is its own lies in its temporary folder, programs are looked for
-    where there may be any, and Python is always found."""
+    """Return the variables of a command in a sandbox.
+
+    Its home is its temporary folder, and PATH has only folders that it can read, always including Python.
+    """
     places = [*environment.get("PATH", "").split(os.pathsep), f"{sys.base_prefix}/bin"]
     seen = readable()
     path = os.pathsep.join(place for place in places if any(Path(place).is_relative_to(folder) for folder in seen))
@@ -95,8 +163,11 @@ def inside(environment: Mapping[str, str], temporary: str) -> dict[str, str]:
 
 
 def kept_of(room: Path, names: Sequence[str]) -> Kept:
-    """What of a room stays as it is while a command may write there; what is not there is made, empty, so that nobody
-    else can. names: of files directly in it. Blocking: it looks through all folders. Raises OSError with a sentence."""
+    """Return what of a room a command may not change while it can write there.
+
+    Missing files and folders are made empty, so that no command can make them. names: of files directly in the room.
+    Blocking, because it walks through all folders. Raises OSError with a sentence.
+    """
     files = list[Path]()
     for name in names:
         path = room / name
@@ -129,7 +200,10 @@ def kept_of(room: Path, names: Sequence[str]) -> Kept:
 
 
 def _leading(repository: Path, above: int) -> list[Path]:
-    """What leads git in a repository, but for links; what is missing is made there. above: its folder, opened."""
+    """Return what controls git in a repository, except links, after making what is missing.
+
+    above: the open descriptor of the folder that holds the repository.
+    """
     opened = os.open(repository.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
     try:
         for name in _LEADS_GIT_FOLDERS:
@@ -149,3 +223,52 @@ def _make(path: Path, content: bytes = b"", within: int | None = None) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     with open(os.open(path, flags, 0o600, dir_fd=within), "wb") as file:
         file.write(content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """How the service confines commands."""
+
+    # The sandbox that was proved; None: commands run on this machine itself.
+    sandbox: Sandbox | None
+    # Why this one, for people.
+    why: str
+    # Files and folders that no command may see, wherever they lie.
+    hidden: tuple[Path, ...] = ()
+    # Names of files of a room that no command may change.
+    kept: tuple[str, ...] = ()
+    # A folder, made when it is needed, in which each command gets a folder of its own.
+    temporary: Path = Path(tempfile.gettempdir())
+
+    @property
+    def name(self) -> str:
+        """The name of the sandbox as in the configuration."""
+        return self.sandbox.name if self.sandbox else "none"
+
+    @property
+    def shown(self) -> str:
+        """The name of the sandbox and the reason for it, for people."""
+        return f"{self.name}: {self.why}"
+
+    def launch(
+        self, level: Level, room: Path, folder: Path, environment: Mapping[str, str], argv: tuple[str, ...]
+    ) -> Launch:
+        """Return the process that runs `argv` at a level, in a folder of a room.
+
+        Blocking. Raises OSError with a sentence.
+        """
+        if level == "host" or self.sandbox is None:
+            return Launch(argv=argv, environment=environment)
+        kept = Kept() if level == "look" else kept_of(room, self.kept)
+        self.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own = Path(tempfile.mkdtemp(dir=self.temporary))
+        view = View(
+            level=level,
+            room=room,
+            folder=folder,
+            environment=environment,
+            temporary=own,
+            kept=kept,
+            hidden=self.hidden,
+        )
+        return replace(self.sandbox.launch(view, argv), temporary=own)

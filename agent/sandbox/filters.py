@@ -1,7 +1,7 @@
-"""Filters of system calls, as programs of seccomp: which calls fail in a command, whatever it is.
+"""Filters of system calls for seccomp: which calls fail in every command.
 
-Each is a program of the kernel's classic BPF (seccomp(2)): for each call the arch, then the number, then maybe one
-argument. Numbers are of <asm/unistd.h>; where a machine has another arch there is no filter, and no sandbox is proved.
+A filter is a program in the kernel's classic BPF (seccomp(2)), which tests the architecture, the number of the call and
+sometimes one argument. Numbers are from <asm/unistd.h>. Other architectures have no filter, and so no sandbox.
 """
 
 import errno
@@ -45,31 +45,33 @@ _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A call that fails with `error`. argument: which of its arguments decides, by `test` with `value`; None: none."""
+    """A system call that fails."""
 
     call: str
+    # The errno with which it fails.
     error: int = errno.EPERM
+    # The index of the argument that decides, by `test` with `value`; None: the call always fails.
     argument: int | None = None
     test: int = _EQUAL
     value: int = 0
 
 
-# Keys of the user's session, ways around a filter, and user namespaces, in which a command would have rights again.
-# clone3 hides its flags from a filter; libraries take clone where it is not there.
+# Session keys, ways around a filter, and user namespaces, in which a command would get privileges again. clone3 hides
+# its flags from a filter, and libraries use clone instead if clone3 is missing.
 _ALWAYS = (
     *(Rule(call) for call in ("add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd")),
     *(Rule(call, errno.ENOSYS) for call in ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")),
     *(Rule(call, errno.EPERM, 0, _ANY_BIT, _NEW_USER) for call in ("clone", "unshare")),
-    # Memory that no process shows as its own, and files by which somebody else would run as the service's user.
+    # Memory that is not counted for any process, and files that let others run as the user of the service.
     *(Rule(call, errno.ENOSYS) for call in ("memfd_create", "shmget")),
     *(Rule(call, errno.EPERM, 1, _ANY_BIT, _SET_IDS) for call in ("chmod", "fchmod")),
     *(Rule(call, errno.EPERM, 2, _ANY_BIT, _SET_IDS) for call in ("fchmodat", "fchmodat2")),
 )
-# A file that lies in the room may be a socket, and a read-only mount does not close it.
+# A file in the room may be a socket, which works on a read-only mount as well.
 _WITHOUT_NETWORK = (*_ALWAYS, Rule("socket", errno.EACCES))
 _WITH_NETWORK = (*_ALWAYS, *(Rule("socket", errno.EACCES, 0, _EQUAL, family) for family in (_AF_UNIX, _AF_VSOCK)))
 
-# What changes rights, owners, times and attributes of a file by its path: Landlock does not govern it.
+# Calls that change rights, owners, times and attributes of a file by its path, which Landlock does not restrict.
 _BY_PATH = tuple(
     Rule(call)
     for call in (
@@ -77,12 +79,12 @@ _BY_PATH = tuple(
         *("lsetxattr", "removexattr", "lremovexattr", "setxattrat", "removexattrat", "file_setattr"),
     )
 )
-# By an open descriptor, too, it could be a file of the system, opened for reading.
+# The same by an open descriptor, which may be of a system file that was opened for reading.
 _BY_DESCRIPTOR = tuple(Rule(call) for call in ("fchmod", "fchown", "fsetxattr", "fremovexattr"))
 
 
-# What else reaches beyond the folders that Landlock grants: limits of other processes, queues of the machine, who makes
-# which files; and calls that sandlock passes over, by which a kept file could be replaced.
+# Other calls that reach beyond the folders that Landlock grants: limits of other processes, message queues, and file
+# notifications; and calls that sandlock does not handle, by which a protected file could be replaced.
 _BEYOND = (
     Rule("prlimit64", errno.EPERM, 0, _AT_LEAST, 1),
     *(Rule(call, errno.ENOSYS) for call in ("mq_open", "mq_unlink", "inotify_init", "inotify_init1")),
@@ -92,13 +94,15 @@ _BEYOND = (
 
 
 def sockets(network: bool) -> bytes:
-    """For commands in namespaces: without network no socket at all, with it none of this machine's own."""
+    """Return the filter for commands in namespaces: no sockets without network, with it none within this machine."""
     return _program(_WITH_NETWORK if network else _WITHOUT_NETWORK)
 
 
 def attributes(network: bool, times: bool) -> bytes:
-    """For commands that Landlock alone keeps to their folders: as `sockets`, and no attribute of a file changes. times:
-    but those of open files that are set to now, as `touch` does with a new one."""
+    """Return the filter for commands that only Landlock confines: as `sockets`, and no attribute of a file changes.
+
+    times: allow setting the times of open files to now, as `touch` does with a new file.
+    """
     to_now = (Rule("utimensat", errno.EPERM, 2, _AT_LEAST, 1), Rule("utimensat", errno.EPERM, 1, _AT_LEAST, 1))
     times_rules = to_now if times else (Rule("utimensat"),)
     reach = _WITH_NETWORK if network else _WITHOUT_NETWORK
@@ -106,7 +110,7 @@ def attributes(network: bool, times: bool) -> bytes:
 
 
 def _program(rules: tuple[Rule, ...]) -> bytes:
-    """Raises OSError where the numbers of this machine's calls are not known."""
+    """Compile rules to BPF. Raises OSError if the numbers of this machine's calls are not known."""
     machine = platform.machine()
     if machine not in _ARCHS:
         raise OSError(f"there is no filter of system calls for {machine}")

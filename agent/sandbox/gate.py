@@ -1,9 +1,9 @@
-"""The parent of a command: a small program, started as a file by `process`, that keeps everything of it findable.
+"""The gate: a small program, run as a file, that is the parent of one command and of all processes it starts.
 
-Its standard input is a socket, over which it is told what to run, as JSON on a line, and then, on a line of its own,
-that it may. When the command has ended it writes the exit status into it, and why it has ended the command itself, when
-one of its bounds was passed. On Linux whoever loses its parent (setsid, nohup, a double fork) becomes a child of this
-process, which ends only when it has no child left: as long as it lives, all that the command has begun is below it.
+Its standard input is a socket. A line of JSON says what to run, and a second line opens the gate. When the command has
+ended, the gate writes its exit status to the socket, and why it ended the command if a bound was exceeded. On Linux a
+process that loses its parent (setsid, nohup, a double fork) becomes a child of the gate, and the gate ends only when it
+has no child left. So as long as it lives, everything that the command started is below it.
 """
 
 import ctypes
@@ -17,13 +17,13 @@ from typing import Any
 
 _SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
 _SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
-_LOOK_SECONDS = 0.25  # between looks at what the command has become
+_LOOK_SECONDS = 0.25  # between checks of the bounds
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PASSED = 3
 
 
 def main(given: int) -> None:
-    """Run it. given: the descriptor of what the command reads; the signals of its group end only the command."""
+    """Run the command. given: the descriptor of its input. Signals to the group end the command, but not the gate."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
@@ -31,7 +31,7 @@ def main(given: int) -> None:
     with os.fdopen(os.dup(0), "rb") as told:
         plan = told.readline()
         if not told.readline():
-            return  # the service has died, or wants nothing any more
+            return  # the service has died, or does not want the command any more
     launch = json.loads(plan)
     bounds = launch["bounds"]
     if bounds:
@@ -40,9 +40,9 @@ def main(given: int) -> None:
     free = _free()
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
     own = _start(launch, given)
-    os.close(given)  # who writes there learns when nobody reads any more
+    os.close(given)  # so that a writer learns when nobody reads any more
     nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 1)  # the output ends with those who can write something
+    os.dup2(nowhere, 1)  # so that the output ends with the processes of the command
     os.dup2(nowhere, 2)
     why = ""
     with suppress(ChildProcessError):
@@ -53,7 +53,7 @@ def main(given: int) -> None:
                     os.write(0, b"%d %s\n" % (os.waitstatus_to_exitcode(status), why.encode()))
             elif not ended:
                 why = why or (_passed_bound(bounds, free) if bounds else "")
-                for child in _children(os.getpid()) if why else ():  # theirs become ours as they die
+                for child in _children(os.getpid()) if why else ():  # their children become ours as they die
                     os.kill(child, signal.SIGKILL)
                 _pause(bool(bounds))
 
@@ -79,7 +79,7 @@ def _start(launch: dict[str, Any], given: int) -> int:
 
 
 def _pause(looks: bool) -> None:
-    """Until a child ends; looks: or until it is time to look."""
+    """Wait until a child ends. looks: or until it is time to check the bounds."""
     if hasattr(signal, "sigtimedwait"):
         signal.sigtimedwait((signal.SIGCHLD,), _LOOK_SECONDS if looks else 3600)
     else:
@@ -87,7 +87,7 @@ def _pause(looks: bool) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    """The pids of its children, as the kernel lists them; none where it does not."""
+    """Return the pids of a process's children; none on systems that do not list them."""
     found = list[int]()
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -97,7 +97,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _passed_bound(bounds: dict[str, int], free: int) -> str:
-    """Which of its bounds the command has passed, in words; none: an empty text. free: see `_free`, at its start."""
+    """Say which bound the command has exceeded; empty: none. free: what `_free` returned at its start."""
     left, count, memory = _children(os.getpid()), 0, 0
     while left:
         pid = left.pop()
@@ -115,7 +115,7 @@ def _passed_bound(bounds: dict[str, int], free: int) -> str:
 
 
 def _free() -> int:
-    """Bytes that are free on the disk of the folder in which the command starts."""
+    """Return the free bytes on the disk of the folder in which the command starts."""
     disk = os.statvfs(".")
     return disk.f_bavail * disk.f_frsize
 

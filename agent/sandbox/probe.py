@@ -1,7 +1,7 @@
-"""Tries to get out of the sandbox that it runs in, and says as JSON what it could do, in words.
+"""Tries to escape from the sandbox that it runs in, and prints as JSON what it could do, in words.
 
-Its text is run by `proof` inside a sandbox; its only word, as JSON, says where things are. It does nothing that would
-do harm where it gets through.
+`proof` runs the text of this file inside a sandbox, with one argument, JSON that says where things are. It does no harm
+if it escapes.
 """
 
 import json

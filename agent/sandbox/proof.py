@@ -1,8 +1,8 @@
-"""Which sandbox holds: the first in which a command of ours that tries to get out does not.
+"""Chooses the first sandbox from which a test command cannot escape.
 
-Nothing is believed of a kernel, a container or a program. `probe` runs inside, as any command would, tries what must
-fail and what must work, and says what happened; what it may have done is looked for outside besides. It does no harm
-where it gets through. What was found holds for as long as this process lives.
+No kernel, container or program is trusted. `probe` runs inside a sandbox like any command, tries what must fail and
+what must work, and reports the results; its traces are looked for outside as well. It does no harm if it escapes. The
+result is cached for the life of this process.
 """
 
 import importlib.util
@@ -21,11 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from agent.sandbox.base import Kept, Sandbox, View
-from agent.sandbox.bubblewrap import Bubblewrap
-from agent.sandbox.launch import gate
-from agent.sandbox.sandlock import Sandlock
-from agent.sandbox.seatbelt import Seatbelt
+from agent.sandbox.backends import Bubblewrap, Sandlock, Seatbelt
+from agent.sandbox.base import Kept, Sandbox, View, start_gate
 from agent.shell import Level
 
 Setting = Literal["auto", "bubblewrap", "sandlock", "seatbelt", "none"]
@@ -37,14 +34,16 @@ _LONGEST_REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """sandbox: that holds, None for none. why: in a sentence for people, also why no other."""
+    """The sandbox that was chosen."""
 
+    # None: no sandbox holds.
     sandbox: Sandbox | None
+    # Why this one and no other, for people.
     why: str
 
 
 def choose(setting: Setting) -> Proved:
-    """Which sandbox holds commands in here. Blocking: a third of a second the first time."""
+    """Choose the sandbox for commands. Blocking; it takes a third of a second the first time."""
     if setting == "none":
         return Proved(None, "the configuration wants none (tools.exec.sandbox)")
     reasons = list[str]()
@@ -88,7 +87,7 @@ _HOW = (
 
 @cache
 def _proved(name: str) -> tuple[Sandbox | None, str]:
-    """The sandbox of this name, if it holds; else why not."""
+    """Return the sandbox of this name if it holds, and otherwise why it does not."""
     sandbox = _WAYS[name]()
     if isinstance(sandbox, str):
         return None, sandbox
@@ -102,7 +101,10 @@ def _proved(name: str) -> tuple[Sandbox | None, str]:
 
 
 def prove(sandbox: Sandbox, level: Level) -> str:
-    """Why commands of a level are not held in; empty when they are. Blocking. Raises OSError or SubprocessError."""
+    """Test whether a sandbox holds commands of a level; returns why not, empty if it does.
+
+    Blocking. Raises OSError, ValueError or SubprocessError when the test could not run.
+    """
     with _planted() as house:
         room, outside = house / "room", house / "outside"
         kept = room / "AGENTS.md"
@@ -135,8 +137,8 @@ def _precious(house: Path) -> tuple[Path, ...]:
 
 @contextmanager
 def _planted() -> Iterator[Path]:
-    """A folder with all that a command may see, and what it must not."""
-    # Not where commands have folders of their own, which would hide what is planted.
+    """Make a folder with files that a command may see, and files that it must not."""
+    # Not in /tmp, because a sandbox puts an empty folder there.
     place = "/var/tmp" if os.access("/var/tmp", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="hark-", dir=place) as folder:
         house = Path(folder).resolve()
@@ -151,7 +153,7 @@ def _planted() -> Iterator[Path]:
 
 @contextmanager
 def _listening(house: Path) -> Iterator[tuple[dict[str, object], Callable[[], list[str]]]]:
-    """Sockets of ours: where they are, and which of them were reached."""
+    """Open sockets outside of the sandbox; yields their addresses and a function that says which were reached."""
     with ExitStack() as stack:
         tcp, udp, near, far = (
             stack.enter_context(socket.socket(family, kind))
@@ -189,7 +191,7 @@ def _listening(house: Path) -> Iterator[tuple[dict[str, object], Callable[[], li
 
 @contextmanager
 def _another() -> Iterator[subprocess.Popen[bytes]]:
-    """A program beside it, which a command must neither see nor end."""
+    """Start a program outside of the sandbox, which a command must neither see nor end."""
     with subprocess.Popen(["/bin/sh", "-c", "read wait"], stdin=subprocess.PIPE) as other:
         try:
             yield other
@@ -198,20 +200,11 @@ def _another() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _run(sandbox: Sandbox, view: View, argv: tuple[str, ...]) -> list[str]:
-    """What the probe has to say against its sandbox. Raises ValueError when it says nothing."""
+    """Run the probe; returns what it could do though it must not. Raises ValueError when it reports nothing."""
     launch = sandbox.launch(view, argv)
     ours, its = socket.socketpair()
     with ours, open(os.devnull, "rb") as nothing, its:
-        gated = subprocess.Popen(
-            gate(nothing.fileno()),
-            stdin=its.fileno(),
-            pass_fds=(nothing.fileno(),),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=view.folder,
-            env={},
-            start_new_session=True,
-        )
+        gated = start_gate(its, nothing.fileno(), subprocess.PIPE, view.folder)
         its.close()
         with gated:
             try:

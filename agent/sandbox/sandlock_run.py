@@ -1,7 +1,7 @@
-"""Runs one command by sandlock: started as a file below a gate, it ends with the command and with its exit code.
+"""Runs one command with sandlock. This program is run as a file below a gate, and ends with the command's exit code.
 
-Its only word is a plan as JSON, see `sandlock`; descriptor 3 holds a filter of system calls, which holds for this
-process and all that it starts.
+Its argument is a plan as JSON, see `backends.Sandlock`. Descriptor 3 holds a filter of system calls for this process
+and all that it starts.
 """
 
 import ctypes
@@ -23,10 +23,10 @@ class _Program(ctypes.Structure):
 
 
 def _confine(code: bytes) -> None:
-    """No right of root, none to be had, and the filter. Raises OSError."""
+    """Drop the rights of root for good, and set the filter. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     for capability in range(_LAST_CAPABILITY + 1):
-        libc.prctl(_DROP_FROM_BOUND, capability, 0, 0, 0)  # fails without the right to, when there is nothing to drop
+        libc.prctl(_DROP_FROM_BOUND, capability, 0, 0, 0)  # fails if there is nothing to drop
     header, none = (ctypes.c_uint32 * 2)(_VERSION, 0), (ctypes.c_uint32 * 6)()
     program = _Program(len(code) // 8, code)
     for failed in (
@@ -39,7 +39,7 @@ def _confine(code: bytes) -> None:
 
 
 def main(words: str) -> int:
-    """The exit code of the command."""
+    """Run the command; returns its exit code. words: the plan."""
     plan = json.loads(words)
     with os.fdopen(3, "rb") as passed:
         code = passed.read()
@@ -58,13 +58,13 @@ def main(words: str) -> int:
         env=plan["environment"],
         cwd=plan["folder"],
     )
-    # What the library says of itself is for nobody; the command's errors go where its output goes.
+    # Messages of the library are dropped; the command's errors go where its output goes.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     ended = held.popen(["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", *plan["argv"]]).wait()
     if ended.signal < 0 and ended.exit_code >= 0:
         return int(ended.exit_code)
-    return 128 + (ended.signal if ended.signal > 0 else signal.SIGKILL)  # of some it is not told which it was
+    return 128 + (ended.signal if ended.signal > 0 else signal.SIGKILL)  # sandlock does not always tell which signal
 
 
 if __name__ == "__main__":

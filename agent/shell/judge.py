@@ -1,23 +1,90 @@
-"""The verdict on a shell command: up to which level rules let it run, and which rules would.
+"""Judges a shell command: up to which level rules let it run, and what a person who decides should know.
 
-The line is read, each simple command in it is held against the rules, and whatever rules cannot speak of (variables,
-redirections, words that are made while it runs) narrows the level. A line that could not be read is covered by nothing.
+Each simple command of the line is compared with the rules. What rules cannot cover (variables, redirections, words that
+are only known when the line runs) lowers the level. A line that cannot be read is not covered at all.
 """
 
 import os
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from agent.shell import builtins
 from agent.shell.parse import parse
-from agent.shell.paths import Binaries
-from agent.shell.risks import hidden_characters, risks_of
-from agent.shell.rules import LEVELS, Level, Rule, escaped, rank
+from agent.shell.rules import LEVELS, Level, Rule, escaped, is_builtin, is_free, is_harmless_variable, rank
 from agent.shell.walk import Redirect, Simple
-from agent.shell.words import Word
+from agent.shell.words import Word, a_set
+
+_ELEVATING = a_set("sudo doas su runuser pkexec run0 gosu")
+_NETWORK = a_set("curl wget nc ncat netcat telnet ftp sftp scp ssh rsync socat dig nslookup host whois ping")
+_DOWNLOADS = a_set("npx bunx uvx pipx pnpx")
+_INSTALLS = re.compile(r"(pip3?|npm|pnpm|yarn|gem|cargo|apt|apt-get|dnf|yum|brew|apk|go|uv) (install|add|i|ci|get)\b")
+_DEVICES = a_set("dd mkfs fdisk parted wipefs shred")
+_ENDS = a_set("kill pkill killall shutdown reboot halt poweroff")
+
+
+def risks_of(name: str, words: Sequence[str]) -> list[str]:
+    """Return notes for people about one command, by the name of its program. Nothing is allowed or refused by them."""
+    options = "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
+    line = " ".join((name, *words[:2]))
+    notes = {
+        "Runs with other rights.": name in _ELEVATING,
+        "Deletes recursively.": name == "rm" and (re.search("[rR]", options) or "--recursive" in words),
+        "Deletes what it finds.": name == "find" and "-delete" in words,
+        "Uses the network.": name in _NETWORK
+        or (name == "git" and words[:1] and words[0] in ("push", "pull", "fetch", "clone", "ls-remote")),
+        "Runs what it downloads.": name in _DOWNLOADS or bool(_INSTALLS.match(line)),
+        "Writes to devices or whole disks.": name in _DEVICES or name.startswith("mkfs."),
+        "Ends other programs.": name in _ENDS,
+        "Throws away changes.": name == "git"
+        and bool(
+            re.search(r"--hard|--force|^git clean|^git checkout --| -f\b|^git push .*\+", " ".join((name, *words)))
+        ),
+        "Changes rights or owners.": name in ("chmod", "chown", "chgrp", "setfacl"),
+    }
+    return [note for note, holds in notes.items() if holds]
+
+
+def hidden_characters(command: str) -> str:
+    """Return a sentence if a command holds characters that people cannot see, else an empty text."""
+    for character in command:
+        if character in "\t\n" or " " <= character <= "~":
+            continue
+        kind = unicodedata.category(character)
+        if kind[0] in "CZ" or character in "\u115f\u1160\u3164\uffa0\u2800\u034f" or 0xFE00 <= ord(character) <= 0xFE0F:
+            name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
+            return f"It holds a character that cannot be seen: {name}."
+    return ""
+
+
+class Binaries:
+    """Finds the files that are run, for one workspace and one PATH."""
+
+    def __init__(self, workspace: Path, path: str) -> None:
+        self._workspace = os.path.realpath(workspace)
+        self._path = path.split(os.pathsep)
+
+    def found(self, name: str, folder: str) -> str | None:
+        """Return the path of the file that a name runs in a folder; None: there is none, or it is not certain."""
+        if "/" in name and ".." in name:
+            return None
+        for entry in ("",) if "/" in name else self._path:
+            candidate = os.path.join(folder, entry, name)
+            if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+                return os.path.normpath(candidate) if "/" in name else candidate
+        return None
+
+    def named(self, name: str) -> str | None:
+        """Return the file that the bare name of a rule means; None: there is none, or it lies in the workspace."""
+        found = None if "/" in name else self.found(name, "/")
+        return found if found and os.path.isabs(found) and not self._in_workspace(found) else None
+
+    def _in_workspace(self, path: str) -> bool:
+        """Whether a file lies in the workspace when all links are followed."""
+        return os.path.realpath(path).startswith(self._workspace.rstrip("/") + "/")
+
 
 _MAX_SENTENCES = 10
 _NO_FILES = ("/dev/null", "/dev/stdout", "/dev/stderr")
@@ -25,29 +92,29 @@ _NO_FILES = ("/dev/null", "/dev/stdout", "/dev/stderr")
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found in a command.
+    """What the analysis of a command found."""
 
-    commands: the words of each simple command; the first one is the resolved path where known, an unknown word stands
-    as its source. unread: why the line could not be read as a whole, in sentences; empty: it was read. uncovered: what
-    of it no rule covers on the host, in sentences; empty when `covered` is that. writes: a redirection of the line
-    writes a file, as far as it was read. covered: the widest level up to which rules let every command of it run; None:
-    some command has no rule, or the line was not read. risks: notes for people. widest: the level up to which any rules
-    could let it run. needed: of each command that has no rule for the host, the level of those that it has, and one of
-    its own if there can be one.
-    """
-
+    # The words of each simple command. The first one is the path of the program where known; a word whose value is not
+    # known stands as its source.
     commands: tuple[tuple[str, ...], ...]
+    # Sentences that say why the line could not be read as a whole; empty: it was read.
     unread: tuple[str, ...]
+    # Sentences that say what no rule covers at the level "host"; empty if `covered` is "host".
     uncovered: tuple[str, ...]
+    # Whether a redirection of the line writes a file, as far as the line was read.
     writes: bool
+    # The highest level at which rules let every command run; None: a command has no rule, or the line was not read.
     covered: Level | None
+    # Notes for people.
     risks: tuple[str, ...]
+    # The highest level at which any rules could let the line run.
     widest: Level | None = None
+    # For each command without a rule for "host" the level of the rules that it has, and a rule that would cover exactly
+    # this command, if there can be one.
     needed: tuple[tuple[Level | None, Rule | None], ...] = ()
 
     def rules(self, level: Level) -> tuple[Rule, ...]:
-        """Which rules, granted as well, would cover the line at this level; none where no rule can, or none is
-        needed."""
+        """Return the rules that would have to be granted to cover the line at a level; none if none can or need be."""
         missing = [rule for had, rule in self.needed if rank(had) < rank(level)]
         if rank(level) > rank(self.widest) or None in missing:
             return ()
@@ -58,7 +125,7 @@ class Judge:
     """Judges commands by the allowlist of the configuration and by what people granted."""
 
     def __init__(self, *, workspace: Path, path: str, allowlist: Sequence[Rule]) -> None:
-        """path: where commands are found, as PATH has it."""
+        """path: the folders of programs, in the form of PATH. allowlist: the rules of the configuration."""
         self._binaries = Binaries(workspace, path)
         self._allowlist = tuple(allowlist)
 
@@ -69,15 +136,17 @@ class Judge:
         granted: Sequence[Rule] = (),
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> Judgement:
-        """The verdict on `command`, run in `folder`. environment: what variables are known to be; of these `HOME` is
-        followed. Blocks for milliseconds; never raises."""
+        """Judge a command that runs in `folder`. Blocks for milliseconds; never raises.
+
+        granted: rules that people granted, besides the allowlist. environment: known variables; only `HOME` is used.
+        """
         case = _Case(self._binaries, (*self._allowlist, *granted))
         try:
             if hidden := hidden_characters(command):
                 case.unread.append(hidden)
                 case.risks.append(hidden)
             case.look(command, os.path.realpath(folder), environment.get("HOME"))
-        except Exception:  # a fault of ours must not let a command run
+        except Exception:  # a bug here must not let a command run
             case.unread.append("The command could not be analysed.")
         return case.judgement()
 
@@ -113,13 +182,13 @@ class _Case:
         for redirect in parsed.redirects:
             self._redirect(redirect)
         for name, value in parsed.assigned:
-            if not (value.exact and builtins.is_harmless_variable(name, value.text)):
+            if not (value.exact and is_harmless_variable(name, value.text)):
                 self._at_most("work", f"The variable `{name}` is set, which may change what runs.")
         for simple in parsed.commands:
             self._command(simple)
 
     def _at_most(self, level: Level, reason: str) -> None:
-        """No rule lets the line run beyond this level."""
+        """Note that no rule lets the line run above a level."""
         self.widest = min(self.widest, level, key=rank)
         self.uncovered.append(reason)
 
@@ -144,7 +213,7 @@ class _Case:
                 self._at_most("network", f"It is not known before it runs what becomes of `{word.shown}`.")
 
     def _command(self, simple: Simple) -> None:
-        """One command in one folder."""
+        """Judge one simple command."""
         words, name = simple.words, simple.words[0].text
         shown = [word.text if word.exact else word.shown for word in words]
         if not name:
@@ -152,9 +221,9 @@ class _Case:
             return self._never(f"The command name is not known before it runs: `{words[0].shown}`.")
         self._known(words[1:])
         self.risks += risks_of(os.path.basename(name), [word.text for word in words[1:]])
-        if builtins.known(name):
+        if is_builtin(name):
             self.commands.append(tuple(shown))
-            if not builtins.is_free(name, words[1:]):
+            if not is_free(name, words[1:]):
                 self._never(f"`{name}` is a command of the shell itself, which no rule covers.")
             return None
         binary = self.binaries.found(name, simple.folder)
@@ -164,12 +233,12 @@ class _Case:
         return self._program(binary, shown, simple, all(word.exact for word in words))
 
     def _never(self, reason: str) -> None:
-        """No rule covers this command."""
+        """Note that no rule can cover the present command."""
         self.needed.append((None, None))
         self.uncovered.append(reason)
 
     def _program(self, binary: str, shown: Sequence[str], simple: Simple, exact: bool) -> None:
-        """exact: all words are known."""
+        """Compare a program with the rules. exact: whether all of its words are known."""
         arguments = shown[1:] if exact else None
         by_name = self.binaries.named(os.path.basename(binary)) == binary
         matching = [
@@ -186,6 +255,6 @@ class _Case:
 
 
 def _said(sentence: str) -> str:
-    """A sentence that fits on a line or two, whatever it quotes."""
+    """Shorten a sentence to a line or two, and replace characters that cannot be printed."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in sentence)
     return shown if len(shown) <= 240 else f"{shown[:160]} \N{HORIZONTAL ELLIPSIS} {shown[-70:]}"

@@ -1,8 +1,8 @@
-"""A shell command as the simple commands it is made of, read with tree-sitter's grammar of bash.
+"""Parses a shell command into the simple commands it is made of, with tree-sitter's grammar of bash.
 
-The grammar takes more than bash does, and reads some lines in another way. So nothing of the tree is believed: between
-the parts of each node there may be blanks alone, each keyword stands by itself, each word is read a second time
-(`words`), here-documents are taken out before and found again by their own rules. Whatever does not fit is a miss.
+The grammar accepts more than bash does, and reads some lines differently. So the tree is checked: between the parts of
+a node there may only be blanks, each keyword stands by itself, each word is read a second time (`words`), and
+here-documents are removed first and checked by their own rules. Whatever does not fit is reported as a miss.
 """
 
 import re
@@ -22,7 +22,7 @@ _MAX_DEPTH = 40
 
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'(\w+)'|\"(\w+)\"|(\w+))(?=[\s;|&])", re.ASCII)
 _REST_OF_LINE = re.compile(r"[\w ./|&;<>,:=@%+-]*\n", re.ASCII)
-_SUBSTITUTION = re.compile(r"[$<]\(|`")  # in one, shells of age end a here-document elsewhere
+_SUBSTITUTION = re.compile(r"[$<]\(|`")  # inside of one, old shells end a here-document elsewhere
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _EXPANDS = re.compile(r"[`\\]|\$[^A-Za-z_\s]")
 
@@ -36,7 +36,7 @@ def _parser() -> "Parser":
 
 
 def parse(command: str, folder: str, home: str | None) -> Parsed:
-    """All simple commands of `command`, started in `folder`. home: what `$HOME` is, if known. Never raises."""
+    """Parse a command that starts in `folder`. home: the value of `$HOME`, if known. Never raises."""
     parsed = Parsed()
     try:
         source = parsed.source = command.encode().decode("latin-1")
@@ -56,13 +56,16 @@ def parse(command: str, folder: str, home: str | None) -> Parsed:
 
 
 def _tree(source: str) -> "Node":
-    """The tree, with a letter for each byte of characters that are not ASCII: these are letters of words for the shell,
-    and the grammar's scanner reads beyond its tables for some of them, which may end this program."""
+    """Return the tree of a source in which a letter stands for each byte that is not ASCII.
+
+    Such bytes are letters of words for the shell, but for some of them the grammar's scanner reads beyond its tables,
+    which can crash this program.
+    """
     return _parser().parse(_NOT_ASCII.sub("x", source).encode()).root_node
 
 
 def _check(root: "Node") -> None:
-    """Raises Disagreement about a tree with errors, or one that is too large to be walked."""
+    """Raise Disagreement for a tree with errors, or one that is too large."""
     if root.has_error:
         raise Disagreement("The command is not valid, or not in a way that is understood.")
     cursor, depth, count = root.walk(), 0, 0
@@ -80,7 +83,7 @@ def _check(root: "Node") -> None:
 
 
 def _without_heredocs(source: str, parsed: Parsed) -> str:
-    """The source with a plain redirection and blank lines for each here-document, of the same length."""
+    """Replace each here-document by a plain redirection and blank lines; the length of the source stays the same."""
     if "<<" not in source:
         return source
     at = 0

@@ -1,6 +1,6 @@
-"""The source of a command, held against its tree: what stands between the parts of a node.
+"""Compares the source of a command with its tree: what stands between the parts of a node.
 
-All methods raise Disagreement where something stands there that the shell might take otherwise than the grammar.
+All methods raise Disagreement if the shell could read what stands there differently than the grammar does.
 """
 
 import re
@@ -13,19 +13,19 @@ from agent.shell.words import Disagreement, utf8
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# The backslash that continues a line stands behind a blank: else it may join words, or the halves of an operator.
+# A backslash that continues a line must follow a blank: else it could join words, or the halves of an operator.
 BLANKS = re.compile(r"(?:[ \t]++(?:\\\n)?)*+")
 BREAKS = re.compile(r"(?:[ \t\n]++(?:\\\n)?)*+")
 
 
 class Source:
-    """One source, one character for each byte."""
+    """The source of a command as text with one character for each byte."""
 
     def __init__(self, raw: str) -> None:
         self._raw = raw
 
     def parts(self, node: "Node", operators: Sequence[str], count: int | None = None) -> list["Node"]:
-        """The `count` commands of a list. A line may break only behind an operator."""
+        """Return the commands of a list. A line may break only after an operator. count: how many there must be."""
         at, after = self.span(node)[0], False
         for child in node.children:
             first, last = self.span(child)
@@ -42,7 +42,7 @@ class Source:
         return named
 
     def gaps(self, nodes: Sequence["Node"]) -> None:
-        """Between the parts of a command there are blanks, at least one, and nothing else."""
+        """Check that nothing but at least one blank stands between the parts of a command."""
         for left, right in pairwise(nodes):
             first, last = self.span(left)[1], self.span(right)[0]
             redirect = left.type in ("<", ">", ">>", ">&", "<&", "&>", "&>>", ">|", "<<<", "<&-", ">&-")
@@ -74,12 +74,12 @@ class Source:
 
 
 def flat(node: "Node", kinds: Sequence[str]) -> list["Node"]:
-    """The parts of a node, with the parts of those of these types in their places."""
+    """Return the parts of a node; parts of these kinds are replaced by their own parts."""
     return [part for child in node.children for part in (flat(child, kinds) if child.type in kinds else [child])]
 
 
 def nodes_of(root: "Node", *kinds: str) -> list["Node"]:
-    """All nodes of these types, in their order."""
+    """Return all nodes of these kinds, in their order in the source."""
     found, left = [], [root]
     while left:
         node = left.pop()

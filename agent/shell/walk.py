@@ -1,19 +1,19 @@
-"""What the tree of a command runs: its simple commands, with the folder each starts in, and its redirections.
+"""Walks the tree of a command and collects what it runs: simple commands, each with its folder, and redirections.
 
-Nothing of the tree is believed: between the parts of each node there are blanks alone, each keyword stands by itself,
-each word is read a second time (`words`). Raises Disagreement where that is not so.
+The tree is checked on the way: only blanks may stand between the parts of a node, each keyword stands by itself, and
+each word is read a second time (`words`). Disagreement is raised where that is not so.
 
-The folder is followed where a `cd` runs exactly once whatever happens: as a plain statement that no redirection can
-keep from running. A `cd` anywhere else is not understood.
+A `cd` changes the folder of what follows if it runs exactly once whatever happens: as a plain statement without
+redirections. A `cd` anywhere else raises Disagreement.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agent.shell.paths import plain_folder
 from agent.shell.source import BREAKS, Source, flat, nodes_of
 from agent.shell.words import Disagreement, Reader, Word, a_set, utf8
 
@@ -31,48 +31,53 @@ _WORDS = a_set(
     "command_substitution process_substitution brace_expression arithmetic_expansion variable_name"
 )
 _TESTS = ("unary_expression", "binary_expression", "negated_expression")
-_SETS_HOME = re.compile(r"(?<![\w$])(?<!\$\{)HOME\b", re.ASCII)  # it may: the name with no `$` in front
+_SETS_HOME = re.compile(r"(?<![\w$])(?<!\$\{)HOME\b", re.ASCII)  # the name without `$`: HOME may be set
 _PLAIN_PATTERN = re.compile(r"[\w.*?/=:@%+-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """operator: `>`, `2>` without its number … target: the word behind it. `<<` stands for a here-document that expands
-    variables, whose text is the target."""
+    """A redirection."""
 
+    # Without the number of a descriptor. `<<` stands for a here-document that expands variables.
     operator: str
+    # The word after the operator.
     target: Word
 
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """A simple command. folder: where it starts. fed: what the line gives it to read, as source: the commands of the
-    pipeline before it, redirections of input with the text of here-documents, those of what it is part of as well."""
+    """A simple command."""
 
     words: tuple[Word, ...]
+    # The folder in which it starts.
     folder: str
+    # The source of its input: earlier commands of the pipeline, and redirections of input with the text of
+    # here-documents, also those of the statements around it.
     fed: str
 
 
 @dataclass(slots=True)
 class Parsed:
-    """misses: why the text is not understood, with what was found before that. assigned: variables that the line sets,
-    those that it gives to a single command among them. source: the text, one character for each byte. heredocs: the
-    text of each here-document, by where it begins in the source."""
+    """What a command runs, as far as it was understood."""
 
     commands: list[Simple] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
+    # Variables that the line sets, also those for a single command.
     assigned: list[tuple[str, Word]] = field(default_factory=list)
+    # Sentences that say why the command was not understood; empty: it was.
     misses: list[str] = field(default_factory=list)
+    # The text of each here-document, by its position in the source.
     heredocs: dict[int, str] = field(default_factory=dict)
+    # The command as text with one character for each byte.
     source: str = ""
 
 
 class Walk:
-    """Collects what one source runs."""
+    """Collects what one command runs. All methods raise Disagreement."""
 
     def __init__(self, source: str, root: "Node", parsed: Parsed, folder: str, home: str | None) -> None:
-        """home: what `$HOME` is, if known."""
+        """source: one character for each byte. parsed: collects what is found. home: the value of `$HOME`, if known."""
         self._raw = source
         self._source = Source(source)
         self._parsed = parsed
@@ -80,10 +85,10 @@ class Walk:
         holes = nodes_of(root, "command_substitution", "process_substitution")
         self._holes = {node.start_byte: node for node in reversed(holes)}
         self._folder = folder
-        self._left = set(parsed.heredocs)  # that are not found again yet
+        self._left = set(parsed.heredocs)  # here-documents that were not found again yet
         self._fed = ""
         self._substituted = False
-        self._top = True  # whether what is looked at runs exactly once in its process
+        self._top = True  # whether the present statement runs exactly once in its process
 
     def program(self, root: "Node") -> None:
         first, last = self._source.span(root)
@@ -96,7 +101,7 @@ class Walk:
     # --- lists ---
 
     def _sequence(self, node: "Node") -> None:
-        """Statements with what separates them, and the keywords around them."""
+        """Walk statements, what separates them, and the keywords around them."""
         separated, opened, at = True, False, self._source.span(node)[0]
         for child in flat(node, ("else_clause", "elif_clause")):
             first, last = self._source.span(child)
@@ -154,14 +159,16 @@ class Walk:
             raise Disagreement(f"This part of the shell's language is not analysed: {kind.replace('_', ' ')}.")
 
     def _list(self, node: "Node") -> None:
-        """`a && b`, `a || b`: the second may run or not."""
+        """Walk `a && b` or `a || b`, of which the second may run or not."""
         first, second = self._source.parts(node, ("&&", "||"), 2)
         self._statement(first)
         self._maybe(self._statement, second)
 
     def _pipeline(self, first: "Node", *rest: "Node") -> None:
-        """Each part in a process of its own. Of `a && b < f | c` the grammar takes `a && b < f` for one part, while
-        the shell runs `a` itself."""
+        """Walk a pipeline, each part of which runs in a process of its own.
+
+        The grammar takes `a && b < f` of `a && b < f | c` for one part, while the shell runs `a` itself.
+        """
         if _ends_in_list(first):
             self._statement(first)
         else:
@@ -174,19 +181,19 @@ class Walk:
 
     @contextmanager
     def _reading(self, what: str) -> Iterator[None]:
-        """For commands that are given this to read, and what is around them."""
+        """Add to the input of the commands that are walked in this context."""
         was, self._fed = self._fed, f"{self._fed}{what}"
         yield
         self._fed = was
 
     def _maybe(self, look: Callable[["Node"], None], node: "Node") -> None:
-        """Runs once, several times, or not at all."""
+        """Walk what runs once, several times, or not at all."""
         was, self._top = self._top, False
         look(node)
         self._top = was
 
     def _apart(self, node: "Node") -> None:
-        """In a process of its own: it changes nothing for what follows."""
+        """Walk what runs in a process of its own, and so changes no folder for what follows."""
         before = self._folder, self._top, self._substituted
         self._top = True
         self._substituted = self._substituted or node.type.endswith("_substitution")
@@ -197,7 +204,7 @@ class Walk:
         self._folder, self._top, self._substituted = before
 
     def _for(self, node: "Node") -> None:
-        """The body once for each word."""
+        """Walk a loop that runs its body once for each word."""
         children = node.children
         names = [child for child in children if child.type in _WORDS]
         self._source.gaps(children[: children.index(names[-1]) + 1])
@@ -267,22 +274,22 @@ class Walk:
         self._parsed.commands.append(Simple(tuple(words), self._folder, fed))
         if words[0].text == "cd":
             plain = self._top and len(words) == 2 and words[1].exact and words[1].text[:1] not in ("", "-")
-            found = plain_folder(self._folder, words[1].text) if plain and not redirects and not own else None
+            found = _plain_folder(self._folder, words[1].text) if plain and not redirects and not own else None
             if not found:
                 raise Disagreement("It is not known in which folder the rest would run.")
             self._folder = found
 
     def _given(self, nodes: Iterable["Node"]) -> str:
-        """The source of those redirections that give something to be read."""
+        """Return the source of those redirections that are input."""
         return "".join(self._said(*self._source.span(node)) for node in nodes if "<" in self._source.text(node))
 
     def _said(self, first: int, last: int) -> str:
-        """What stands between two places, with the text of the here-documents that begin there."""
+        """Return the source between two positions, with the text of the here-documents that begin there."""
         heredocs = (text for at, text in self._parsed.heredocs.items() if first <= at < last)
         return utf8("\n".join((self._parsed.source[first:last], *heredocs)))
 
     def _redirects(self, nodes: Iterable["Node"]) -> None:
-        """Takes them down. Words behind a target the grammar counts to it, and bash to the command."""
+        """Collect redirections. Words after a target are refused, since bash takes them as words of the command."""
         for node in nodes:
             children = node.children
             operator = children[1] if children[0].type == "file_descriptor" else children[0]
@@ -341,3 +348,13 @@ def _ends_in_list(node: "Node") -> bool:
     while node.type in ("redirected_statement", "negated_command", "pipeline") and node.named_children:
         node = node.named_children[0]
     return node.type == "list"
+
+
+def _plain_folder(folder: str, path: str) -> str | None:
+    """Return the folder that a path leads to from another folder; None: it does not exist, or a link is on the way."""
+    full = os.path.normpath(os.path.join(folder, path))
+    try:
+        plain = os.path.realpath(full) == full == os.path.realpath(os.path.join(folder, path))
+        return full if plain and os.path.isdir(full) and os.access(full, os.X_OK) else None
+    except (OSError, ValueError):
+        return None

@@ -1,7 +1,7 @@
-"""Words of a shell command: what their quoting and expansions come to, read from the source byte by byte.
+"""Reads the words of a shell command, with their quotes and expansions, from the source byte by byte.
 
-This is a second reading beside the tree's: where the two disagree about what is quoted or where a word ends,
-`Disagreement` is raised and nothing of the command is taken as understood.
+This is a second reading, independent of the tree. If both disagree about what is quoted or where a word ends,
+`Disagreement` is raised, and the command counts as not understood.
 """
 
 import re
@@ -10,44 +10,46 @@ from dataclasses import dataclass
 
 _SIMPLE = re.compile(r"\$([A-Za-z_]\w*|[0-9@*#?$!_-])", re.ASCII)
 _NAMED = re.compile(r"\$\{([A-Za-z_]\w*)\}", re.ASCII)
-# Expansions that yield text and do nothing else, with a literal or nothing as their second part.
+# Expansions that only yield text, with a literal or nothing as their second part.
 _BRACED = re.compile(r"\$\{(#?[A-Za-z_]\w*|([A-Za-z_]\w*)(:?[-+]|%%?|##?)[\w./*?,: @%+-]*)\}", re.ASCII)
-# A sum that cannot fail: an error would end the line and not what comes after it. Names could evaluate more.
+# Arithmetic that cannot fail, because an error would end the line. Names are excluded, because they can evaluate more.
 _ARITHMETIC = re.compile(r"\$\(\( ?[1-9]\d{0,5}( ?(\*\*|[+*-]) ?[1-9]\d{0,5})* ?\)\)")
-_NOT_QUOTED = set(" \t\n;|&()<>")  # end a word
+_NOT_QUOTED = set(" \t\n;|&()<>")  # these end a word
 
 
 class Disagreement(Exception):
-    """The text is not what the tree says, or not what this module understands. The message is a sentence."""
+    """The text differs from the tree, or is not understood. The message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What a word becomes. exact: it is one word, known before anything runs. text: that word; empty when it is not
-    exact. shown: its source."""
+    """What a word of a command becomes."""
 
+    # The value; empty when it is not exact.
     text: str
+    # Whether it becomes exactly one word whose value is known before anything runs.
     exact: bool = True
+    # The source of the word.
     shown: str = ""
 
 
 class Reader:
-    """Reads the word that stands between two places of a source, given as one character per byte."""
+    """Reads the word between two positions of a source with one character for each byte."""
 
     def __init__(
         self, source: str, start: int, end: int, hole: Callable[[int], int], home: str | None, assigned: bool
     ) -> None:
-        """hole: takes the position of `$(`, a backquote, `<(` or `${` and returns where that ends, having looked at
-        what is inside; raises Disagreement when the tree has no such. home: what `$HOME` is, where that is known.
-        assigned: it is the value of a variable, which is not split."""
+        """hole: walks the substitution at a position of `$(`, a backquote, `<(` or `${` and returns where it ends;
+        raises Disagreement when the tree has none there. home: the value of `$HOME`, if known. assigned: whether the
+        word is the value of a variable, which is not split."""
         self._source, self._start, self._end, self._at = source, start, end, start
         self._hole, self._home, self._assigned = hole, home, assigned
         self._text: list[str] = []
         self._exact = True
-        self._plain: list[str] = []  # what is not quoted, for braces
+        self._plain: list[str] = []  # what is not quoted, to find braces
 
     def word(self) -> Word:
-        """Raises Disagreement."""
+        """Read the word. Raises Disagreement."""
         if self._start >= self._end or self._source[self._start] == "#":
             raise Disagreement("It is not clear where a word begins.")
         if self._source[self._start] == "~" and not self._assigned:
@@ -83,7 +85,7 @@ class Reader:
             self._at += 1
 
     def _escaped(self) -> None:
-        """At a backslash. A line that it continues could make an expansion of what stands around it."""
+        """Read a backslash and what it quotes. It may not continue a line, which could join parts of an expansion."""
         if self._at + 1 >= self._end or self._source[self._at + 1] == "\n":
             raise Disagreement("A word goes on in the next line.")
         self._text.append(self._source[self._at + 1])
@@ -104,7 +106,7 @@ class Reader:
         self._at += 1
 
     def _expansion(self, quoted: bool) -> None:
-        """At a `$`, a backquote or a `<`. quoted: by double quotes."""
+        """Read what begins with a `$`, a backquote or a `<`. quoted: whether it stands in double quotes."""
         source, at = self._source, self._at
         if match := _SIMPLE.match(source, at, self._end) or _NAMED.match(source, at, self._end):
             self._at = match.end()
@@ -120,7 +122,7 @@ class Reader:
             raise Disagreement("An expansion is not understood.")
 
     def _variable(self, name: str, whole: bool) -> None:
-        """whole: it is not split into words, and is no pattern."""
+        """Add the value of a variable, if it is known. whole: whether it is neither split into words nor a pattern."""
         value = self._home if name == "HOME" else None
         if value is None or not (whole or re.fullmatch(r"[^\s*?\[\\]+", value)):
             self._exact = False
@@ -128,7 +130,7 @@ class Reader:
             self._text.extend(value.encode().decode("latin-1"))
 
     def _tilde(self) -> None:
-        """At a leading one."""
+        """Read a `~` at the beginning of the word."""
         if self._home and self._source[self._start + 1 : self._end][:1] in ("", "/"):
             self._text.extend(self._home.encode().decode("latin-1"))
         else:
@@ -147,10 +149,10 @@ class Reader:
 
 
 def utf8(text: str) -> str:
-    """The text of characters that are one byte each."""
+    """Decode UTF-8 from a text with one character for each byte."""
     return text.encode("latin-1").decode("utf-8", "replace")
 
 
 def a_set(text: str) -> frozenset[str]:
-    """The words of a plain text, between its white space."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())

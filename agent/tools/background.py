@@ -1,7 +1,7 @@
 """Commands in the background: each belongs to a session, outlives its turns, and ends with the service at the latest.
 
-Promises: what runs is stored, pid and start time, so that a crash leaves nothing of it; what it writes is kept within
-a bound; how it ended is told to its session, unless the model has read that already. Called by `exec` and `process`.
+The pid and start time of each process are persisted, so that nothing is left running after a crash. Output is bounded.
+The session is told how a command ended, unless the model has read that already.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from agent.errors import ToolError
 from agent.shell import Level
 from agent.tools.base import CallContext
 from agent.tools.leftovers import start_time
-from agent.tools.overflow import Overflow
+from agent.tools.output import Overflow
 from agent.tools.process import OUTPUT_GRACE_SECONDS, GatedProcess, at_most, ending
 
 MOST_OF_SESSION, MOST = 8, 32
-# So many of those that are over are kept, for so long.
+# How many commands that have ended are kept, and for how long.
 KEPT, KEPT_SECONDS = 30, 30 * 60
 END_SECONDS = 0.5  # between TERM and KILL
 LAST_CHARACTERS = 400
@@ -29,28 +29,29 @@ _SHOWN = 200
 _HOW = "brave calm clever eager fair gentle happy keen lucky merry neat proud quick quiet swift witty"
 _WHO = "badger crane deer falcon finch fox hare heron lynx marten otter owl raven seal stoat wren"
 
-# Starts a command, given where its output goes.
+# Starts a command; its output is passed to the argument.
 Make = Callable[[Callable[[bytes], None]], GatedProcess]
 
 
 @dataclass(eq=False, kw_only=True)
 class Running:
-    """One of them, also when it is over. level: see `permission`. key: names its call; name: what the model calls it;
-    started: see `leftovers`.
-
-    ending: how it ended, empty until then. over_at:
-    when, in seconds. lookers: those who wait to read of it.
-    """
+    """A command in the background, also after it has ended."""
 
     command: str
     level: Level
     session_key: str
+    # The turn and the call that started the command.
     key: str
+    # What the model calls the command.
     name: str = ""
+    # The start time of the process, see `leftovers`.
     started: str = ""
+    # How the command ended; empty while it runs.
     ending: str = ""
+    # When it ended, in monotonic seconds.
     over_at: float = 0
-    lookers: int = 0
+    # How many calls wait to read its output.
+    readers: int = 0
     process: GatedProcess = field(init=False)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     wanted: "asyncio.Future[str]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -64,45 +65,45 @@ class Running:
 
     @property
     def shown(self) -> str:
-        """Its name and what it is, on one line."""
+        """The name and the command on one line."""
         command = " ".join(self.command.split())
         return f"{self.name} `{command if len(command) <= _SHOWN else command[:_SHOWN] + '…'}`"
 
     def take(self, data: bytes) -> None:
-        """It has written this."""
+        """Take output of the command."""
         self._fresh.add(self._mask.feed(data))
         self._news.set()
 
     def fresh(self) -> str:
-        """What it wrote since this was asked last."""
+        """Return the output since the last call of this method."""
         fresh, self._looks = self._fresh.text(), self._looks + 1
         self._fresh = self.overflow.spill(f"{self.key}:{self._looks}")
         self._news.clear()
         return fresh or "[no new output]"
 
     async def wait(self, seconds: float, *, to_end: bool = False) -> None:
-        """Until it writes something or is over; to_end: until it is over."""
-        self.lookers += 1
+        """Wait until the command writes something or ends, at most so many seconds. to_end: wait for the end only."""
+        self.readers += 1
         try:
             if not self.ending:
                 await at_most(seconds, (self.over if to_end else self._news).wait())
         finally:
-            self.lookers -= 1
+            self.readers -= 1
 
     def told(self) -> str:
-        """What its session is to be told of its end; nothing when that is being read."""
-        # each of its lines is marked, since they could read like words of ours
+        """Return what the session is told about the end; nothing when a call of the model is reading that."""
+        # Each line of output is marked, because it could look like words of the service.
         last = re.sub(r"\n(?!\Z)", "\n| ", self._fresh.text()[-LAST_CHARACTERS:]) or "none"
         over = f"Background command {self.overflow.clean(self.shown)} is over: {self.ending}."
-        return "" if self.lookers else f"{over} Last output: {last}"
+        return "" if self.readers else f"{over} Last output: {last}"
 
     def end(self, why: str) -> None:
-        """Let it end soon, and everything below it; why: see `ending`."""
+        """Ask the command, and everything that it started, to end. why: becomes its `ending`."""
         if not self.wanted.done():
             self.wanted.set_result(why)
 
     def is_over(self, how: str, at: float) -> None:
-        """It has ended."""
+        """Note that the command has ended. how: becomes its `ending`. at: in monotonic seconds."""
         self._fresh.add(self._mask.feed(b"", last=True))
         self.ending, self.over_at = how, at
         self.over.set()
@@ -110,8 +111,7 @@ class Running:
 
 
 class Background:
-    """Those of one service. over: hears of each that is over. overflow: for what those of a session write, by its key.
-    monotonic: seconds."""
+    """The commands in the background of one service."""
 
     def __init__(
         self,
@@ -119,6 +119,10 @@ class Background:
         overflow: Callable[[str], Overflow],
         monotonic: Callable[[], float],
     ) -> None:
+        """over: called when a command has ended. overflow: returns where the output of a session is kept, by its key.
+
+        monotonic: returns the time in seconds.
+        """
         self._over = over
         self.overflow = overflow
         self._monotonic = monotonic
@@ -126,9 +130,9 @@ class Background:
         self._watchers: set[asyncio.Task[None]] = set()
 
     async def start(self, make: Make, command: str, level: Level, seconds: float, context: CallContext) -> Running:
-        """Let a command run behind the turn of this call. seconds: its time limit.
+        """Start a command that outlives the turn of its call. seconds: its time limit.
 
-        Raises ToolError when there are as many as may be, and what `make` raises: then nothing has run.
+        Raises ToolError when too many commands run, and what `make` raises; in both cases nothing has run.
         """
         key = f"{context.turn_id}:{context.call_id}"
         session_key, overflow = context.session_key, self.overflow(context.session_key)
@@ -152,7 +156,7 @@ class Background:
         return one
 
     def of(self, session_key: str) -> Sequence[Running]:
-        """Those of a session, oldest first; of those that are over the newest."""
+        """Return the commands of a session, the oldest first. Of those that have ended only the newest are kept."""
         over = sorted((one for one in self._known.values() if one.ending), key=lambda one: one.over_at)
         for number, one in enumerate(reversed(over)):
             if number >= KEPT or one.over_at < self._monotonic() - KEPT_SECONDS:
@@ -160,7 +164,7 @@ class Background:
         return [one for one in self._known.values() if one.session_key == session_key]
 
     def find(self, session_key: str, name: str) -> Running:
-        """One of these, by its name. Raises ToolError when there is none; that of another session is none."""
+        """Return a command of a session by its name. Raises ToolError when the session has none of this name."""
         found = {one.name: one for one in self.of(session_key)}
         if name not in found:
             names = ", ".join(found) or "none"
@@ -168,8 +172,10 @@ class Background:
         return found[name]
 
     def stop(self, session_key: str, below: str = "") -> bool:
-        """Let those of a session end, because a person wants it; whether there are any. below: and those of sessions
-        whose keys begin so."""
+        """End the commands of a session because a person wants it; returns whether any ran.
+
+        below: also end those of sessions whose keys begin with this, unless it is empty.
+        """
         meant = [one for one in self._known.values() if below and one.session_key.startswith(below)]
         running = [one for one in (*self.of(session_key), *meant) if not one.ending]
         for one in running:
@@ -177,11 +183,11 @@ class Background:
         return bool(running)
 
     def forget(self, one: Running) -> None:
-        """The model has read all there is to know of it."""
+        """Forget a command about which the model has read everything."""
         self._known.pop(one.name, None)
 
     async def close(self, seconds: float) -> None:
-        """End all of them; what is not written down after so many seconds is found at the next start."""
+        """End all commands, within so many seconds. The next start finds what is not persisted by then."""
         for one in self._known.values():
             one.end("ended because the service was stopped")
         if self._watchers:
@@ -191,7 +197,7 @@ class Background:
             await asyncio.gather(*late, return_exceptions=True)
 
     def _admit(self, one: Running) -> None:
-        """Give it a name. Raises ToolError when there are as many as may be."""
+        """Give a command its name. Raises ToolError when too many commands run."""
         running = [other for other in self._known.values() if not other.ending]
         mine = [other.name for other in running if other.session_key == one.session_key]
         if len(mine) >= MOST_OF_SESSION or len(running) >= MOST:
@@ -204,7 +210,7 @@ class Background:
         self._known[one.name] = one
 
     async def _watch(self, one: Running, stack: AsyncExitStack, seconds: float) -> None:
-        """From its beginning to its end, and that its session learns of it."""
+        """Wait for the end of a command, or end it, and tell its session."""
         async with stack:
             ended = asyncio.create_task(one.process.wait())
             await asyncio.wait((ended, one.wanted), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

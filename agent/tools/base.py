@@ -1,4 +1,4 @@
-"""What a tool is: what it takes (a pydantic model), whether a person must be asked, and a call."""
+"""The interface of tools: typed parameters, the question whether a person must decide, the call, and its hooks."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -13,155 +13,165 @@ from agent.tools.workspace import Workspace
 
 
 class Parameters(BaseModel):
-    """Base of all tool parameters: unknown names are refused, so that the model learns of its mistake."""
+    """Base class of all tool parameters. Unknown names are refused, so that the model learns of its mistake."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 P = TypeVar("P", bound=Parameters)
-# What becomes of an Ask: a call may run once, or always when the same is asked; a question is answered.
+# How an Ask was decided: the call may run once, or whenever the same is asked; a question was answered; or neither.
 Verdict = Literal["once", "always", "denied", "answered", "expired"]
 
 
 class Refused(ToolError):
-    """A call is not allowed, and nobody is asked about it."""
+    """The call is not allowed, and no person is asked about it. The text tells the model why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What a person must decide before a call may run, or be asked for it.
+    """What a person must decide, or answer, before a call may run."""
 
-    digest: of all that the decision is bound to (command, directory, session, …): it counts for a call that asks the
-    same. subject: what it is about, in full; is_code: shown as code. why: it is asked, and risks: sentences for people.
-    grants: what "always" allows from then on, and granted: the same for people; empty: that is not offered.
-    question: the subject is one; options: answers to choose from; who: may answer: "asker", "owner", "anyone" who
-    writes there, or "channel:id". seconds: until nobody can decide any more; None: as configured. otherwise: what the
-    model is told when nobody did. runs_unanswered: then it runs all the same.
-    """
-
+    # Hash of everything the decision is bound to (command, directory, session, …). A decision counts only for a call
+    # with the same digest.
     digest: str
+    # What the person is shown in full: a command, or a question.
     subject: str
     is_code: bool = True
+    # Why a person is asked, and what could go wrong, each in sentences for people.
     why: tuple[str, ...] = ()
     risks: tuple[str, ...] = ()
+    # What the answer "always" allows from then on, and the same in words. Without grants "always" is not offered.
     grants: tuple[str, ...] = ()
     granted: str = ""
+    # Whether the subject is a question, and the answers to choose from.
     question: bool = False
     options: tuple[str, ...] = ()
+    # Who may decide: "asker", "owner", "anyone" who writes in the conversation, or "channel:id".
     who: str = "asker"
+    # Time to decide in seconds; None: as configured.
     seconds: float | None = None
+    # What the model is told when nobody decided in time.
     otherwise: str = "Nobody decided in time whether this call may run. It was not executed."
+    # Whether the call runs even if nobody decided in time.
     runs_unanswered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of an Ask. reason: given with it; the answer to a question; of an expired one, its `otherwise`."""
+    """How an Ask was decided."""
 
     state: Verdict
+    # The digest of the Ask.
     digest: str
+    # What the person said: a reason, or the answer to a question. For an expired Ask its `otherwise`.
     reason: str
 
     def allows(self, ask: Ask) -> bool:
-        """The call that asks this may run."""
+        """Whether the decision lets the call with this Ask run."""
         allowed = self.state in ("once", "always", "answered") or (self.state == "expired" and ask.runs_unanswered)
         return allowed and self.digest == ask.digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """Which call this is, and what a tool may tell while it runs.
-
-    update: reports progress; events only, nothing is stored. started: to be awaited by a tool that starts a process,
-    with its pid and the kernel's start time of it, BEFORE the process may do anything: it is stored, so that a
-    leftover can be ended after a crash. background: of a run that no person asked for. decision: what became of its
-    Ask. as_guest: whoever asks may only look: exec stays at look, message stays in this conversation.
-    """
+    """Which call a tool runs for, and how the tool reports while it runs."""
 
     turn_id: str
     session_key: str
     call_id: str
+    # Publishes progress as an event; nothing is persisted.
     update: Callable[[str], None]
+    # A tool that starts a process awaits this with the pid and the kernel's start time of the process BEFORE the
+    # process may do anything. Both are persisted, so that a leftover can be ended after a crash.
     started: Callable[[int, str], Awaitable[None]]
+    # Whether the run was started by a beat or a job instead of a person.
     background: bool = False
+    # How the Ask of this call was decided, if there was one.
     decision: Decision | None = None
+    # Whether the caller may only look: exec stays at the level look, message stays in this conversation.
     as_guest: bool = False
 
 
 class Tool(Generic[P]):
-    """Base class of tools. `parallel_safe` says that calls of one step may run beside others that say so too.
+    """Base class of tools.
 
-    `changes`: a call does something to the world, so that people are told when it failed for good. `speaks`: what
-    people read may come from it, so that nothing has to be said besides. `trusted_only`: runs for callers whom nobody
-    vouches for are made without it. `owner_only`: exists where only owners write. `polls`: the same call again and
-    again is how it is used.
-
-    An exception out of `asks` or `run` becomes an error result that the model can read, a ToolError word for word;
-    cancellation ends the work at once and leaves nothing running.
+    An exception that `asks` or `run` raises becomes an error result for the model; the text of a ToolError is passed on
+    unchanged. Cancellation ends the work at once and leaves nothing running.
     """
 
     name: str
     description: str
     parameters: type[P]
+    # Calls of one step may run side by side with others whose tools say the same.
     parallel_safe: bool = False
+    # A call changes something, so people are told when it failed for good.
     changes: bool = False
+    # A call can send people a message, so the turn may end without any other words.
     speaks: bool = False
+    # The tool is left out of runs for callers that are not trusted.
     trusted_only: bool = False
+    # The tool exists only in conversations where nobody but owners writes.
     owner_only: bool = False
+    # Making the same call again and again is how the tool is meant to be used.
     polls: bool = False
 
     async def asks(self, parameters: P, context: CallContext) -> Ask | None:
-        """What a person must decide before this call may run; None: nothing. Without effects: it is asked again when
-        the turn goes on. Raises Refused when it may not run, whoever decides."""
+        """Return what a person must decide before this call may run; None: nothing.
+
+        It must have no effects, because it is called again when the turn is resumed. Raises Refused when the call may
+        not run whatever a person says.
+        """
         return None
 
     async def run(self, parameters: P, context: CallContext) -> ToolOutput:
-        """Do it; returns what the model reads."""
+        """Carry out the call and return what the model reads."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """For which run tools are made. trusted: somebody vouches for the caller. workspace: the folder in which the run
-    works, all of the workspace or the room of its session; a tool touches no files elsewhere."""
+    """The run that tools are made for."""
 
     turn_id: str
     session_key: str
+    # Whether the caller is trusted.
     trusted: bool
+    # The folder that the run works in, the whole workspace or the room of its session. Tools touch no files elsewhere.
     workspace: Workspace
 
 
-# Makes tools for one run; what they hold is closed with the context, when the run ends or parks.  What the model is
-# told of them, and their order, is the same for every run of a session (promise 7 of the design): what differs is
-# decided at the call. Opening has to bound its own time, and to offer tools that say so when it fails.
+# Makes the tools of one run; leaving the context, when the run ends or parks, closes what they hold. Their order and
+# what the model is told of them must be the same for every run of a session (promise 7 of the design), so differences
+# between runs are decided at the call. Entering must bound its own time and, if it fails, offer tools that say so.
 ToolFactory = Callable[[RunContext], AbstractAsyncContextManager[Sequence[Tool[Any]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class HookedCall:
-    """A call. arguments: as the model wrote them, or an earlier hook; not checked yet."""
+    """A call as hooks see it."""
 
     turn_id: str
     session_key: str
     call_id: str
     name: str
+    # As the model or an earlier hook wrote them; not validated yet.
     arguments: Mapping[str, Any]
 
 
 class Hook:
-    """Base class of hooks.
+    """Base class of hooks, which see every call before and after it runs.
 
-    Of a call that waits for a person, or that a crash came between, `before` is called again when its turn goes on:
-    what it does besides may happen twice.
+    `before` is called again for a call that waited for a person or was interrupted by a crash, so its side effects may
+    happen twice.
     """
 
     async def before(self, call: HookedCall) -> HookedCall:
-        """The call as it is to go on: policy, validation and people see the arguments that this returns.
+        """Return the call with the arguments that policy, validation and people are to see.
 
-        Raises Refused with a sentence for the model when it is not to run; any other error refuses it, too.
+        Raises Refused with a sentence for the model when the call must not run; any other error refuses it as well.
         """
         return call
 
     async def after(self, call: HookedCall, output: ToolOutput) -> ToolOutput:
-        """What a call that ran gave back, as it is to go on. An error is logged, and the output stays as it was."""
+        """Return the output that replaces `output`. An error is logged, and the output stays as it is."""
         return output

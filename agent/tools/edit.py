@@ -1,8 +1,7 @@
-"""`edit`: one passage of a text file replaced by another, for the model.
+"""The tool `edit`: replaces a passage of a text file by another.
 
-Promises: what is replaced was there exactly as given, and once unless all are meant; bytes outside of it stay as they
-are, so do line ends; a mistake of the model changes nothing and is told with what the file has instead.
-Offered by `agent/tools/registry`.
+The passage must be in the file exactly as given, and only once unless all occurrences are meant. All other bytes stay
+as they are, and so do line ends. A mistake of the model changes nothing; the error says what the file has instead.
 """
 
 import difflib
@@ -11,16 +10,14 @@ from pydantic import Field
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
-from agent.tools.base import CallContext, Parameters, Tool
-from agent.tools.files import MAX_WRITE_CHARACTERS
-from agent.tools.marks import is_memory, marked
-from agent.tools.workspace import Workspace
+from agent.tools.base import CallContext, Parameters
+from agent.tools.files import MAX_WRITE_CHARACTERS, FileTool, is_memory, marked
 
-_AROUND = 2  # lines shown before and behind a change
+_AROUND = 2  # lines shown before and after a change
 _SHOWN_LINES = 30
-_SHOWN = 200  # characters of a line
-_COMPARED_LINES = 5000  # of a file, when the nearest is looked for
-_TOLD = 10  # places whose lines are named
+_SHOWN = 200  # characters shown of a line
+_COMPARED_LINES = 5000  # lines of a file that are searched for the most similar one
+_TOLD = 10  # places whose line numbers are named
 
 
 class EditParameters(Parameters):
@@ -32,8 +29,8 @@ class EditParameters(Parameters):
     replace_all: bool = False
 
 
-class EditTool(Tool[EditParameters]):
-    """Replaces text in a file."""
+class EditTool(FileTool[EditParameters]):
+    """Replaces text in files of the workspace."""
 
     name = "edit"
     description = (
@@ -43,11 +40,8 @@ class EditTool(Tool[EditParameters]):
     parameters = EditParameters
     changes = True
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-
     async def run(self, parameters: EditParameters, context: CallContext) -> ToolOutput:
-        """How many places were changed, and the first of them with the lines around it."""
+        """Return how many places were changed, and the first of them with the lines around it."""
         path, shown = parameters.path, ""
         unasked = context.background and is_memory(self._workspace.relative(path))
 
@@ -64,7 +58,7 @@ class EditTool(Tool[EditParameters]):
 
 
 def _edited(before: bytes, parameters: EditParameters) -> tuple[bytes, int, range]:
-    """The file after it, how many places were changed, and the lines of the first (from 0). Raises ToolError."""
+    """Return the new file, the number of changed places, and the lines of the first (from 0). Raises ToolError."""
     path, old, new = parameters.path, parameters.old_string.encode(), parameters.new_string.encode()
     if old == new:
         raise ToolError(f"{path}: old_string and new_string are the same; nothing was changed.")
@@ -98,7 +92,7 @@ def _around(after: bytes, changed: range) -> str:
 
 
 def _nearest(before: bytes, old: str) -> str:
-    """What the file has that is most like it: the same but for white space, or the line most like its longest one."""
+    """Say what in the file is most like `old`: the same but for white space, or the line most like its longest line."""
     lines = before.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")[:_COMPARED_LINES]
     wanted = old.replace("\r\n", "\n").split("\n")
     bare, bare_wanted = (["".join(line.split()) for line in some] for some in (lines, wanted))

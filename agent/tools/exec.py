@@ -1,11 +1,10 @@
-"""`exec`: a shell command in the workspace, for the model: held in by the sandbox, or as a person allows it.
+"""The tool `exec`: runs a shell command in the workspace, confined by the sandbox or as a person allows it.
 
-Promises: what runs is what was allowed, at the level, in the folder and with the variables that were shown; a command
-never runs before its process is stored (see `process`), and nothing that it began runs after the call, however it
-ended, unless it was to go on in the background (elsewhere than on Linux: nothing of its session); output is bounded in
-memory; no key or token of the service is in its environment. What it can see, change and reach follows from its level
-and from the room it starts in (`agent/sandbox`); on the machine itself nothing but a person's word limits it:
-`docs/security.md`.
+A command runs only as it was allowed: at the level, in the folder and with the variables that were shown. Its process
+is persisted before it runs (see `process`). Nothing that it started runs after the call, however the call ended, unless
+it was started in the background; on other systems than Linux this holds for its session. Output is bounded in memory,
+and no key or token of the service is in the environment. What a command can see, change and reach follows from its
+level and its room (`agent/sandbox`). On the machine itself only a person decides (`docs/security.md`).
 """
 
 import asyncio
@@ -25,8 +24,7 @@ from pydantic import Field, field_validator
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
-from agent.sandbox.confinement import Confinement
-from agent.sandbox.launch import Launch
+from agent.sandbox.base import Confinement, Launch
 from agent.shell import SAFE_ENVIRONMENT, Level, is_harmless_variable
 from agent.tools.background import Background
 from agent.tools.base import Ask, CallContext, Parameters, Refused, Tool
@@ -38,19 +36,18 @@ from agent.tools.workspace import Workspace
 
 MAX_COMMAND_CHARACTERS = 30_000  # the system takes 128 KiB in one argument, a character is at most 4 bytes
 TIMEOUT_GRACE_SECONDS = 2.0  # between TERM and KILL when the time limit is reached
-# Of a command in the background that says nothing of its own, and of any.
+# Time limits of commands in the background: the default, and the longest.
 BACKGROUND_SECONDS, MOST_BACKGROUND_SECONDS = 12 * 3600.0, 7 * 24 * 3600.0
-EARLY_SECONDS = 1.0  # in which a command in the background may fail and be told as if it were not
+EARLY_SECONDS = 1.0  # a command in the background that ends within this time is reported like any other
 
 _KEPT_VARIABLES = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
 _EXCEPTION = "" if sys.platform == "linux" else ", unless they start a session of their own"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNICODE = re.compile(r"utf-?8|^(C|POSIX)?$", re.IGNORECASE)
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_RESULT = re.compile(r"exit code \d+")  # of what came to an end of its own
+_RESULT = re.compile(r"exit code \d+")  # how a command ends that was not ended by somebody
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
-# What the model is told of a command that failed, since it may have failed for lack of more.
+# What the model is told about a command that failed, because it may have needed a higher level.
 _HAD: dict[Level, str] = {
     "look": "It ran with needs: look: it could read, change nothing but its temporary folder, and had no network.",
     "work": "It ran with needs: work: it could write in the workspace, but no instruction file and nothing that leads "
@@ -96,13 +93,11 @@ class ExecParameters(Parameters):
     def _without_nul(cls, value: str | dict[str, str]) -> str | dict[str, str]:
         if "\x00" in (value if isinstance(value, str) else "".join(value.values())):
             raise ValueError("a command and its variables hold no NUL character")
-        if not isinstance(value, str) and not all(map(_NAME.fullmatch, value)):
-            raise ValueError("the name of a variable is made of letters, digits and underscores")
         return value
 
 
 class ExecTool(Tool[ExecParameters]):
-    """Runs shell commands, each with everything it begins below a gate of its own."""
+    """Runs shell commands, each below a gate of its own."""
 
     name = "exec"
     description = (
@@ -123,8 +118,8 @@ class ExecTool(Tool[ExecParameters]):
         *,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        """workspace: the room that commands start in. timeout_seconds: default and most of a call. environ: where the
-        few variables passed on come from."""
+        """workspace: the room that commands start in. timeout_seconds: default and longest time limit of a call.
+        environ: variables, of which a few are passed on."""
         self._workspace = workspace
         self._timeout_seconds = timeout_seconds
         self._permission = permission
@@ -139,7 +134,7 @@ class ExecTool(Tool[ExecParameters]):
         return self._ask(parameters, folder, verdict, context)
 
     def _verdict(self, parameters: ExecParameters, folder: Path, context: CallContext) -> Verdict:
-        """Where it runs, and why a person must be asked. Blocking. Raises Refused."""
+        """Decide at which level a command runs, and why a person must be asked. Blocking. Raises Refused."""
         if context.as_guest and parameters.background:
             raise Refused("It was not executed: whoever asks may only look, and nothing of theirs runs on.")
         known = {name: self._environment[name] for name in ("HOME",) if name in self._environment}
@@ -148,7 +143,7 @@ class ExecTool(Tool[ExecParameters]):
             for name, value in parameters.env.items()
             if not is_harmless_variable(name, value)
         ]
-        if not self._shell.endswith("/bash"):  # what was read is what bash makes of it
+        if not self._shell.endswith("/bash"):  # the analysis reads a line as bash does
             unruled.append("There is no bash on this machine, so it cannot be told what it runs.")
         return self._permission.of(
             parameters.command, folder, known, parameters.needs, only_look=context.as_guest, unruled=unruled
@@ -170,7 +165,7 @@ class ExecTool(Tool[ExecParameters]):
         )
 
     async def run(self, parameters: ExecParameters, context: CallContext) -> ToolOutput:
-        """One line that says how the command ended, then what it wrote, stdout and stderr as they came."""
+        """Run the command; returns a line that says how it ended, then its stdout and stderr as they came."""
         folder = await asyncio.to_thread(self._workspace.folder, parameters.cwd)
         verdict = await asyncio.to_thread(self._verdict, parameters, folder, context)
         ask = self._ask(parameters, folder, verdict, context)
@@ -190,7 +185,7 @@ class ExecTool(Tool[ExecParameters]):
         return replace(output, text=f"{output.text}\n[{_HAD[verdict.level]} {more}]")
 
     async def _launch(self, parameters: ExecParameters, folder: Path, level: Level) -> Launch:
-        """What is to be started. Raises ToolError."""
+        """Return the process to start. Raises ToolError."""
         argv, environment = (self._shell, "-c", parameters.command), {**self._environment, **parameters.env}
         try:
             return await asyncio.to_thread(
@@ -227,7 +222,7 @@ class ExecTool(Tool[ExecParameters]):
         characters, mask = codecs.getincrementaldecoder("utf-8")("replace"), overflow.mask()
 
         def take(data: bytes) -> None:
-            if head := output.add(mask.feed(data)):  # of endless output nobody is told more
+            if head := output.add(mask.feed(data)):  # only the head of endless output is published
                 updates.add(characters.decode(head))
 
         with closing(updates):
@@ -250,7 +245,7 @@ class ExecTool(Tool[ExecParameters]):
 
 
 def _ended(how: str, text: str) -> ToolOutput:
-    """An exit code is a result, whichever it is; a command has failed that was not left to come to its end."""
+    """Return the result of a command. Any exit code is a result; a command that did not reach its end is an error."""
     return ToolOutput(text=f"[{how}]\n{text}", is_error=_RESULT.fullmatch(how) is None)
 
 
@@ -259,9 +254,9 @@ def _not_started(error: OSError) -> ToolError:
 
 
 def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command: a short list of names, so that no secret of the service is among them.
+    """Return the environment of commands: a short list of variables, so that no secret of the service is in it.
 
-    In another encoding than UTF-8 a shell may read other words than were judged.
+    The encoding is UTF-8, because in another one a shell may read other words than were analysed.
     """
     kept = {name: environ[name] for name in _KEPT_VARIABLES if name in environ}
     if not all(_UNICODE.search(kept.get(name, "")) for name in ("LANG", "LC_ALL", "LC_CTYPE")):
@@ -270,7 +265,7 @@ def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _facts(parameters: ExecParameters) -> list[str]:
-    """What a person should know of a call besides its command."""
+    """Return sentences about what a person should know of a call besides its command."""
     facts = [] if parameters.cwd == "." else [f"It starts in {json.dumps(parameters.cwd)}."]
     if parameters.env:
         variables = " ".join(f"{name}={json.dumps(value)}" for name, value in parameters.env.items())

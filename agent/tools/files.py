@@ -1,10 +1,13 @@
-"""`read` and `write`: text files and folder listings of the workspace, for the model.
+"""The tools `read` and `write`: text files and folder listings of the workspace.
 
-Promises: bounded answers (lines, bytes and length of a line), bounded memory, and error texts that say what was wrong
-and what is allowed. Offered by `agent/tools/registry`.
+Answers are bounded in lines, bytes and length of a line, and so is memory; an error says what was wrong and what is
+allowed. What a run in the background writes into memory files is marked, so that it never passes for a person's word;
+`agent/prompt/system.md` tells the model what the mark means.
 """
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader
@@ -14,8 +17,7 @@ from pydantic import Field
 
 from agent.errors import ToolError
 from agent.message import ToolOutput
-from agent.tools.base import CallContext, Parameters, Tool
-from agent.tools.marks import is_memory, marked
+from agent.tools.base import CallContext, P, Parameters, Tool
 from agent.tools.workspace import IsFolder, Workspace
 
 MAX_LINES = 2000
@@ -34,7 +36,14 @@ class ReadParameters(Parameters):
     limit: int = Field(default=MAX_LINES, ge=1, le=MAX_LINES, description="How many lines at most.")
 
 
-class ReadTool(Tool[ReadParameters]):
+class FileTool(Tool[P]):
+    """Base of the tools that work on files of one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+
+class ReadTool(FileTool[ReadParameters]):
     """Reads a slice of a text file, or lists a folder."""
 
     name = "read"
@@ -45,11 +54,8 @@ class ReadTool(Tool[ReadParameters]):
     parameters = ReadParameters
     parallel_safe = True
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-
     async def run(self, parameters: ReadParameters, context: CallContext) -> ToolOutput:
-        """The lines asked for, and a last line in brackets when there is more to know."""
+        """Return the lines asked for, and a last line in brackets if there is more."""
         return await asyncio.to_thread(self._read, parameters)
 
     def _read(self, parameters: ReadParameters) -> ToolOutput:
@@ -62,7 +68,7 @@ class ReadTool(Tool[ReadParameters]):
 
 
 def _lines(file: BufferedReader) -> Iterator[tuple[bytes, int]]:
-    """Each line without its end, cut at MAX_LINE_BYTES, with how many bytes of it were left out. Bounded memory."""
+    """Yield each line without its line end, cut at MAX_LINE_BYTES, with the number of bytes left out."""
     while line := file.readline(MAX_LINE_BYTES + 1):
         left_out = 0
         if not line.endswith(b"\n") and len(line) > MAX_LINE_BYTES:
@@ -107,7 +113,7 @@ class WriteParameters(Parameters):
     )
 
 
-class WriteTool(Tool[WriteParameters]):
+class WriteTool(FileTool[WriteParameters]):
     """Writes a whole text file, or adds to one."""
 
     name = "write"
@@ -118,11 +124,8 @@ class WriteTool(Tool[WriteParameters]):
     parameters = WriteParameters
     changes = True
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-
     async def run(self, parameters: WriteParameters, context: CallContext) -> ToolOutput:
-        """What was done: created, replaced or appended, and the sizes."""
+        """Write the file; returns whether it was created, replaced or appended to, and its size."""
         content = parameters.content.encode()
         unasked = context.background and is_memory(self._workspace.relative(parameters.path))
         written = await self._workspace.write(parameters.path, content, parameters.mode, marked if unasked else None)
@@ -133,3 +136,46 @@ class WriteTool(Tool[WriteParameters]):
                 text=f"Appended {len(content):,} bytes to {written.path} ({written.size:,} bytes in all)."
             )
         return ToolOutput(text=f"Replaced {written.path} ({written.size:,} bytes).")
+
+
+MARK = "<!-- background -->"
+
+_FENCE = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})(.*)")
+_DRAWN = re.compile(r"[\s\-=*_|:`~]*")  # blank lines, rules, and fences without a word
+
+
+def is_memory(path: tuple[str, ...]) -> bool:
+    """Whether a path, given by its parts, is a memory file: MEMORY.md, or Markdown in the folder `memory`.
+
+    Case is ignored, as on some file systems.
+    """
+    names = [part.casefold() for part in path]
+    return names == ["memory.md"] or (names[:1] == ["memory"] and names[-1].endswith(".md"))
+
+
+def marked(old: bytes, new: bytes) -> bytes:
+    """Return the file `new` with the mark after each line that `old` lacks; in a code block, after its first line.
+
+    Lines that moved are not new. A line that lost its mark is new.
+    """
+    known = Counter(line.strip() for line in _text_lines(old))
+    lines = _text_lines(new)
+    fence, first = "", 0
+    for number, line in enumerate(lines):
+        found = _FENCE.fullmatch(line.rstrip())
+        marks = first if fence else number
+        if found and not fence:
+            fence, first = found[1], number
+        elif found and found[1].startswith(fence) and not found[2]:
+            fence = ""
+        if known[line.strip()]:
+            known[line.strip()] -= 1
+        elif not _DRAWN.fullmatch(line):
+            words = lines[marks].rstrip()
+            if not words.endswith(MARK):
+                lines[marks] = f"{words} {MARK}{lines[marks][len(words) :]}"
+    return "\n".join(lines).encode("utf-8", "surrogateescape")
+
+
+def _text_lines(text: bytes) -> list[str]:
+    return text.decode("utf-8", "surrogateescape").split("\n")

@@ -1,7 +1,7 @@
-"""Ending whole process trees, and the one that a crash of ours left running: found by pid and start time.
+"""Ends whole process trees, also one that a crash left running, which is found by pid and start time.
 
-A pid alone names whoever holds it today. With the kernel's start time it names one process; with the boot too, where
-the system tells it, also across a restart of the machine. Called by `process`, `exec` and recovery.
+A pid alone may belong to another process by now. With the kernel's start time it names one process, and with the id of
+the boot, where the system has one, also across a restart of the machine.
 """
 
 import os
@@ -22,7 +22,7 @@ _PAUSE = 0.001
 
 
 def start_time(pid: int) -> str | None:
-    """When the process `pid` started, as text to compare; None when it has ended or nobody can tell."""
+    """Return when a process started, as text to compare; None when it has ended or the time is unknown."""
     if (_PROC / "self/stat").exists():
         fields = _status(pid)
         return f"{fields[_START_TIME]}@{_boot()}" if fields else None
@@ -33,10 +33,10 @@ def start_time(pid: int) -> str | None:
 
 
 def signal_below(leader: int, number: signal.Signals) -> None:
-    """Send a signal to every process below `leader`, whatever session or group it is in; a held leader goes on.
+    """Send a signal to every process below `leader`, whatever its session or group; a stopped leader is continued.
 
-    Newest first, and children of the leader as soon as they are seen: who lives for a moment only, to leave a child
-    behind, is still there then. Elsewhere than on Linux: to the leader's group.
+    The newest come first, and children of the leader as soon as they are seen, to catch processes that live only long
+    enough to leave a child. On other systems than Linux the leader's group gets the signal.
     """
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform != "linux":
@@ -57,9 +57,10 @@ def signal_below(leader: int, number: signal.Signals) -> None:
 
 
 def end_tree(leader: int, gone: Callable[[], bool]) -> None:
-    """Kill everything below `leader`, a gate, which then ends by itself: `gone` says so. At last it is killed too.
+    """Kill everything below a gate until `gone` says that the gate has ended by itself; in the end kill the gate too.
 
-    The caller vouches for the pid. Blocking: a millisecond or two for ordinary processes, a tenth of a second at most.
+    leader: the pid of the gate, of which the caller is certain. Blocking: a millisecond or two for ordinary processes,
+    a tenth of a second at most.
     """
     for _ in range(_ROUNDS):
         if gone():
@@ -71,9 +72,9 @@ def end_tree(leader: int, gone: Callable[[], bool]) -> None:
 
 
 def end_leftover(pid: int, pid_started: str) -> bool:
-    """End the tree of a gate that a crash left, only if `pid` is still the process that started at `pid_started`.
+    """End the tree of a gate that a crash left, if `pid` is still the process that started at `pid_started`.
 
-    Returns whether that process has ended, now or before. Blocking, a few milliseconds.
+    Returns whether that process has ended, now or before. Blocks for a few milliseconds.
     """
 
     def gone() -> bool:
@@ -86,7 +87,7 @@ def end_leftover(pid: int, pid_started: str) -> bool:
 
 
 def _status(pid: int) -> list[str]:
-    """What the kernel says of a process, from its state on; nothing when it has ended."""
+    """Return the fields of a process in /proc, from its state on; empty when it has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # hundreds of them are read at once
             status = file.read(4096).decode("ascii", "replace")
@@ -102,7 +103,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 
 def _boot() -> str:
-    """Which boot of the machine this is; empty where it is not told."""
+    """Return the id of this boot of the machine; empty where it is unknown."""
     with suppress(OSError):
         return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
     return ""

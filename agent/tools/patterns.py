@@ -1,7 +1,6 @@
-"""Patterns of paths as `.gitignore` has them, and which of a repository's files git passes over.
+"""Patterns of paths as in `.gitignore`, and which files of a repository git ignores.
 
-Matching is done by RE2, whose time grows with the length of what it reads and nothing else: both patterns and file
-names may come from strangers. Called by `glob` and `grep`.
+RE2 matches in time that is linear in the length of a path, because patterns and file names may come from strangers.
 """
 
 import re
@@ -14,31 +13,29 @@ from agent.errors import ToolError
 from agent.tools.workspace import Folder, Workspace, WorkspaceError
 
 MAX_ALTERNATIVES = 100
-_MAX_RULES = 32 * 1024  # bytes of a .gitignore that are obeyed
+_MAX_RULES = 32 * 1024  # bytes of a .gitignore that are read
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
 @cache
 def engine() -> tuple[Any, Any]:
-    """RE2 and the options for all that it compiles. Only who searches files needs them: they take some MiB."""
+    """Return RE2 and its options. It is imported at the first search, because it takes some MiB of memory."""
     import re2  # type: ignore[import-untyped]
 
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
-    options.never_nl = True  # nothing matches the end of a line, so no match goes over it
-    options.max_mem = 2 * 1024 * 1024  # also bounds how long one step of a match takes
+    options.never_nl = True  # no match spans two lines
+    options.max_mem = 2 * 1024 * 1024  # bounds the time of one step of a match as well
     return re2, options
 
 
 class Patterns:
-    """Patterns of which the last that matches counts, and matches a path itself, not what is below it.
-
-    Lines that are none are passed over.
-    """
+    """Patterns of which the last that matches a path counts. They match a folder itself, not what is below it."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # 50 ms, which most services never need
+        """lines: of a `.gitignore`; lines that are no patterns are ignored."""
+        from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # takes 50 ms, and is needed by searches only
 
         rules = list[tuple[str, bool]]()
         for line in lines:
@@ -49,7 +46,7 @@ class Patterns:
         self._sets = _compiled(rules)
 
     def last(self, path: str) -> bool | None:
-        """Whether the last pattern that matches is one without `!`; None: none does. Folders end with a slash."""
+        """Whether the last pattern that matches has no `!`; None: no pattern matches. Paths of folders end with "/"."""
         text = path.encode(errors="replace")
         for matching, positive in reversed(self._sets):
             if found := matching.Match(text):
@@ -58,7 +55,7 @@ class Patterns:
 
 
 def _compiled(rules: Sequence[tuple[str, bool]]) -> list[tuple[Any, list[bool]]]:
-    """Expressions that are looked for at once, in as many sets as RE2's memory asks for, and which are positive."""
+    """Compile expressions to as few RE2 sets as its memory allows, each with which of its expressions are positive."""
     re2, options = engine()
     found, positive = re2.Set.SearchSet(options), list[bool]()
     for regex, is_positive in rules:
@@ -73,12 +70,12 @@ def _compiled(rules: Sequence[tuple[str, bool]]) -> list[tuple[Any, list[bool]]]
     return [(found, positive)] if positive else []
 
 
-# What counts in a folder: rules of files from the outermost to its own, and how deep the folder of each lies.
+# The ignore rules that apply in a folder, the outermost file first, each with the depth of its folder.
 Rules = tuple[tuple[int, Patterns], ...]
 
 
 def chosen(pattern: str) -> Patterns:
-    """The pattern of a tool's parameter, with `{a,b}`. Raises ToolError."""
+    """Compile the pattern of a tool's parameter, in which `{a,b}` means alternatives. Raises ToolError."""
     done, todo = list[str](), [pattern.removeprefix("./")]
     while todo:
         one = todo.pop()
@@ -94,7 +91,7 @@ def chosen(pattern: str) -> Patterns:
 
 
 def rules_in(workspace: Workspace, folder: Folder, above: Rules) -> Rules:
-    """What git obeys in a folder. One with a `.git` is a repository of its own, to which no rules from above apply."""
+    """Return the rules of a folder. A folder with a `.git` is a repository, to which no rules from above apply."""
     depth, own = len(folder.parts), list[str]()
     if ".git" in folder.folders or ".git" in folder.files:
         above = ()
@@ -105,7 +102,7 @@ def rules_in(workspace: Workspace, folder: Folder, above: Rules) -> Rules:
 
 
 def passed_over(rules: Rules, parts: tuple[str, ...], end: str = "") -> bool:
-    """Whether git ignores the file, or the folder, for which `end` is a slash."""
+    """Whether git ignores a file, or a folder if `end` is a slash."""
     for depth, patterns in reversed(rules):
         if (ignored := patterns.last("/".join(parts[depth:]) + end)) is not None:
             return ignored
@@ -121,6 +118,6 @@ def _lines(workspace: Workspace, path: str) -> list[str]:
 
 
 def _of_itself(regex: str) -> str:
-    """The library's expression also takes what is below a match; the walk does not go there."""
+    """Change the library's expression so that it does not match what is below a matching folder."""
     regex = regex.replace("(?:(?P<ps_d>/)|$)", "/?$").replace("(?P<ps_d>/)", "/$")
     return regex + "." if regex.endswith("/") else regex

@@ -1,5 +1,6 @@
-"""Whether a command may run, and where: in the sandbox with so much as it needs, or on the machine itself; at once,
-when a person has said so, or not at all. Called by `exec` and `process`.
+"""Decides whether a command may run at once, after a person allowed it, or not at all, and at which level.
+
+A level says what a command may do in the sandbox; the level "host" means on this machine itself.
 """
 
 import hashlib
@@ -19,8 +20,8 @@ Security = Literal["deny", "allowlist", "full"]
 Asking = Literal["off", "on-miss", "always"]
 GRANT = "exec:"
 
-# What runs without a question where there is no sandbox: these lines, to the letter. None of them reads a file that
-# somebody could have written for it.
+# The exact lines that run without a question where there is no sandbox. None of them reads a file that somebody could
+# have prepared for it.
 HARMLESS = (
     *("date", "df -h", "free -h", "hostname", "id", "ls", "ls -a", "ls -l", "ls -la", "pwd"),
     *("uname -a", "uptime", "whoami"),
@@ -37,33 +38,35 @@ _NO_SANDBOX = "No sandbox holds commands in here, so it runs on this machine its
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was decided of a command: the level at which it runs, and why a person must be asked; no reason: it may run.
+    """What was decided about a command."""
 
-    rules: with which it would be allowed there.
-    """
-
+    # The level at which it runs.
     level: Level
+    # Why a person must be asked, in sentences; empty: it may run.
     missed: tuple[str, ...]
+    # Notes for the person who decides.
     risks: tuple[str, ...] = ()
+    # Rules that would allow the command at this level.
     rules: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """As the configuration has it. security: how far commands may go at all; with deny there are no such tools.
+    """The settings of `tools.exec` by which commands are allowed."""
 
-    asking: when a person is asked. fallback: what may run when nobody decides. in_sandbox, network: whether a command
-    may write in its room, or use the network, without a question. confined: there is a sandbox. grants: what people
-    have allowed for always, those of other tools among it.
-    """
-
+    # How far commands may go at all; with "deny" the tools do not exist.
     security: Security
+    # When a person is asked.
     asking: Asking
+    # What may run when nobody decides in time.
     fallback: Security
+    # Whether commands in the sandbox may write in their room, or use the network, without a question.
     in_sandbox: Literal["ask", "allow"]
     network: Literal["ask", "allow", "deny"]
+    # Whether there is a sandbox.
     confined: bool
     judge: Judge
+    # Returns what people have allowed for good, grants for other tools included.
     grants: Callable[[], Collection[str]] = tuple
 
     def of(
@@ -76,9 +79,11 @@ class Permission:
         only_look: bool = False,
         unruled: Sequence[str] = (),
     ) -> Verdict:
-        """Where a command runs, and whether a person must be asked. needs: what the model says. only_look: whoever asks
-        may have no more. unruled: what there is to it besides its line, of which no rule speaks, in sentences: where it
-        reaches further than its room, a person is asked about it. Blocking. Raises Refused."""
+        """Decide at which level a command runs, and whether a person must be asked. Blocking. Raises Refused.
+
+        needs: the level that the model asked for. only_look: whether the caller may have no other level. unruled:
+        sentences about what no rule covers besides the line; above the level "work" a person is asked about these.
+        """
         granted = [load_rule(grant.removeprefix(GRANT)) for grant in self.grants() if grant.startswith(GRANT)]
         judgement = self.judge.judge(command, folder, granted, environment)
         level = self._level(needs, judgement, only_look)
@@ -89,7 +94,7 @@ class Permission:
         return Verdict(level, missed, judgement.risks, () if beyond or judgement.writes else judgement.rules(level))
 
     def shown(self, level: Level) -> str:
-        """What a command may do at a level, for people."""
+        """Say to people what a command may do at a level."""
         return _SHOWN[level] if self.confined else _NO_SANDBOX
 
     def _level(self, needs: Level | None, judgement: Judgement, only_look: bool) -> Level:
@@ -106,14 +111,16 @@ class Permission:
         return needs or "look"
 
     def _unsaid(self, judgement: Judgement) -> Level:
-        """What a command gets when nothing is said: as far as rules let it, else as much as it may have unasked, or
-        needs for a file that it evidently writes."""
+        """Return the level of a command for which the model named none.
+
+        It is the level that rules allow; without rules "work" if that is free or the line writes a file, else "look".
+        """
         if (ruled := _ruled(judgement)) and self.asking != "always":
             return "work" if (ruled, self.network) == ("network", "deny") else ruled
         return "work" if self._is_free("work") or judgement.writes else "look"
 
     def _is_free(self, level: Level) -> bool:
-        """Whether every command may run at a level."""
+        """Whether every command may run at a level without a question."""
         full = self.security == "full"
         return self.confined and (
             level == "look"
@@ -122,7 +129,7 @@ class Permission:
         )
 
     def input_missed(self, level: Level, shown: str) -> tuple[str, ...]:
-        """Why a person must be asked about what is given to a command that runs at a level."""
+        """Say why a person must be asked about input for a command that runs at a level; empty: nobody is asked."""
         return () if self._is_free(level) else (f"It is given to {shown}, which may do anything with it.",)
 
     def ask(
@@ -135,10 +142,10 @@ class Permission:
         risks: Sequence[str] = (),
         rules: Sequence[Rule] = (),
     ) -> Ask | None:
-        """What a person must decide; None: it may run. bound: all that a decision holds for, as JSON has it.
+        """Return what a person must decide; None: the command may run. Raises Refused when nobody may be asked.
 
-        missed: why it is not allowed; facts: what else there is to know; rules: with which it would be allowed. Raises
-        Refused.
+        bound: JSON values of everything that the decision is bound to. missed: why the command is not allowed. facts:
+        what else a person should know. rules: what would allow the command for good.
         """
         if missed and self.asking == "off":
             raise Refused(
@@ -161,8 +168,11 @@ class Permission:
 
 
 def _ruled(judgement: Judgement) -> Level | None:
-    """Up to which level rules let a line run. They speak of programs: commands of the shell need none, and a file that
-    the line itself writes is in none of them."""
+    """Return up to which level rules let a line run; None if no rule does.
+
+    Rules are about programs. A line of shell builtins alone has no rule, and a line that writes a file itself is not
+    covered by any.
+    """
     by_rule = any("/" in words[0] for words in judgement.commands)
     return judgement.covered if by_rule and not judgement.writes else None
 

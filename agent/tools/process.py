@@ -1,8 +1,8 @@
-"""A shell command below a gate (see `gate`): it runs nothing until it is told to, and nothing of it outlives the block.
+"""A command below a gate (`agent/sandbox/gate.py`): it runs when the gate is opened, and ends with all it started.
 
-Promises: if this program dies while the gate is shut, the command never runs; once `end` has returned, nothing that
-the command began runs, on Linux also not what has left its group, session and parent; what the command writes reaches
-`output` as it comes, whoever keeps the pipe open. Called by `exec` and `background`.
+If this program dies while the gate is shut, the command never runs. Once `end` has returned, nothing that the command
+started runs; on Linux this includes processes that left its group, session and parent. Output is passed on as it
+comes, whoever keeps the pipe open.
 """
 
 import asyncio
@@ -16,19 +16,18 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 
-from agent.sandbox.launch import Launch
-from agent.sandbox.launch import gate as gate_of
+from agent.sandbox.base import Launch, start_gate
 from agent.tools.leftovers import end_tree, signal_below
 
 _CHUNK = 64 * 1024
-_LAST_CHUNKS = 16  # chunks read after the end: a full pipe and more, but not for ever from a process that got away
+_LAST_CHUNKS = 16  # chunks read after the end: more than a full pipe, but bounded if a process escaped
 ABORT_SECONDS = 0.1  # between TERM and KILL when the run is aborted, of the 200 ms that /stop may take
 OUTPUT_GRACE_SECONDS = 0.2  # for what a pipeline still writes when its shell has ended
 _DEATH_SECONDS = 0.05  # a killed process takes a millisecond, unless the kernel holds it
 
 
 class GatedProcess:
-    """One command; enter it at once. However the block is left, all of it has ended after it."""
+    """One command, as a context manager to be entered at once. After the block all its processes have ended."""
 
     def __init__(
         self,
@@ -39,17 +38,17 @@ class GatedProcess:
         *,
         has_input: bool = False,
     ) -> None:
-        """Start the gate of a command, in its folder. abort_seconds: how long an exception, a cancellation too, lets it
-        end. has_input: it can be told something; else it reads nothing.
+        """Start the gate of a command, in its folder.
 
-        Raises OSError when no process can be started.
+        abort_seconds: the time between TERM and KILL when an exception or a cancellation ends the block. has_input:
+        whether `write` can be used; otherwise the input is empty. Raises OSError when no process can be started.
         """
         self._abort_seconds = abort_seconds
         self._temporary = launch.temporary
         self._output = output
         self._output_ended = asyncio.Event()
-        self._status: int | None = None  # of the command
-        self.why = ""  # it was ended, when it passed one of its bounds
+        self._status: int | None = None  # the exit status of the command
+        self.why = ""  # why the gate ended the command, if it exceeded one of its bounds
         self._command_ended = asyncio.Event()
         self._gate_ended = asyncio.Event()
         self._ended = False
@@ -61,16 +60,7 @@ class GatedProcess:
         else:
             given = os.open(os.devnull, os.O_RDONLY)
         try:
-            self._popen = subprocess.Popen(
-                gate_of(given),
-                stdin=gate.fileno(),
-                pass_fds=(given,),
-                stdout=writer,
-                stderr=subprocess.STDOUT,
-                cwd=folder,
-                env={},  # the gate runs outside of any sandbox: nothing that a call says may lead it
-                start_new_session=True,
-            )
+            self._popen = start_gate(gate, given, writer, folder)
             self._gate.sendall(launch.plan())
         except BaseException:
             self._gate.close()
@@ -105,29 +95,29 @@ class GatedProcess:
             self._gate.send(b"\n")
 
     def write(self, data: bytes) -> None:
-        """Give the command something to read, at most `select.PIPE_BUF` bytes: all of it or nothing.
+        """Write at most `select.PIPE_BUF` bytes to the command's input, all of them or none.
 
-        Raises BlockingIOError when it has not read enough of what it was given, BrokenPipeError when it reads no more.
+        Raises BlockingIOError when the pipe is full, BrokenPipeError when the command reads no more.
         """
         if self._input is None:
             raise BrokenPipeError
         os.write(self._input, data)
 
     def close_input(self) -> None:
-        """What the command reads ends here."""
+        """Close the command's input."""
         if self._input is not None:
             os.close(self._input)
             self._input = None
 
     async def wait(self) -> None:
-        """Until the command's own process has ended; others of it may go on."""
+        """Wait until the command's own process has ended; processes that it started may run on."""
         await self._command_ended.wait()
 
     async def end(self, grace_seconds: float = 0) -> int | None:
-        """Ask all processes to end, unless grace is 0, and after the grace kill what is left. Once is enough.
+        """Send TERM to all processes, unless the grace is 0, and after the grace KILL to those that are left.
 
-        Cancelled meanwhile, it kills at once. Returns the exit status as `subprocess` gives it; None when the kernel
-        does not let go of the processes.
+        If this is cancelled, it kills at once. A second call does nothing. Returns the exit status as `subprocess`
+        gives it; None when the kernel does not release the processes.
         """
         if self._ended:
             return self._status
@@ -149,11 +139,11 @@ class GatedProcess:
         return code if self._status is None else self._status
 
     async def last_words(self, seconds: float) -> None:
-        """Wait that long for the end of the output."""
+        """Wait for the end of the output, at most so many seconds."""
         await at_most(seconds, self._output_ended.wait())
 
     def _close(self) -> None:
-        """Take what the pipe still holds and let go of all descriptors."""
+        """Read what the pipe still holds and close all descriptors."""
         for _ in range(_LAST_CHUNKS):
             if not self._read():
                 break
@@ -170,7 +160,7 @@ class GatedProcess:
             _remove(self._temporary)
 
     def _hear(self) -> bool:
-        """Take what the gate says; whether it has ended, and with it, on Linux, everything below it."""
+        """Read what the gate reports; returns whether the gate, and on Linux everything below it, has ended."""
         try:
             while said := self._gate.recv(_CHUNK):
                 status, _, why = said.decode().strip().partition(" ")
@@ -186,7 +176,7 @@ class GatedProcess:
         return True
 
     def _read(self) -> bool:
-        """Pass one chunk on; says whether there may be more at once."""
+        """Pass on one chunk of output; returns whether there may be more at once."""
         try:
             data = os.read(self._reader, _CHUNK)
         except BlockingIOError:
@@ -203,7 +193,7 @@ class GatedProcess:
 
 
 def _remove(folder: Path) -> None:
-    """Take a folder away with all that a command left in it, whatever rights it has."""
+    """Delete a folder with all that a command left in it, whatever its permissions."""
     for path, folders, _ in os.walk(folder):
         for name in folders:
             with suppress(OSError):
@@ -212,8 +202,7 @@ def _remove(folder: Path) -> None:
 
 
 def ending(status: int | None, why: str = "") -> str:
-    """How a command ended, by its exit status: negative for a signal, None when the kernel does not tell. why: it was
-    ended, where that is known."""
+    """Say how a command ended. status: negative for a signal, None if unknown. why: it was ended, if it was."""
     if why:
         return f"ended because {why}"
     if status is None or status >= 0:
@@ -225,7 +214,7 @@ def ending(status: int | None, why: str = "") -> str:
 
 
 async def at_most(seconds: float, waiting: Coroutine[None, None, object]) -> None:
-    """Wait for something, for so many seconds."""
+    """Wait for something, at most so many seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await waiting

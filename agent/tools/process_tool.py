@@ -1,4 +1,4 @@
-"""`process`: looks after commands that `exec` has begun in the background, those of its own session alone."""
+"""The tool `process`: looks after the commands of its session that `exec` started in the background."""
 
 import select
 from typing import Literal
@@ -30,7 +30,7 @@ class ProcessParameters(Parameters):
 
 
 class ProcessTool(Tool[ProcessParameters]):
-    """What runs in the background, for the model."""
+    """Lists, polls, feeds and ends commands in the background."""
 
     name = "process"
     description = "Look after commands that exec runs in the background: list, poll, write to them, kill them."
@@ -39,7 +39,7 @@ class ProcessTool(Tool[ProcessParameters]):
     polls = True
 
     def __init__(self, background: Background, permission: Permission) -> None:
-        """permission: what is written to a command may be one as well."""
+        """permission: decides about input, because what is written to a command may be a command as well."""
         self._background = background
         self._permission = permission
 
@@ -54,7 +54,7 @@ class ProcessTool(Tool[ProcessParameters]):
         )
 
     async def run(self, parameters: ProcessParameters, context: CallContext) -> ToolOutput:
-        """What has become of it."""
+        """Carry out the action; returns the state of the command and its new output."""
         if parameters.action == "list":
             found = self._background.of(_session(context))
             lines = [f"{one.shown}: {one.ending or 'running'}" for one in found]
@@ -75,12 +75,12 @@ class ProcessTool(Tool[ProcessParameters]):
 
 
 def _session(context: CallContext) -> str:
-    """Whose commands are meant. Nothing of guests runs on, and those of owners in the same session are not theirs."""
+    """Return the session whose commands are meant. Guests have none, and see none of owners."""
     return "" if context.as_guest else context.session_key
 
 
 def _give(one: Running, parameters: ProcessParameters) -> None:
-    """Write all of the text, or raise ToolError."""
+    """Write all of the text to the command. Raises ToolError when nothing was written."""
     data = parameters.text.encode(errors="replace")
     if len(data) > select.PIPE_BUF:
         raise ToolError(f"The text has {len(data):,} bytes; {select.PIPE_BUF:,} are allowed at once.")

@@ -1,35 +1,98 @@
-"""Which tools there are, whatever the configuration allows of them (`agent/tools/policy.py`)."""
+"""Which tools there are, and which of them the rules of the configuration allow.
+
+A pattern of a rule is a tool's name in any case, in which `*` stands for anything, or the name of a group.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
-from agent.tools.ask_person import AskPersonTool
 from agent.tools.base import Tool, ToolFactory
+from agent.tools.conversation import AskPersonTool, StaySilentTool
 from agent.tools.edit import EditTool
 from agent.tools.exec import ExecTool
 from agent.tools.files import ReadTool, WriteTool
 from agent.tools.process_tool import ProcessTool
 from agent.tools.search import GlobTool, GrepTool
-from agent.tools.stay_silent import StaySilentTool
 from agent.tools.workspace import Workspace
+
+# Patterns for tools of later versions are included, so that a rule for a group keeps its meaning.
+GROUPS = {
+    "group:fs": ("read", "write", "edit", "glob", "grep"),
+    "group:runtime": ("exec", "process"),
+    "group:web": ("web_*",),
+    "group:sessions": ("sessions_*",),
+    "group:memory": ("memory_*",),
+    "group:messaging": ("message", "ask_person"),
+    "group:automation": ("schedule",),
+}
+_MINIMAL = ("stay_silent", "ask_person")
+# For people who are no owners. Tools are listed by name, so that no tool of a later version is added by itself.
+GUEST = (*_MINIMAL, "message", "read", "write", "edit", "glob", "grep", "exec", "process")
+_MESSAGING = (*_MINIMAL, "message", "group:sessions")
+PROFILES = {
+    "minimal": _MINIMAL,
+    "guest": GUEST,
+    "messaging": _MESSAGING,
+    "coding": (*_MESSAGING, "group:fs", "group:runtime", "group:web", "group:memory", "group:automation"),
+    "full": ("*",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of the configuration about which tools may be used."""
+
+    # Where the rule stands in the configuration.
+    key: str
+    patterns: tuple[str, ...]
+    # True: these tools and no others may be used. False: all tools but these.
+    only: bool
+
+
+class Policy(tuple[Rule, ...]):
+    """All rules, of which each only takes tools away; without rules every tool may be used."""
+
+    def why_not(self, name: str) -> str | None:
+        """Return the key of the first rule that forbids a tool; None: the tool may be used."""
+        return next((rule.key for rule in self if matches(name, rule.patterns) is not rule.only), None)
+
+
+def rules(key: str, allow: tuple[str, ...] | None, deny: tuple[str, ...]) -> Iterable[Rule]:
+    """Yield the rules of a layer of the configuration. allow: None allows all tools."""
+    if allow is not None:
+        yield Rule(f"{key}.allow", allow, only=True)
+    if deny:
+        yield Rule(f"{key}.deny", deny, only=False)
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a tool's name matches one of the patterns."""
+    return any(
+        fnmatchcase(name.lower(), one.lower())
+        for pattern in patterns
+        for one in GROUPS.get(pattern.lower(), (pattern,))
+    )
+
 
 _FILES, _SEARCHES = (ReadTool, WriteTool, EditTool), (GlobTool, GrepTool)
 NAMES = tuple(tool.name for tool in (*_FILES, *_SEARCHES, StaySilentTool, AskPersonTool, ExecTool, ProcessTool))
 
 
 def same_for_all(tools: Sequence[Tool[Any]]) -> ToolFactory:
-    """Tools that every run shares."""
+    """Return a factory of tools that all runs share."""
     return lambda run: nullcontext(tools)
 
 
 def tools_for(
     workspace: Workspace, *, commands: Sequence[Tool[Any]] = (), searches: asyncio.Semaphore | None = None
 ) -> tuple[Tool[Any], ...]:
-    """The tools of one room, always in the same order.
+    """Return the tools of one room, always in the same order.
 
-    workspace: the folder that they work in. commands: further ones. searches: places for those of all rooms.
+    workspace: the folder that they work in. commands: further tools. searches: bounds the searches of all rooms.
     """
     files = (*(tool(workspace) for tool in _FILES), *(tool(workspace, searches) for tool in _SEARCHES))
     return (*files, StaySilentTool(), AskPersonTool(), *commands)

@@ -1,7 +1,7 @@
-"""From a tool to what the model is told of it, and from what the model wrote back to typed parameters.
+"""Describes tools to the model as JSON schemas, and parses the arguments that the model writes.
 
-Promises: the same tool gives the same bytes in every process (promise 7 of the design); a mistake of the model becomes
-a text that names the parameter, what was found and what is allowed.
+The same tool gives the same bytes in every process (promise 7 of the design). A mistake of the model becomes a text
+that names the parameter, what was found and what is allowed.
 """
 
 import difflib
@@ -15,20 +15,21 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import ErrorDetails
 from pydantic_core.core_schema import ModelSchema, NullableSchema, WithDefaultSchema
 
+from agent.errors import ToolError
 from agent.message import ToolSpec
 from agent.tools.base import P, Parameters, Tool
 
-# What is told of no parameter, beside defaults that are nothing; a parameter of such a name is.
+# Keywords that are left out of schemas. A parameter with such a name stays.
 _UNSAID = ("additionalProperties", "minLength", "maxLength", "maxItems", "minimum", "exclusiveMinimum")
 _SHOWN = 80  # characters of a wrong value that an error repeats
 
 
-class ArgumentsError(ValueError):
-    """The arguments of a call are not what the tool takes; the text is for the model."""
+class ArgumentsError(ToolError):
+    """The arguments of a call are not what the tool takes."""
 
 
 def specs(tools: Iterable[Tool[Any]]) -> tuple[ToolSpec, ...]:
-    """The tools as the model sees them, made once for each set. Parameters keep their order of declaration."""
+    """Return the tools as the model sees them, with parameters in their order of declaration. The result is cached."""
     return _specs(tuple([(tool.name, tool.description, tool.parameters) for tool in tools]))
 
 
@@ -38,7 +39,7 @@ def _specs(tools: tuple[tuple[str, str, type[Parameters]], ...]) -> tuple[ToolSp
 
 
 def spec(tool: Tool[P]) -> ToolSpec:
-    """One of them."""
+    """Return one tool as the model sees it."""
     return specs((tool,))[0]
 
 
@@ -50,14 +51,14 @@ def _told(parameters: type[Parameters]) -> str:
 
 
 def _short(schema: Any) -> Any:
-    """Without bounds that hardly any call reaches: validation says them when one does."""
+    """Remove bounds that hardly any call reaches; validation names a bound when a call exceeds it."""
     if not isinstance(schema, dict):
         return schema
     return {key: _short(value) for key, value in schema.items() if key not in _UNSAID or isinstance(value, dict)}
 
 
 class _Generator(GenerateJsonSchema):
-    """Leaves out what tells the model nothing: titles, empty defaults, and null beside a type."""
+    """Leaves out what is of no use to the model: titles, empty defaults, and null as an alternative to a type."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
         return False
@@ -76,10 +77,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def parse_arguments(tool: Tool[P], json_text: str) -> P:
-    """The parameters of a call, from the JSON text as the model wrote it; nothing at all means no arguments.
-
-    Raises ArgumentsError.
-    """
+    """Parse the JSON text of a call's arguments; an empty text means no arguments. Raises ArgumentsError."""
     fields = tool.parameters.model_fields
     try:
         return tool.parameters.model_validate_json(json_text.strip() or "{}")

@@ -1,8 +1,8 @@
-"""`glob` and `grep`: files of the workspace by their paths and by what stands in them, for the model.
+"""The tools `glob` and `grep`: find files of the workspace by their paths, and lines by what they contain.
 
-Promises: nothing outside the workspace is looked at and no link followed (`Workspace.walk`); results, bytes and time
-are bounded, whatever the expression (RE2); a cancelled search stops within a moment. Binary files, `.git`, and what
-`.gitignore` names are passed over. Offered by `agent/tools/registry`.
+Nothing outside the workspace is read, and no link is followed (`Workspace.walk`). Results, bytes and time are bounded
+for every expression, because RE2 matches. A cancelled search stops within a moment. Binary files, `.git`, and files
+that `.gitignore` names are left out.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from agent.tools.workspace import Folder, IsFolder, Workspace, WorkspaceError, i
 MAX_BYTES = 30 * 1024
 MAX_SECONDS = 10.0
 MAX_LINE = 300  # bytes shown of a line
-AT_ONCE = 4  # searches: a thread each, of those that all tools share
-_WINDOW = 64 * 1024  # bytes that RE2 gets at once, about
+AT_ONCE = 4  # searches at once, because each takes a thread that all tools share
+_WINDOW = 64 * 1024  # bytes that RE2 searches at once, about
 _LONGEST_WINDOW = 1024 * 1024
 _BINARY_PROBE = 8192
 
@@ -53,7 +53,7 @@ class GrepParameters(_Parameters):
 
 
 class _EnoughError(Exception):
-    """The search ends here; the text says why."""
+    """The search ends with what it has found; the text says why."""
 
 
 class _Search:
@@ -69,25 +69,28 @@ class _Search:
         self._ends = time.monotonic() + MAX_SECONDS
 
     def check(self) -> None:
-        """To be called often. Raises _EnoughError."""
+        """Raise _EnoughError when the search was cancelled or has taken too long. Called often."""
         if self.cancelled.is_set() or time.monotonic() > self._ends:
             raise _EnoughError(f"Stopped after {MAX_SECONDS:g} s")
 
     def take(self, results: int) -> None:
-        """Count them. Raises _EnoughError when they are more than wanted."""
+        """Count results. Raises _EnoughError when there are more than asked for."""
         self.left -= results
         if self.left < 0:
             raise _EnoughError(f"There are more than {self.parameters.limit:,}")
 
     def add(self, line: str) -> None:
-        """Something to show. Raises _EnoughError."""
+        """Add a line to the result. Raises _EnoughError when the result is too long."""
         self._size += len(line.encode()) + 1
         if self._size > MAX_BYTES:
             raise _EnoughError(f"Cut at {MAX_BYTES // 1024} KB")
         self.lines.append(line)
 
     def folders(self) -> Iterator[Folder]:
-        """Those from `path` on, with what is to be looked at in them; `path` itself is, also when it is ignored."""
+        """Yield the folders from `path` on, each with the names to be searched in it.
+
+        `path` itself is searched even if `.gitignore` names it. Raises _EnoughError and ToolError.
+        """
         if any(map(is_git, self.wanted)):
             raise ToolError(f"{self.parameters.path}: .git is not searched.")
         is_file = False
@@ -121,7 +124,7 @@ class _SearchTool(Tool[P]):
     parallel_safe = True
 
     def __init__(self, workspace: Workspace, places: asyncio.Semaphore | None = None) -> None:
-        """places: for the searches of all tools; its own where there is only this one."""
+        """places: bounds the searches of all tools; by default this tool has its own bound."""
         self._workspace = workspace
         self._places = places or asyncio.Semaphore(AT_ONCE)
 
@@ -145,7 +148,7 @@ class GlobTool(_SearchTool[GlobParameters]):
     parameters = GlobParameters
 
     async def run(self, parameters: GlobParameters, context: CallContext) -> ToolOutput:
-        """A path a line."""
+        """Return one path per line."""
         return await self._search(parameters, _glob)
 
 
@@ -203,7 +206,7 @@ def _grep(search: _Search, parameters: GrepParameters, pattern: Any) -> None:
 
 
 def _show(search: _Search, path: str, data: bytes, hits: Iterator[tuple[int, int]], context: int) -> None:
-    """The lines of one file, as many as are wanted, those around them included."""
+    """Add the matching lines of one file to the result, with the lines around them."""
     found = list(islice(hits, search.left + 1))
     shown: dict[int, str] = {}
     number, counted = 1, 0
@@ -228,7 +231,10 @@ def _show(search: _Search, path: str, data: bytes, hits: Iterator[tuple[int, int
 
 
 def _hits(search: _Search, data: bytes, pattern: Any) -> Iterator[tuple[int, int]]:
-    """Of each line that matches where it begins, and where the first match does. After a megabyte a line is cut."""
+    """Yield for each matching line where it begins and where its first match begins.
+
+    A line is searched in pieces of at most a megabyte.
+    """
     at = 0
     while data and at <= len(data):
         search.check()
@@ -242,7 +248,7 @@ def _hits(search: _Search, data: bytes, pattern: Any) -> Iterator[tuple[int, int
 
 
 def _line(data: bytes, start: int, match: int = 0) -> str:
-    """The line that begins there, or of a long one what is around the match."""
+    """Return the line that begins at `start`; of a long line only the text around the match."""
     end = data.find(b"\n", start)
     end = len(data) if end < 0 else end
     first = max(start, min(match - MAX_LINE // 3, end - MAX_LINE))

@@ -1,9 +1,9 @@
-"""The workspace: the one folder whose files the agent may open, and a way of opening them that no path escapes.
+"""The workspace: the one folder whose files the agent may open, and safe ways to open them.
 
 Every path is walked from the root by directory descriptors, one component at a time, and **no symbolic link is ever
-followed**, wherever it points: so what was checked is what is opened, whoever renames things in between. Only regular
-files and directories are opened. A write is whole or has not happened, also when its caller is cancelled.
-Called by the file tools, by `exec` for its folder, and by `agent/workspace_files`.
+followed**, wherever it points. So the file that was checked is the file that is opened, even if somebody renames things
+in between. Only regular files and directories are opened. A write happens as a whole or not at all, also when its
+caller is cancelled.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from typing import Literal
 from agent.errors import ToolError
 
 WriteMode = Literal["create", "overwrite", "append", "change"]
-# Of what a file held and what it is to hold, what is written; a ToolError leaves the file as it was.
+# Returns what is written, given the old and the new content of a file. If it raises ToolError the file stays as it is.
 Change = Callable[[bytes, bytes], bytes]
 
 # Larger files are neither read nor written.
@@ -30,14 +30,14 @@ MAX_FILE_BYTES = 32 * 1024 * 1024
 
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | _FLAGS
-_TEMPORARY = ".hark-write.tmp"  # one per folder, under _writing: the next write there sweeps up what a crash left
-_MAX_DEPTH = 64  # of a walk, which holds a descriptor for each folder on its way
+_TEMPORARY = ".hark-write.tmp"  # one per folder, under _writing; the next write removes what a crash left
+_MAX_DEPTH = 64  # of a walk, which holds a descriptor for each folder of the path
 _writing = threading.Lock()
-_last_step = threading.Lock()  # of a write, which its caller either sees done or prevents for good
+_last_step = threading.Lock()  # guards the rename of a write against a cancelled caller
 
 
 class WorkspaceError(ToolError):
-    """The path cannot be used; the text says why, in words meant for the model, without the host's own paths."""
+    """The path cannot be used; the text tells the model why, without paths of the host."""
 
 
 class IsFolder(WorkspaceError):
@@ -50,45 +50,49 @@ class NotThere(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a write did. size: bytes of the whole file after it."""
+    """What a write did."""
 
     path: str
     created: bool
+    # Of the whole file, in bytes.
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """One that `walk` has reached: path, open descriptor, and names in it, sorted, without links and devices."""
+    """A folder that `walk` has reached."""
 
+    # The path below the root.
     parts: tuple[str, ...]
+    # The open descriptor.
     fd: int
+    # Sorted names, without links and devices.
     folders: list[str]
     files: list[str]
 
     def open(self, name: str) -> BufferedReader:
-        """A file of it, for reading bytes."""
+        """Open a file of the folder for reading bytes. Raises WorkspaceError."""
         return os.fdopen(_open_file(self.fd, name, "/".join((*self.parts, name))), "rb")
 
 
 class Workspace:
-    """Files beneath `root`. Methods block and belong in a thread, save `write`, which goes to one by itself.
+    """Files below `root`. All methods raise WorkspaceError, and all but `write` block, so they belong in a thread.
 
-    All raise WorkspaceError. A hard link is a regular file to every program and is taken as one.
+    A hard link counts as a regular file, as it does for every program.
     """
 
     def __init__(self, base: Path, room: tuple[str, ...] = ()) -> None:
-        """base: a folder that somebody chose, and may be reached by a link. room: the way from there to the root, which
-        is walked anew each time and without following any link, like everything below it."""
+        """base: a folder that the operator chose, which may be reached by a link. room: the path from there to the
+        root, on which no link is followed."""
         self._base = base.resolve()
         self._room = room
         self.root = self._base.joinpath(*room)
         self._names = {self.root, Path(os.path.abspath(base)).joinpath(*room)}
 
     def relative(self, path: str) -> tuple[str, ...]:
-        """The components of `path` below the root; () is the root. Absolute paths inside are accepted.
+        """Return the components of `path` below the root; () is the root. Absolute paths inside it are accepted.
 
-        `..` is taken lexically, which is exact because no link is followed.
+        `..` is resolved lexically, which is exact because no link is followed.
         """
         shown = _shown(path)
         if "\x00" in path:
@@ -109,7 +113,7 @@ class Workspace:
 
     @contextmanager
     def open(self, path: str) -> Iterator[BufferedReader]:
-        """A regular file, for reading bytes. IsFolder when it is a folder."""
+        """Open a regular file for reading bytes. Raises IsFolder when the path is a folder."""
         parts = self.relative(path)
         if not parts:
             raise _no_file(stat.S_IFDIR, _shown(path))
@@ -119,24 +123,24 @@ class Workspace:
             yield file
 
     def listing(self, path: str) -> list[str]:
-        """What is in a folder, sorted: a line each, names of folders with a slash at their end."""
+        """Return a sorted line for each entry of a folder; names of folders end with a slash."""
         with self.descend(self.relative(path)) as folder, os.scandir(folder) as entries:
             return sorted(map(_listed, entries))
 
     def walk(self) -> Generator[Folder, None, None]:
-        """Each folder, the root first, in the order of paths. Names taken from `folders` are not gone into."""
+        """Yield each folder in the order of paths, the root first. Names removed from `folders` are not entered."""
         with self.descend(()) as fd:
             yield from _walk(fd, ())
 
     def folder(self, path: str) -> Path:
-        """The absolute path of an existing folder, for a process to start in."""
+        """Return the absolute path of an existing folder, for a process to start in."""
         parts = self.relative(path)
         with self.descend(parts):
             return self.root.joinpath(*parts)
 
     @contextmanager
     def descend(self, parts: tuple[str, ...], create: bool = False) -> Iterator[int]:
-        """A descriptor of the folder at `parts`, reached without following any link. create: makes it (0700)."""
+        """Open the folder at `parts` without following any link. create: make missing folders (0700)."""
         with _plain_errors("the workspace folder"):
             fd = os.open(self._base, _FOLDER)
         try:
@@ -153,7 +157,7 @@ class Workspace:
             os.close(fd)
 
     def extend(self, path: str, data: bytes) -> None:
-        """Add to a file, which is made when missing (0600), without writing it anew: a crash may leave a part."""
+        """Append to a file, which is made when missing (0600). After a crash a part of the data may be missing."""
         *above, name = self.relative(path)
         with _plain_errors(path), self.descend(tuple(above), create=True) as folder:
             fd = _open_file(folder, name, path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -161,11 +165,12 @@ class Workspace:
                 file.write(data)
 
     async def write(self, path: str, content: bytes, mode: WriteMode, change: Change | None = None) -> Written:
-        """Write a whole file, in a thread. create: it must not be there; append: made when missing; change: it must be.
+        """Write a whole file, in a thread.
 
-        change: makes of the old file, empty where there is none, and of the new one what is written. Makes missing
-        folders (0700); a new file is 0600, an existing one keeps its mode. Once this has been cancelled, the file is
-        either written or never will be.
+        mode: "create" needs a file that does not exist, "change" one that does; "append" makes a missing file. change:
+        makes what is written from the old content, empty where there is none, and the new one. Missing folders are made
+        (0700); a new file has 0600, an existing one keeps its mode. When this is cancelled, the file is either written
+        already or never will be.
         """
         withdrawn = threading.Event()
         try:
@@ -183,7 +188,7 @@ class Workspace:
         change: Change | None = None,
         withdrawn: threading.Event | None = None,
     ) -> Written:
-        """As `write`, blocking. withdrawn: it is not wanted any more."""
+        """Do what `write` does, blocking. withdrawn: set when the caller does not want the write any more."""
         parts = self.relative(path)
         shown = "/".join(parts)
         if not parts or path.endswith("/"):
@@ -211,13 +216,13 @@ class Workspace:
 
 
 def is_git(name: str) -> bool:
-    """Whether some file system takes the name for `.git`: case, dots and spaces at its end, invisible characters."""
+    """Whether some file system takes it for `.git`, despite case, final dots and spaces, or invisible characters."""
     visible = "".join(c for c in name if unicodedata.category(c) != "Cf")
     return visible.casefold().rstrip(". ") in (".git", "git~1")
 
 
 def printable(name: str) -> str:
-    """A name as it may appear in a line: valid text that ends no line."""
+    """Return a name as valid text without line breaks."""
     return "".join(c if c.isprintable() else "�" for c in os.fsencode(name).decode(errors="replace"))
 
 
@@ -242,13 +247,13 @@ def _walk(fd: int, parts: tuple[str, ...]) -> Generator[Folder, None, None]:
 
 
 def _shown(path: str) -> str:
-    """The path as it may appear in an error: one line, not endless."""
+    """Return a path for an error: on one line, shortened."""
     return repr(path if len(path) <= 200 else path[:200] + "…")
 
 
 @contextmanager
 def _plain_errors(shown: str) -> Iterator[None]:
-    """Turn what the system refuses into a WorkspaceError, without the host's paths."""
+    """Turn an OSError into a WorkspaceError, without paths of the host."""
     try:
         yield
     except OSError as error:
@@ -257,7 +262,7 @@ def _plain_errors(shown: str) -> Iterator[None]:
 
 
 def _refusal(folder: int, name: str, shown: str, error: OSError) -> WorkspaceError:
-    """Why `name` could not be opened, in plain words."""
+    """Return the error that says why `name` could not be opened."""
     with suppress(OSError):
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
         if error.errno == errno.ENOTDIR and not stat.S_ISLNK(mode):
@@ -270,7 +275,7 @@ def _refusal(folder: int, name: str, shown: str, error: OSError) -> WorkspaceErr
 
 
 def _no_file(mode: int, shown: str) -> WorkspaceError:
-    """Why something that is no regular file cannot be used as one."""
+    """Return the error for something that is no regular file."""
     if stat.S_ISDIR(mode):
         return IsFolder(f"{shown}: is a folder; name a file.")
     if stat.S_ISLNK(mode):
@@ -286,7 +291,7 @@ def _open(folder: int, name: str, shown: str, flags: int) -> int:
 
 
 def _open_file(folder: int, name: str, shown: str, flags: int = os.O_RDONLY) -> int:
-    """A descriptor of a regular file. O_NONBLOCK: a pipe that waits for its writer does not hold us up."""
+    """Open a regular file; returns its descriptor. O_NONBLOCK: opening a pipe does not wait for its writer."""
     fd = _open(folder, name, shown, flags | os.O_NONBLOCK | _FLAGS)
     status = os.fstat(fd)
     if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
@@ -298,7 +303,7 @@ def _open_file(folder: int, name: str, shown: str, flags: int = os.O_RDONLY) -> 
 
 
 def _mode_of(folder: int, name: str, shown: str) -> int | None:
-    """Permission bits of the regular file `name`; None when there is nothing. Anything else is refused."""
+    """Return the permission bits of a regular file; None when it does not exist. Raises WorkspaceError for others."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -309,7 +314,7 @@ def _mode_of(folder: int, name: str, shown: str) -> int | None:
 
 
 def _replace(folder: int, name: str, content: bytes, mode: int, withdrawn: threading.Event | None) -> None:
-    """Put a whole file in place of `name`: temporary file, fsync, rename. A link put there meanwhile is replaced."""
+    """Replace a file as a whole: temporary file, fsync, rename. A link that was put there meanwhile is replaced."""
     with suppress(FileNotFoundError):
         os.unlink(_TEMPORARY, dir_fd=folder)
     fd = os.open(_TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600, dir_fd=folder)

@@ -33,13 +33,12 @@ from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatKind, Origin, Place
 from channels.session_key import heartbeat_key, parse
 from channels.sources import sentence
-from heartbeat import checklist, prompt
-from heartbeat.active_hours import ActiveHours, day_start
+from heartbeat import checklist
 from heartbeat.checklist import Checklist
 from heartbeat.gate import Cause, Facts, Skip, due_tasks, may_say_again, skip
-from heartbeat.local_time import zone_named
 from heartbeat.schedule import Due, Every, next_after
 from heartbeat.scheduler import LONGEST
+from heartbeat.times import ActiveHours, day_start, zone_named
 
 # Where a beat answers that is told nobody.
 NOWHERE = Place(channel="http", account="", chat="heartbeat", kind=ChatKind.API)
@@ -214,7 +213,7 @@ class Beats:
             active_hours=ActiveHours(hours.start, hours.end, self._zone()),
             busy=kept.busy,
             checklist=listed,
-            own_prompt=self.settings.prompt != prompt.DEFAULT,
+            own_prompt=self.settings.prompt != checklist.DEFAULT,
             task_times=kept.tasks,
             events=kept.pending,
             shown=origin is not None and self._shown(origin),
@@ -236,7 +235,7 @@ class Beats:
         return Beat(
             facts=facts,
             skip=skipped,
-            prompt=prompt.compose(self.settings.prompt, tasks, notes, late),
+            prompt=checklist.compose(self.settings.prompt, tasks, notes, late),
             session_key=runs_in,
             origin=origin or Origin(place=NOWHERE),
             told=told,

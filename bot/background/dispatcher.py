@@ -22,7 +22,7 @@ from bot.persistence.schedules import HEARTBEAT, Fired, Firing, Job
 from bot.store.store import Store
 from channels.session_key import job_key
 from channels.sources import sentence
-from heartbeat.prompt import job_prompt
+from heartbeat.checklist import job_prompt
 from heartbeat.schedule import At, Due, ScheduleError, due
 from heartbeat.scheduler import LONGEST
 

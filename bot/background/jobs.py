@@ -12,8 +12,8 @@ from bot.background.dispatcher import Dispatcher
 from bot.background.views import receipt
 from bot.persistence.schedules import HEARTBEAT, Job
 from channels.message import ChatKind, Origin
-from heartbeat.local_time import zone_named
 from heartbeat.schedule import At, Cron, Schedule, ScheduleError, describe, next_after, parse, upcoming
+from heartbeat.times import zone_named
 
 # How many jobs there may be, the heartbeat among them.
 MOST = 101

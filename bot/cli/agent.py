@@ -10,7 +10,7 @@ from uuid import uuid4
 from pydantic_core import to_json
 
 from agent.events import WAITING, AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate, Notice
-from agent.text import well_formed
+from agent.message import well_formed
 from bot.cli.local import FAILED, USAGE, carry_out, complain, service
 from bot.cli.terminal.client import Client, Received, Rejected, Unreachable
 from bot.cli.terminal.plain import LARGEST, PlainOutput, read_all

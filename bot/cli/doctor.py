@@ -17,9 +17,8 @@ import httpx2
 from agent import models
 from agent.errors import ModelError
 from agent.message import Message, Text
-from agent.models.base import ModelRequest
-from agent.models.spec import ModelSpec
-from agent.sandbox.confinement import Confinement
+from agent.models.base import ModelRequest, ModelSpec
+from agent.sandbox.base import Confinement
 from agent.sandbox.proof import choose
 from bot.cli.local import FAILED
 from bot.cli.terminal.client import Client, Rejected, Unreachable

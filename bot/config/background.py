@@ -11,8 +11,8 @@ from channels.registry import FOLDERS
 from channels.section import Section, Whole, refused
 from channels.session_key import parse
 from channels.settings import AccountSection, Beats, ChannelSection
+from heartbeat.checklist import DEFAULT
 from heartbeat.gate import Budget
-from heartbeat.prompt import DEFAULT
 
 _SUM = r"\d{1,6}(?:\.\d{1,4})?"
 _BUDGET = re.compile(rf"(?P<tokens>\d{{1,12}})|\$ ?(?P<sign>{_SUM})|(?P<word>{_SUM}) ?USD", re.ASCII)

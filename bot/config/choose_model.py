@@ -7,7 +7,7 @@ local Ollama, and at last the built-in offline model, which always is. Called on
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from agent.models.spec import ModelApi, ModelSpec
+from agent.models.base import ModelApi, ModelSpec
 from bot.config.errors import ConfigError, KeyPath, Problem, dotted
 from bot.config.model import Config, ModelSettings, Provider
 

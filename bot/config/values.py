@@ -24,8 +24,7 @@ from pydantic import (
 from channels.registry import FOLDERS, sections
 from channels.section import conflict, refused
 from channels.settings import ToolLists
-from heartbeat.durations import parse_duration, show_duration
-from heartbeat.local_time import zone_named
+from heartbeat.times import parse_duration, show_duration, zone_named
 
 PLATFORMS = (*FOLDERS, "http")
 # How long a model may think; auto leaves it to the model.
@@ -118,8 +117,7 @@ def check_tools(lists: ToolLists, at: tuple[str | int, ...] = ()) -> None:
 
 
 def _check_tool(pattern: str, at: tuple[str | int, ...] = ()) -> str:
-    from agent.tools.policy import GROUPS, matches  # most configurations name none
-    from agent.tools.registry import NAMES
+    from agent.tools.registry import GROUPS, NAMES, matches  # most configurations name none
 
     names = sorted((*NAMES, MESSAGE, SCHEDULE))
     if pattern.lower() not in GROUPS and not any(matches(name, (pattern,)) for name in names):

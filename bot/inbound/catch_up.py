@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from agent.text import cleaned
+from agent.message import cleaned
 from bot import wording
 from bot.clock import Clock
 from bot.config.model import CatchUpSettings

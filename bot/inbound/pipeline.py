@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from agent.text import cleaned
+from agent.message import cleaned
 from bot.clock import Clock
 from bot.commands.registry import Registry
 from bot.config.model import CatchUpSettings

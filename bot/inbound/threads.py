@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from agent.text import cleaned
+from agent.message import cleaned
 from bot import wording
 from channels.base import NotReadable, Threaded
 from channels.message import InboundKind, InboundMessage, Origin, Place

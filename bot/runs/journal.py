@@ -24,7 +24,7 @@ from agent.events import (
 from agent.journal import CallResult, Cut, Kept, Step
 from agent.message import Entry, EntryKind, Message
 from agent.tools.base import Ask, Decision
-from agent.tools.stay_silent import STAY_SILENT
+from agent.tools.conversation import STAY_SILENT
 from agent.tools.workspace import WorkspaceError
 from bot import wording
 from bot.approvals.requests import Requests

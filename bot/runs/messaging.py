@@ -14,8 +14,7 @@ from typing import Any, Literal
 from pydantic import Field, create_model
 
 from agent.errors import ToolError
-from agent.message import ToolOutput
-from agent.text import well_formed
+from agent.message import ToolOutput, well_formed
 from agent.tools.base import CallContext, Parameters, Tool
 from bot.commands.registry import COMMAND_SIGNS
 from bot.config.values import MESSAGE

@@ -12,10 +12,9 @@ from typing import Any
 
 from agent.message import ToolSpec
 from agent.tools.base import Tool
-from agent.tools.policy import GUEST, PROFILES, Policy, Rule, matches, rules
-from agent.tools.registry import NAMES
+from agent.tools.conversation import STAY_SILENT
+from agent.tools.registry import GUEST, NAMES, PROFILES, Policy, Rule, matches, rules
 from agent.tools.schema import spec
-from agent.tools.stay_silent import STAY_SILENT
 from bot.config.tools import Tools
 from bot.config.values import SCHEDULE
 from bot.people.access import is_trusted

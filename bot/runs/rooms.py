@@ -25,7 +25,7 @@ from typing import Any
 
 from agent.images import Images
 from agent.tools.base import Tool
-from agent.tools.overflow import Overflow
+from agent.tools.output import Overflow
 from agent.tools.workspace import Workspace
 from agent.workspace_files import create_room
 from bot.people.accounts import Accounts

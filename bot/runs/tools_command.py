@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 from agent.events import RunRef
 from agent.message import Usage
-from agent.tools.policy import matches
+from agent.tools.registry import matches
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
 from bot.persistence.turns import Turn, TurnKind
 from bot.runs.rooms import Rooms

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agent.context import INTERRUPTED, LEFT_OUT, Context
 from agent.message import Entry, EntryKind, Mark, Message, Part, Text, ToolCall, ToolResult, estimate
 from agent.models.base import ModelRequest
-from agent.tools.stay_silent import STAY_SILENT
+from agent.tools.conversation import STAY_SILENT
 from tests.scripted_model import invalid
 
 

@@ -21,10 +21,10 @@ from agent.journal import Journal, Kept, Step
 from agent.loop import Loop
 from agent.message import Entry, EntryKind, Message, Text, ToolCall, ToolResult, Usage
 from agent.models import anthropic, openai_chat
+from agent.models.base import ModelApi
 from agent.models.sdk import SdkClient
-from agent.models.spec import ModelApi
 from agent.spec import CallRules, Limits, Progress, RunSpec, ToolSet
-from agent.tools.overflow import Overflow
+from agent.tools.output import Overflow
 from agent.tools.registry import tools_for
 from agent.tools.schema import specs
 from agent.tools.workspace import Workspace
@@ -155,7 +155,7 @@ async def test_only_the_request_walks_over_earlier_turns(
     more = {where for where, calls in many.items() if calls > few[where]}
     assert {file for file, _ in more} <= {
         "/message.py",
-        "/models/render.py",
+        "/models/protocol.py",
         "/models/openai_chat.py",
         "/models/anthropic.py",
     }

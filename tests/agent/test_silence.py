@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.events import MessageStart, Outcome, ToolExecutionEnd
-from agent.tools.stay_silent import STAY_SILENT
+from agent.tools.conversation import STAY_SILENT
 from bot.people.access import OWNER
 from tests.agent.test_loop import answer_label, results, tool
 from tests.asking import ASKED, AskingTool, approval, said

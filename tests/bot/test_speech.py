@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.tools.ask_person import AskPersonTool
 from agent.tools.base import Ask
+from agent.tools.conversation import AskPersonTool
 from bot.approvals import words
 from bot.speech import button, called, on_wish, spoken, who
 from channels.message import ChatKind, Origin, Place

@@ -16,7 +16,7 @@ from agent.context import CUT_NOTE
 from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Part, Text, ToolCall, ToolResult, Usage
 from agent.models.base import Answer, ModelRequest, StopReason, StreamPart, TextDelta
-from agent.tools.stay_silent import STAY_SILENT
+from agent.tools.conversation import STAY_SILENT
 from tests.crash.platform import Life
 from tests.crash.script import WORDS, Script, Step, alone, is_beat, parse, words_of
 from tests.serving import PlainModel

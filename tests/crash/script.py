@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent.tools.stay_silent import STAY_SILENT
+from agent.tools.conversation import STAY_SILENT
 from heartbeat.quiet import HEARTBEAT_OK
 
 WORDS = 9

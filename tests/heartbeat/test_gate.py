@@ -5,9 +5,9 @@ from datetime import UTC
 
 import pytest
 
-from heartbeat.active_hours import ActiveHours
 from heartbeat.checklist import Task, read
 from heartbeat.gate import Budget, Facts, due_tasks, skip
+from heartbeat.times import ActiveHours
 
 HOUR = 3_600_000
 NOW = 1_000 * 24 * HOUR + 9 * HOUR  # nine in the morning, UTC

@@ -1,8 +1,7 @@
 """What a beat and a job say to the model."""
 
 from agent.message import estimate_text
-from heartbeat.checklist import Task
-from heartbeat.prompt import DEFAULT, compose, job_prompt
+from heartbeat.checklist import DEFAULT, Task, compose, job_prompt
 
 TASKS = (Task("mail", 1000, "Look for urgent mail."), Task("plants", 1000, "Water:\n- the fern\n- the palm"))
 

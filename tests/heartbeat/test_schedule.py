@@ -317,7 +317,7 @@ def test_a_zone_that_is_gone_is_said() -> None:
 def test_the_library_is_imported_when_a_crontab_is_asked() -> None:
     program = (
         "import sys\n"
-        "import heartbeat.active_hours, heartbeat.scheduler\n"
+        "import heartbeat.times, heartbeat.scheduler\n"
         "from heartbeat.schedule import next_after, parse\n"
         "schedule = parse(every='1h', now=0)\n"
         "assert 'apscheduler' not in sys.modules\n"

@@ -87,8 +87,8 @@ FAULTS = (
     ),
     Fault(
         "events/a-reader-does-not-know-what-it-missed",
-        "Loop._tell",
-        "        told[kind, of] += len(delta)\n",
+        "Loop._publish",
+        "        published[kind, of] += len(delta)\n",
         "",
         ("tests/bot/gateway/test_events.py::test_a_run_as_it_happens",),
     ),

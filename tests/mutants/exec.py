@@ -78,7 +78,7 @@ FAULTS = (
     Fault(
         "exec/what-was-read-is-told-again",
         "Running.told",
-        'return "" if self.lookers else f"{over}',
+        'return "" if self.readers else f"{over}',
         'return f"{over}',
         (f"{_SERVICE}what_was_polled_to_its_end_is_not_told",),
     ),

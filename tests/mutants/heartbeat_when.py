@@ -3,7 +3,7 @@
 from tests.mutants import Fault
 
 _SCHEDULE = "tests/heartbeat/test_schedule.py::test_"
-_HOURS = "tests/heartbeat/test_active_hours.py::test_"
+_HOURS = "tests/heartbeat/test_times.py::test_"
 _SCHEDULER = "tests/heartbeat/test_scheduler.py::test_"
 
 FAULTS = (

@@ -123,7 +123,7 @@ FAULTS = (
     Fault(
         "inbound/no-image-is-shown",
         "Loop._messages",
-        "            messages = await self._spec.images.shown(messages)\n",
+        "            messages = await self._spec.images.loaded(messages)\n",
         "",
         (f"{_MEDIA}files_are_saved_and_shown_as_far_as_they_can_be",),
     ),

@@ -89,7 +89,7 @@ FAULTS = (
         "Decoder.__init__",
         '"utf-8-sig"',
         '"utf-8"',
-        ("tests/agent/models/test_sse.py::test_a_byte_order_mark_at_the_start_is_no_part_of_a_field",),
+        ("tests/agent/models/test_sdk.py::test_a_byte_order_mark_at_the_start_is_no_part_of_a_field",),
     ),
     Fault(
         "models/anthropic-two-answers-in-one",

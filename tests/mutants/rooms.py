@@ -195,7 +195,7 @@ FAULTS = (
     ),
     Fault(
         "rooms/guests-have-all-tools",
-        "agent/tools/policy.py",
+        "agent/tools/registry.py",
         '"glob", "grep", "exec", "process")\n_MESSAGING',
         '"glob", "grep", "exec", "process", "*")\n_MESSAGING',
         (f"{_GUEST}a_guest_has_what_the_profile_names",),

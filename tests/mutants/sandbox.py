@@ -2,7 +2,7 @@
 
 from tests.mutants import Fault
 
-_BUBBLEWRAP = "agent/sandbox/bubblewrap.py"
+_BUBBLEWRAP = "agent/sandbox/backends.py"
 _FILTERS = "agent/sandbox/filters.py"
 _PROOF = "tests/agent/sandbox/test_proof.py::test_"
 _HOLDS = f"{_PROOF}where_the_machine_lets_it_each_holds"
@@ -82,8 +82,8 @@ FAULTS = (
     Fault(
         "sandbox/variables-lead-bubblewrap",
         "Bubblewrap.launch",
-        "            environment={},  # what",
-        "            environment=view.environment,  # what",
+        "            environment={},  # variables",
+        "            environment=view.environment,  # variables",
         (_VARIABLES,),
     ),
     Fault(

@@ -99,7 +99,7 @@ FAULTS = (
     ),
     Fault(
         "shell/folders-through-links",
-        "plain_folder",
+        "_plain_folder",
         "plain = os.path.realpath(full) == full == os.path.realpath(os.path.join(folder, path))",
         "plain = True",
         (_FOLDER,),
@@ -233,7 +233,7 @@ FAULTS = (
     Fault(
         "shell/builtins-need-no-rule",
         "_Case._command",
-        "if not builtins.is_free(name, words[1:]):",
+        "if not is_free(name, words[1:]):",
         "if False:",
         (_NEVER,),
     ),

@@ -46,8 +46,8 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
     },
     "beat": {
         "calls": Limit(655),
-        "files": Limit(81),
-        "crossings": Limit(100),
+        "files": Limit(74),
+        "crossings": Limit(99),
         "statements": Limit(66),
         "commits": Limit(4),
         "hops": Limit(21),

@@ -14,8 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.sandbox.base import KEPT_FOLDERS, kept_of
-from agent.sandbox.confinement import Confinement
+from agent.sandbox.base import KEPT_FOLDERS, Confinement, kept_of
 from agent.sandbox.proof import Setting, choose
 from agent.shell import Level
 from agent.tools.process import GatedProcess

@@ -8,8 +8,7 @@ import pytest
 from agent.errors import ModelError
 from agent.message import Message
 from agent.models import build
-from agent.models.base import Answer, ModelClient, ModelRequest, StreamPart, TextDelta
-from agent.models.spec import ModelApi, ModelSpec
+from agent.models.base import Answer, ModelApi, ModelClient, ModelRequest, ModelSpec, StreamPart, TextDelta
 from tests.agent.models.makers import request, user
 
 KEY = "secret-test-key"

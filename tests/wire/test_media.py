@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.models.spec import ModelApi
+from agent.models.base import ModelApi
 from channels.message import Attachment
 from tests.service import running
 from tests.standins.anthropic_server import AnthropicServer

@@ -9,9 +9,8 @@ import pytest
 
 from agent.errors import ErrorKind
 from agent.message import Message, Text, ToolResult
-from agent.models import bounds
-from agent.models.base import Answer, ArgumentsDelta, ModelClient, TextDelta
-from agent.models.spec import ModelApi
+from agent.models import sdk
+from agent.models.base import Answer, ArgumentsDelta, ModelApi, ModelClient, TextDelta
 from tests.agent.models.makers import PNG, READ, WRITE, request, user
 from tests.standins.anthropic_server import AnthropicServer
 from tests.standins.model_server import ModelServer
@@ -218,7 +217,7 @@ async def test_an_answer_without_end_is_cut_and_what_was_said_stays(
     parts = await listen(client, request(user("hi")))
     answer = parts[-1]
     assert isinstance(answer, Answer)
-    most = bounds.MOST_CHARACTERS if sort is Say else bounds.MOST_ARGUMENTS
+    most = sdk.MOST_CHARACTERS if sort is Say else sdk.MOST_ARGUMENTS
     streamed = sum(len(part.text) for part in parts if isinstance(part, TextDelta | ArgumentsDelta))
     assert most < streamed < most + 200_000
     assert answer.stop_reason == "max_output"
@@ -234,7 +233,7 @@ async def test_calls_without_end_are_cut(server: ModelServer, client: ModelClien
     answer = await ask(client, user("hi"))
     assert answer.stop_reason == "max_output"
     held = sum(len(call.arguments) for call in answer.message.tool_calls)
-    assert bounds.MOST_CHARACTERS < held < bounds.MOST_CHARACTERS + 200_000
+    assert sdk.MOST_CHARACTERS < held < sdk.MOST_CHARACTERS + 200_000
 
 
 async def test_a_large_file_is_written_in_one_call(server: ModelServer, client: ModelClient) -> None:
@@ -247,7 +246,7 @@ async def test_a_large_file_is_written_in_one_call(server: ModelServer, client: 
 async def test_bytes_that_say_nothing_are_bounded(
     server: ModelServer, client: ModelClient, monkeypatch: pytest.MonkeyPatch, name: str, most: int
 ) -> None:
-    monkeypatch.setattr(bounds, name, most)
+    monkeypatch.setattr(sdk, name, most)
     silent = [Ping()] * 2_000 if name == "MOST_BYTES" else [Say("x" * 1_000_000, chunks=1)]
     server.add(Say("one "), *silent, Say("two"))
     answer = await ask(client, user("hi"))
@@ -257,7 +256,7 @@ async def test_bytes_that_say_nothing_are_bounded(
 async def test_many_events_may_be_longer_than_one(
     server: ModelServer, client: ModelClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "MOST_EVENT_BYTES", 200_000)
+    monkeypatch.setattr(sdk, "MOST_EVENT_BYTES", 200_000)
     server.add(Say("x" * 400_000, chunks=400))
     answer = await ask(client, user("hi"))
     assert (len(answer.message.text), answer.stop_reason) == (400_000, "end")

@@ -6,10 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 from agent.message import Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
-from agent.models.base import ModelRequest, StreamPart
-from agent.models.sdk import AnswerReader
-from agent.models.spec import ModelApi, ModelSpec
-from agent.models.sse import Decoder
+from agent.models.base import ModelApi, ModelRequest, ModelSpec, StreamPart
+from agent.models.sdk import AnswerReader, Decoder
 
 PNG = Image("image/png", "iVBORw0KGgo=")
 SCHEMA = '{"properties":{"path":{"type":"string"}},"required":["path"],"type":"object"}'

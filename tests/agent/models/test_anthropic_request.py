@@ -6,7 +6,7 @@ import pytest
 
 from agent.message import Message, Thinking, ToolResult
 from agent.models.anthropic import body_of
-from agent.models.spec import ThinkingLevel
+from agent.models.base import ThinkingLevel
 from tests.agent.models.makers import (
     PNG,
     assistant,

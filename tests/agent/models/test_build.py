@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from agent.models import build
-from agent.models.spec import ModelApi
+from agent.models.base import ModelApi
 from tests.agent.models.makers import spec
 
 
@@ -22,7 +22,7 @@ def test_building_imports_no_sdk() -> None:
     code = (
         "import sys\n"
         "from agent.models import build\n"
-        "from agent.models.spec import ModelSpec\n"
+        "from agent.models.base import ModelSpec\n"
         "for api in ('anthropic', 'openai-chat', 'offline'):\n"
         "    build(ModelSpec(provider='p', api=api, model='m'))\n"
         "print(sorted({'anthropic', 'openai', 'httpx2', 'pydantic'} & sys.modules.keys()))\n"

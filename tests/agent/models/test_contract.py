@@ -8,8 +8,7 @@ import pytest
 from agent.errors import ErrorKind, ModelError
 from agent.message import Message, Thinking, ToolResult
 from agent.models import anthropic, openai_chat
-from agent.models.base import Alive, ArgumentsDelta, ModelRequest, StreamPart, TextDelta
-from agent.models.spec import ModelApi, ModelSpec
+from agent.models.base import Alive, ArgumentsDelta, ModelApi, ModelRequest, ModelSpec, StreamPart, TextDelta
 from tests.agent.models.makers import PNG, assistant, call, prefixes, raw, read, request, results, spec, user
 from tests.agent.models.test_odd_streams import BODIES, READERS
 

@@ -12,7 +12,7 @@ from agent.message import Image, Mark, Message, Text, ToolResult, ToolSpec, esti
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta
 from agent.models.offline import INTRODUCTION, SLOW_SECONDS, OfflineClient, markdown
 from agent.models.offline_request import HELP, Call, spoken, understand
-from heartbeat.prompt import DEFAULT, compose, job_prompt
+from heartbeat.checklist import DEFAULT, compose, job_prompt
 from tests.agent.models.makers import request, results, spec
 
 STAMP = "[Sat 2026-11-21 07:30 UTC]\n"

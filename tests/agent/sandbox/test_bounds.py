@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.sandbox.launch import Bounds
+from agent.sandbox.base import Bounds
 from agent.sandbox.proof import Setting
 from agent.tools.exec import ExecParameters
 from agent.tools.process_tool import ProcessParameters
@@ -22,8 +22,7 @@ FLOOD = "i=0; while :; do head -c 256K /dev/zero > f$i; i=$((i+1)); done"
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("bubblewrap", "sandlock"):
-        monkeypatch.setattr(f"agent.sandbox.{module}.BOUNDS", SMALL)
+    monkeypatch.setattr("agent.sandbox.backends.BOUNDS", SMALL)
 
 
 def size(room: Path) -> int:

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from agent.sandbox import filters, proof
-from agent.sandbox.base import Kept, Sandbox, View
-from agent.sandbox.bubblewrap import Bubblewrap
-from agent.sandbox.launch import Launch
+from agent.sandbox.backends import Bubblewrap
+from agent.sandbox.base import Kept, Launch, Sandbox, View
 from agent.sandbox.proof import Setting, choose, prove
 from agent.shell import Level
 from tests.agent.sandbox.conftest import held

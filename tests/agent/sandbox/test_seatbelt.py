@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.sandbox.backends import Seatbelt, profile
 from agent.sandbox.base import Kept, View
-from agent.sandbox.seatbelt import Seatbelt, profile
 from agent.shell import Level
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent.sandbox.confinement import Confinement
+from agent.sandbox.base import Confinement
 from agent.sandbox.proof import Setting, choose
 from agent.shell import Judge, parse_rule
 from agent.tools.background import Background, Running
 from agent.tools.exec import ExecTool, scrubbed
-from agent.tools.overflow import Overflow
+from agent.tools.output import Overflow
 from agent.tools.permission import Asking, Permission, Security
 from agent.tools.process_tool import ProcessTool
 from agent.tools.workspace import Workspace

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent.message import ToolOutput
 from agent.tools.edit import EditTool
-from agent.tools.marks import MARK
+from agent.tools.files import MARK
 from agent.tools.schema import parse_arguments
 from agent.tools.workspace import Workspace
 from tests.agent.tools.calls import Notes, outcome

@@ -17,7 +17,7 @@ import pytest
 
 from agent.errors import RunLost
 from agent.message import ToolOutput
-from agent.sandbox.launch import Launch
+from agent.sandbox.base import Launch
 from agent.shell import SAFE_ENVIRONMENT
 from agent.tools.exec import ExecParameters, scrubbed
 from agent.tools.leftovers import end_leftover, start_time

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from agent.message import ToolSpec
 from agent.prompt.build import build
-from agent.tools.files import WriteTool
-from agent.tools.marks import MARK, is_memory, marked
+from agent.tools.files import MARK, WriteTool, is_memory, marked
 from agent.tools.schema import parse_arguments
 from agent.tools.workspace import Workspace
 from tests.agent.tools.calls import Notes

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from agent.tools.ask_person import AskPersonTool
+from agent.tools.conversation import AskPersonTool
 from channels.message import Quoted
 from channels.outgoing import Action, Delivery, Refused, SendResult, Sent
 from tests.asking import approval

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools.ask_person import AskPersonTool
+from agent.tools.conversation import AskPersonTool
 from channels.message import Attachment, InboundKind, Origin
 from tests.asking import approval
 from tests.bot.approvals.test_approvals import GROUP, IN_GROUPS, at

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.tools.ask_person import AskPersonTool
+from agent.tools.conversation import AskPersonTool
 from channels.message import Origin
 from tests.bot.approvals.test_approvals import GROUP, IN_GROUPS, Commanding, at, begin, labels, press, shows
 from tests.bot.approvals.test_parking import over, results

@@ -90,7 +90,7 @@ async def test_what_was_polled_to_its_end_is_not_told(tmp_path: Path) -> None:
         hark.model.add(Call("process", {"action": "poll", "id": one.name, "wait_seconds": 60}))
         hark.model.add("It is over.")
         await hark.write("wait for it")
-        await soon(lambda: one.lookers)
+        await soon(lambda: one.readers)
         await let_go(hark)
         await hark.until_texts(2)
         assert hark.model.requests[-1].messages[-1].tool_results[0].text == "[exit code 3]\n[no new output]"

@@ -8,8 +8,7 @@ import pytest
 
 from agent import models
 from agent.events import AgentEnd, AgentStart, MessageEnd, MessageUpdate, Outcome
-from agent.models.base import ModelClient
-from agent.models.spec import ModelSpec
+from agent.models.base import ModelClient, ModelSpec
 from bot.cli.terminal.view import Piece, View
 from bot.persistence.schedules import Job
 from channels.outgoing import Action

@@ -10,8 +10,8 @@ from bot.config.checks import warnings
 from bot.config.errors import ConfigError
 from bot.config.load import load
 from bot.config.model import Config
+from heartbeat.checklist import DEFAULT
 from heartbeat.gate import Budget
-from heartbeat.prompt import DEFAULT
 
 DURATION = "a duration with its unit, such as 45s, 30m, 1h30m or 24h"
 CHANNELS = "telegram, discord, slack"

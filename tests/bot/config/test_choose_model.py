@@ -8,8 +8,8 @@ from threading import Thread
 
 import pytest
 
+from agent.models.base import ModelSpec
 from agent.models.price import Price
-from agent.models.spec import ModelSpec
 from bot.config.choose_model import beat_model, choose_model, probe_ollama
 from bot.config.errors import ConfigError
 from bot.config.load import load

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.tools.policy import GROUPS
-from agent.tools.registry import NAMES
+from agent.tools.registry import GROUPS, NAMES
 from bot.config.errors import ConfigError
 from bot.config.load import load
 from bot.config.model import Config

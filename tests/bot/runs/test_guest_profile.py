@@ -9,7 +9,7 @@ import pytest
 
 from agent.events import RunRef
 from agent.message import Usage
-from agent.tools.policy import GUEST
+from agent.tools.registry import GUEST
 from bot.people.access import OWNER, PERSON
 from bot.people.accounts import Account, Accounts
 from bot.people.people import People

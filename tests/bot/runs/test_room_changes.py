@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.message import Image, ToolResult
-from agent.tools.marks import MARK
+from agent.tools.files import MARK
 from bot.persistence.inbox import AcceptedMessage
 from bot.persistence.people import Person
 from channels.message import ChatKind, Origin, Place

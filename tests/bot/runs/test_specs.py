@@ -8,7 +8,7 @@ import pytest
 from agent.events import AgentStart, ToolExecutionEnd
 from agent.runner import Runner
 from agent.tools.base import RunContext
-from agent.tools.marks import MARK
+from agent.tools.files import MARK
 from bot import wording
 from bot.people.access import OWNER, PERSON
 from bot.persistence.inbox import AcceptedMessage

@@ -1,7 +1,9 @@
-"""`ask_person`: a question to people, with answers to choose from; the turn waits for as long as that takes.
+"""The tools `stay_silent` and `ask_person`, which do nothing but lead the conversation.
 
-It parks like a call that must be allowed (decision 0015): nothing is held meanwhile, the answer is kept with the call
-and used once. Offered by `agent/tools/registry`.
+`stay_silent` ends the turn without another word: the loop ends it (`agent/calls/batch.py`), and the service drops the
+parts of the reply that are not on their way yet. A cut call of it counts as well, because it has no other effect.
+`ask_person` parks the turn until a person answers (decision 0015): nothing is held meanwhile, and the answer is kept
+with the call and used once.
 """
 
 import hashlib
@@ -10,6 +12,28 @@ from pydantic import Field, field_validator
 
 from agent.message import ToolOutput
 from agent.tools.base import Ask, CallContext, Parameters, Tool
+
+STAY_SILENT = "stay_silent"
+
+
+class StaySilentParameters(Parameters):
+    """Of `stay_silent`."""
+
+    reason: str = Field(default="", max_length=500, description="Why, in a few words. Nobody is told.")
+
+
+class StaySilentTool(Tool[StaySilentParameters]):
+    """Ends the turn without another word."""
+
+    name = STAY_SILENT
+    description = "End your turn without saying anything, or anything more. For when nothing needs to be said."
+    parameters = StaySilentParameters
+    parallel_safe = True
+
+    async def run(self, parameters: StaySilentParameters, context: CallContext) -> ToolOutput:
+        """Do nothing; the model reads the result only if a steering text keeps the turn going."""
+        return ToolOutput(text="Nothing was said.")
+
 
 MAX_OPTIONS = 8
 _LABEL = 60
@@ -42,7 +66,7 @@ class AskPersonParameters(Parameters):
 
 
 class AskPersonTool(Tool[AskPersonParameters]):
-    """Asks; what was answered is its result."""
+    """Asks people a question; their answer is the result."""
 
     name = "ask_person"
     description = (
@@ -53,7 +77,7 @@ class AskPersonTool(Tool[AskPersonParameters]):
     trusted_only = True
 
     async def asks(self, parameters: AskPersonParameters, context: CallContext) -> Ask:
-        """The question; when nobody answers it the call runs all the same, and says so."""
+        """Return the question. If nobody answers, the call runs all the same and says so."""
         return Ask(
             digest=hashlib.sha256(f"{context.session_key}\n{parameters.model_dump_json()}".encode()).hexdigest(),
             subject=parameters.question,
@@ -67,7 +91,7 @@ class AskPersonTool(Tool[AskPersonParameters]):
         )
 
     async def run(self, parameters: AskPersonParameters, context: CallContext) -> ToolOutput:
-        """What was answered, in their words."""
+        """Return the answer in the person's words, or that nobody answered."""
         decision = context.decision
         if decision is not None and decision.state == "answered":
             return ToolOutput(text=f"They answered: {decision.reason}")

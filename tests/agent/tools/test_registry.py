@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.tools.policy import GROUPS, PROFILES, Policy, Rule, rules
+from agent.tools.registry import GROUPS, PROFILES, Policy, Rule, rules
 
 NAMES = (
     *("read", "write", "edit", "glob", "grep", "exec", "process", "web_fetch", "web_search", "sessions_send"),

@@ -1,4 +1,4 @@
-"""The hours of the day in which it may speak up, by the clock on the wall of any zone."""
+"""Durations as people write them, and active hours by the wall clock of any zone."""
 
 import os
 import time
@@ -10,9 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heartbeat.active_hours import ActiveHours, day_start
-from heartbeat.local_time import moment_of, wall_time
 from heartbeat.schedule import Cron, next_after
+from heartbeat.times import ActiveHours, day_start, moment_of, parse_duration, show_duration, wall_time
+
+
+@given(st.integers(0, 10**8))
+def test_durations_are_read_as_they_are_shown(seconds: int) -> None:
+    assert parse_duration(show_duration(timedelta(seconds=seconds))) == timedelta(seconds=seconds)
+
+
+def test_units_are_written_in_order_and_never_left_out() -> None:
+    assert parse_duration(" 1d2h3m4.5s ") == timedelta(days=1, hours=2, minutes=3, seconds=4.5)
+    for text in ("", "30", "m", "-1s", "1s1m", "1 h", "1h 5m", "1.5h", "123456d"):
+        with pytest.raises(ValueError, match=text or "^$"):
+            parse_duration(text)
+
 
 ZONES = ("Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Cairo", "America/Havana", "Antarctica/Troll")
 HOUR = 3_600_000

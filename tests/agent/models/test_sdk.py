@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.sse import Decoder, Event
+from agent.models.sdk import Decoder, Event
 
 
 def decoded(body: bytes, size: int) -> list[Event]:

@@ -1,0 +1,106 @@
+"""What the protocols of all providers have in common: reading values of their JSON, and writing ids, names and tools.
+
+A value that has another type than it should counts as missing.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from agent.errors import ErrorKind, ModelError
+from agent.message import Image, Part, Text, ToolResult, ToolSpec
+from agent.models.base import StopReason, ThinkingLevel
+
+_LARGEST = 1 << 53
+# Words of both protocols, because servers mix them.
+_STOPS: dict[StopReason, tuple[str, ...]] = {
+    "end": ("end_turn", "stop_sequence", "stop"),
+    "tool_use": ("tool_use", "tool_calls", "function_call"),
+    "max_output": ("max_tokens", "model_context_window_exceeded", "length", "model_length"),
+    "refusal": ("refusal", "content_filter"),
+}
+
+
+def parsed(data: str) -> dict[str, Any]:
+    """Return the JSON object of an event; empty for any other JSON.
+
+    Raises ModelError for text that is no JSON, which a broken connection leaves behind.
+    """
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ModelError(ErrorKind.NETWORK, f"not JSON in the stream: {data[:80]!r}") from None
+    return value if isinstance(value, dict) else {}
+
+
+def text(value: Any) -> str:
+    """Return the value if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def record(value: Any) -> dict[str, Any]:
+    """Return the value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """Return the value if it is an array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def number(value: Any) -> int:
+    """Return the value if it is a count of tokens or an index, else 0."""
+    return value if isinstance(value, int) and 0 <= value < _LARGEST else 0
+
+
+def stop_reason(given: str) -> StopReason:
+    """Return why an answer ended, from the provider's word for it."""
+    return next((reason for reason, words in _STOPS.items() if given in words), "other")
+
+
+Block = dict[str, Any]  # a part of a request, as JSON values
+
+EFFORTS: dict[ThinkingLevel, str] = {"low": "low", "medium": "medium", "high": "high", "x-high": "xhigh"}
+EMPTY_MESSAGE = "(empty message)"
+
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+
+
+@lru_cache(maxsize=64)
+def described(tools: tuple[ToolSpec, ...], parameters: str) -> tuple[Block, ...]:
+    """Return the tools as providers take them; the result is cached and must not be changed.
+
+    parameters: the provider's key for the schema of a tool's parameters.
+    """
+    return tuple(
+        {"name": tool.name, "description": tool.description, parameters: json.loads(tool.schema_json)} for tool in tools
+    )
+
+
+def call_id(given: str) -> str:
+    """Return an id of a call that every provider accepts, whichever provider made it."""
+    return given if _ID.fullmatch(given) else "call_" + hashlib.sha256(given.encode(errors="replace")).hexdigest()[:24]
+
+
+def call_name(name: str) -> str:
+    """Return the name of a call that every provider accepts, whatever the model wrote."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unnamed"
+
+
+def without_images(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the parts with a line of text in place of each image."""
+    for part in parts:
+        if isinstance(part, Image):
+            yield Text(_unseen(1))
+        elif isinstance(part, ToolResult) and part.images:
+            yield replace(part, text="\n".join(filter(None, (part.text, _unseen(len(part.images))))), images=())
+        else:
+            yield part
+
+
+def _unseen(count: int) -> str:
+    return "[an image that this model cannot see]" if count == 1 else f"[{count} images that this model cannot see]"
