@@ -17,15 +17,17 @@ from channels.outgoing import Action, Delivery, SendResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Time as it is given to a channel. now: milliseconds since the epoch. monotonic: seconds. sleep: seconds."""
+    """The clock that a channel uses."""
 
+    # Milliseconds since the epoch.
     now: Callable[[], int]
+    # Seconds.
     monotonic: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
 
 
 class NotDownloaded(Exception):
-    """A file cannot be had; says why in plain words."""
+    """A file cannot be downloaded; the text says why in plain words."""
 
 
 class NotReadable(Exception):
@@ -42,31 +44,31 @@ class NotAccepted(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a channel can carry.
+    """What a channel supports."""
 
-    block_chars: the most UTF-16 units one block of Markdown may have so that it usually is one message.
-    typing_seconds: how often the sign of work must be renewed; 0 where there is none. rules: what the model is told
-    about this channel, a few lines, the same for all conversations. actions: what it can be asked to carry out; it is
-    never asked for another one. file_bytes: how large a file may be that it sends; 0 where it sends none. drafts:
-    in direct messages a preview can be a draft. message_id: the pattern of the ids of its messages. commands_apart: a
-    native command is no message of its chat: every message of the answer can be shown to that person alone, and none
-    can be typed in a thread. commands: what people type before the name of a command: of one that the platform lists,
-    and of another.
-    """
-
+    # The most UTF-16 units that a block of Markdown may have so that it usually fits one message.
     block_chars: int
+    # How often the typing sign must be renewed; 0 where there is none.
     typing_seconds: float
+    # What the model is told about this channel: a few lines, the same for all conversations.
     rules: str
+    # The actions that it carries out; it is asked for no others.
     actions: frozenset[Action] = frozenset({Action.SEND})
+    # The size of the largest file that it sends, in bytes; 0 where it sends none.
     file_bytes: int = 0
+    # Whether a preview in direct messages can be a draft.
     drafts: bool = False
+    # The pattern of the ids of its messages.
     message_id: str = r"\S+"
+    # Whether a native command is not a message of its chat: all messages of the answer can be shown to that person
+    # alone, and no command can be typed in a thread.
     commands_apart: bool = False
+    # The prefix of a command: of one that the platform lists, and of any other.
     commands: tuple[str, str] = ("/", "/")
 
 
 def rules_of(package: str | None) -> str:
-    """What the model is told of a channel: `rules.md` in its folder."""
+    """What the model is told about a channel: the file `rules.md` in its package."""
     return (resources.files(package or "") / "rules.md").read_text("utf-8").strip()
 
 
@@ -80,30 +82,29 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A conversation in which something may have been said unheard. newest: id of its newest message, if it is told.
-    space: what it lies in, as of `Origin`; it is no other conversation by that."""
+    """A conversation of which messages may have been missed."""
 
     place: Place
+    # The id of its newest message; empty when the platform does not tell it.
     newest: str = ""
+    # See `Origin.space`. It does not tell conversations apart.
     space: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a conversation's history, oldest first.
-
-    newest: id of the last message read, whether or not it is in the batch; empty when there was none. more: there is
-    more behind it.
-    """
+    """A part of a conversation's history, oldest first."""
 
     batch: Sequence[Incoming]
+    # The id of the last message read, whether or not it is in the batch; empty when there was none.
     newest: str
+    # Whether newer messages follow.
     more: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CommandOption:
-    """A word behind a command."""
+    """A parameter of a command: one word behind its name."""
 
     name: str
     help: str
@@ -112,8 +113,9 @@ class CommandOption:
 
 @dataclass(frozen=True, slots=True)
 class CommandInfo:
-    """A command that people can type, for platforms that list them. name: without the slash."""
+    """A command that people can type, for platforms that list them."""
 
+    # Without the slash.
     name: str
     help: str
     options: tuple[CommandOption, ...]
@@ -129,18 +131,17 @@ class HealthState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """State of a channel, since when (milliseconds), and one plain sentence where there is something to say.
-
-    Behind `; ` in the detail of a READY one stands what it cannot do, with the place where that is changed.
-    """
+    """The state of a channel."""
 
     state: HealthState
+    # When the state began, in milliseconds since the epoch.
     since: int
+    # One plain sentence, or empty. When READY, the part behind `; ` says what it cannot do and where to change that.
     detail: str = ""
 
 
 class Sink(Protocol):
-    """What a channel may ask of the service."""
+    """The service as a channel sees it."""
 
     async def accept(self, batch: Sequence[Incoming], mark: Mark | None) -> None:
         """Store batch and mark in one transaction; raises NotAccepted when nothing of it was stored.
@@ -152,84 +153,85 @@ class Sink(Protocol):
         """The value of the last stored mark of that scope."""
 
     def missed(self, channel: str, account: str, reached: Sequence[Reached]) -> None:
-        """Events of this account may have been missed until now: at its start, after a break, after a new session.
+        """Report that events of this account may have been missed until now: after a start, a break or a new session.
 
-        To be called before the first event behind the gap is accepted. reached: the conversations that the platform
-        names; those that the store knows are added. The history of each is read by `History.history`, and what comes
-        live meanwhile waits behind it.
+        To be called before the first event after the gap is accepted. reached: the conversations that the platform
+        names; the service adds those that the store knows. The history of each is read by `History.history`, and live
+        events wait until that is done.
         """
 
     def commands(self) -> Sequence[CommandInfo]:
         """What people can type, for the platform's own menu."""
 
     def can_send(self, channel: str, account: str) -> None:
-        """This account is known and can send: what waited for it (also by NotSent(None)) may be tried."""
+        """Report that this account is known and can send: deliveries that wait for it (NotSent(None)) may be tried."""
 
 
 class Surface(Protocol):
-    """Where people talk to the bot: one account. All methods are called on the event loop of the service."""
+    """One account through which people talk to the bot. All methods are called on the event loop of the service."""
 
     name: str
     capabilities: Capabilities
 
     @property
     def account(self) -> str:
-        """The bot's own id on the platform; empty until start has learned it, and nothing is sent before."""
+        """The bot's own id on the platform; empty until it is learned. Nothing is sent before."""
 
     async def start(self, sink: Sink) -> None:
         """Begin to receive. Returns once the receiving tasks run; a platform that is down is retried inside."""
 
     async def stop_intake(self) -> None:
-        """Receive nothing more; sends still work."""
+        """Stop receiving; sends still work."""
 
     async def close(self) -> None:
-        """Release everything."""
+        """Stop receiving and release all connections."""
 
     def health(self) -> Health:
-        """How it stands; must be true: READY only while events really arrive."""
+        """The health of the account: READY only while events really arrive."""
 
 
 @runtime_checkable
 class Channel(Surface, Protocol):
-    """One platform account, to which deliveries are made."""
+    """One account on a platform, which carries out deliveries."""
 
     def render(self, text: str) -> Sequence[str]:
-        """Markdown to the bodies of one or more sends, each within the platform's limit. Pure."""
+        """Render Markdown to the bodies of one or more sends, each within the platform's limits. Pure."""
 
     def pass_limit(self, place: Place) -> float:
-        """Take a place in the rate limits for one visible call: 0.0 when granted, else seconds to wait first."""
+        """Count one visible call in the rate limits and return 0.0, or return the seconds to wait first."""
 
     async def send(self, delivery: Delivery) -> SendResult:
-        """Make the call; never raises for what a platform or the network does."""
+        """Make the call of a delivery and return its outcome; never raises for what a platform or the network does."""
 
     async def settle(self, delivery: Delivery) -> SendResult:
-        """Find out what became of a send whose outcome was Unknown; may take as long as the platform is away.
+        """Find out the outcome of a send that was Unknown; takes as long as the platform is away.
 
-        Sent: it is there. NotSent: it is to be made again, after the seconds told. Unknown: nobody will ever know, and
-        it must not be made again. Cancelled when the service ends; asked again after its next start.
+        Returns Sent when the message is there, NotSent when it is to be sent again after the given seconds, Unknown
+        when nobody can find out and it must not be sent again. Cancelled when the service ends, and called again after
+        its next start.
         """
 
     async def frame(self, place: Place, target: str, body: str) -> float:
-        """Show a body in place of a message of the bot, while the rest of it is being written; nobody waits for it.
+        """Show one state of a preview in place of a message of the bot. Nobody waits for it, and failures are ignored.
 
-        target: platform id of that message; empty: as a draft. Returns after how many seconds the platform takes
-        another one: it is within a budget that visible calls are never short of. What fails is ignored.
+        target: the platform's id of that message; empty to show a draft. Returns the seconds until the next frame may
+        be shown; frames never use up the calls that deliveries need.
         """
 
     async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
-        """Carry out an action that is no delivery, see `channels/actions.py`. Raises ActionFailed."""
+        """Carry out an action that makes no delivery, see `channels/actions.py`. Raises ActionFailed."""
 
     async def find(self, wanted: str) -> Origin | Sequence[str]:
-        """The conversation that is meant by an id, #channel or @person; else names that come near, for the model.
+        """Find a conversation by an id, #channel or @person; returns similar names, for the model, when there is none.
 
-        Of a direct one the sender is who is written to. Raises ActionFailed.
+        The sender of the origin of a direct conversation is the person. Raises ActionFailed.
         """
 
     async def working(self, place: Place) -> None:
-        """Show once that the bot is at work there; failures are ignored."""
+        """Show the typing sign once; failures are ignored."""
 
     def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """The content of a file that came with a message, piece by piece, from the platform's own hosts alone.
+        """Read the content of an attachment, piece by piece, only from the platform's own hosts.
 
         An expired reference is renewed once. Raises NotDownloaded.
         """
@@ -237,23 +239,27 @@ class Channel(Surface, Protocol):
 
 @runtime_checkable
 class History(Channel, Protocol):
-    """A channel whose platform can be asked what was said while nobody listened. Ids of messages are in order: the
-    longer is the newer, of two equally long ones the greater."""
+    """A channel whose platform has a history of each conversation.
+
+    Ids of messages are ordered: the longer is the newer, of two equally long ones the greater.
+    """
 
     async def history(self, place: Place, after: str, before: str, most: int) -> Page:
-        """Messages behind `after` and, unless it is empty, before `before`; at most `most` where there are more.
+        """Read at most `most` messages after the id `after` and, unless it is empty, before the id `before`.
 
-        As events: with the keys, kinds and fields that the live ones have. Raises NotReadable.
+        They have the keys, kinds and fields of the live events. Raises NotReadable.
         """
 
     def position(self, at: int) -> str:
-        """The id that a message of that moment (milliseconds) would have at the least."""
+        """The least id that a message sent at that time (milliseconds since the epoch) can have."""
 
 
 @runtime_checkable
 class Threaded(Channel, Protocol):
-    """A channel whose threads hang on a message."""
+    """A channel whose threads begin with a message of the chat."""
 
     async def around(self, place: Place, before: str, most: int) -> Sequence[Incoming]:
-        """The message that a thread hangs on, and the last `most` that were said in it before one, oldest first; also
-        the bot's own. Raises NotReadable."""
+        """Read the first message of a thread and the last `most` messages in it before the id `before`, oldest first.
+
+        The bot's own messages are included. Raises NotReadable.
+        """

@@ -1,7 +1,7 @@
 """What comes in from a platform: one frozen value per message, made once by an adapter and never edited.
 
-Adapters produce these, `bot/inbound` decides about them, the store keeps them as JSON. Nothing of a platform's own
-event travels further than the adapter that received it.
+Adapters make these from the platform's payloads with the functions below, `bot/inbound` decides about them, and the
+store keeps them as JSON. Nothing of a platform's own event goes further than the adapter that received it.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Literal
 
 
 class ChatKind(StrEnum):
-    """What sort of conversation a place is; the names are those of session keys and of the store."""
+    """The kind of a conversation; the values are used in session keys and in the store."""
 
     DIRECT = "direct"
     GROUP = "group"
@@ -20,12 +20,12 @@ class ChatKind(StrEnum):
     API = "api"
 
 
-# Kinds of places where several people read what is said.
+# The kinds of places where several people read the messages.
 SEVERAL = (ChatKind.GROUP, ChatKind.CHANNEL, ChatKind.THREAD)
 
 
 class InboundKind(StrEnum):
-    """What an inbound event is. Each kind has its own form of event key."""
+    """The kind of an inbound event. Each kind has its own form of event key."""
 
     MESSAGE = "message"
     EDIT = "edit"
@@ -39,69 +39,70 @@ class InboundKind(StrEnum):
     API = "api"
 
 
-# What nobody wrote: it runs in the background, so that people find a place.
+# The kinds that nobody wrote. They run in the background, so that people find a free place.
 BACKGROUND = frozenset({InboundKind.WAKE, InboundKind.JOB, InboundKind.CHILD})
-# What causes a turn and is shown to a model; edits change what still waits.
+# The kinds that cause a turn and are shown to a model.
 CLAIMED = BACKGROUND | {InboundKind.MESSAGE, InboundKind.API}
-# What people order: it is answered without a model.
+# The kinds that are answered without a model.
 CARRIED_OUT = frozenset({InboundKind.COMMAND, InboundKind.BUTTON})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where messages are exchanged: one conversation of one account on one channel.
-
-    account: the bot's own id on the platform, not its name in the configuration. thread: empty where there is none.
-    """
+    """Where messages are exchanged: one conversation of one account on one channel."""
 
     channel: str
+    # The bot's own id on the platform, not its name in the configuration.
     account: str
     chat: str
     kind: ChatKind
+    # Empty outside of threads.
     thread: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a message came from: its place, who sent it, and the platform's id of it.
-
-    space: id of what the chat lies in, which may be let in as a whole (a Discord server); empty where there is none.
-    chat_name: title of the chat as the platform shows it; like sender_name for people to read, never compared.
-    by_bot: another bot sent it. roles: ids of the roles that the sender has there. outside: the bot is not known to be
-    in that chat, and can speak there only by answering (`InboundMessage.respond`).
-    """
+    """Where a message came from: its place, its sender, and the platform's id of it."""
 
     place: Place
     sender: str = ""
+    # The name of the sender as the platform shows it: for people to read, never compared.
     sender_name: str = ""
     message_id: str = ""
+    # The id of what contains the chat and may be allowed as a whole (a Discord server); empty where there is none.
     space: str = ""
+    # The title of the chat as the platform shows it: for people to read, never compared.
     chat_name: str = ""
+    # Whether another bot sent it.
     by_bot: bool = False
+    # The ids of the roles that the sender has there.
     roles: tuple[str, ...] = ()
+    # Whether the bot is not known to be in that chat, so that it can speak there only through `InboundMessage.respond`.
     outside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """A file that came with a message, as a reference: the turn that needs it downloads it.
+    """A file that came with a message, as a reference: the turn that needs it downloads it."""
 
-    kind: image, audio, video or file. ref: the platform's own reference. size: bytes, 0 when unknown.
-    """
-
+    # image, audio, video or file.
     kind: str
+    # The platform's own reference.
     ref: str
     name: str = ""
     mime: str = ""
+    # In bytes; 0 when unknown.
     size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
-    """Words of somebody else that a message brings along. author: the name shown; by_me: the bot itself wrote them."""
+    """A text that a message quotes or forwards."""
 
+    # The name of its author as the platform shows it.
     author: str
     text: str
+    # Whether the bot itself wrote it.
     by_me: bool = False
 
 
@@ -121,31 +122,31 @@ class RequestReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboundMessage:
-    """One message or other event of a person, normalised.
-
-    event_key: unique per channel and account; a redelivered event carries the same key, and that of a message is
-    `message_key`. sent_at: milliseconds since the epoch, by the platform's clock. text: with mentions as readable
-    names, without a mention of the bot at its beginning; of a button what it sends, of a command as people type it.
-    reply_to: platform id of the message this one replies to, or whose button was pressed. replied: what that says;
-    replied_by: whose it is, where that is told. forwarded: what it passes on. mentioned: it names the bot;
-    names_others: it names somebody else. part_of: what came in several messages carries the same value in each (an
-    album, a long paste). respond: the platform's own handle under which it wants to be answered, for a while; empty
-    where there is none.
-    """
+    """One message or other event of a person, normalised."""
 
     origin: Origin
+    # Unique per channel and account. A redelivered event has the same key; that of a message is `message_key`.
     event_key: str
     kind: InboundKind
+    # With mentions as readable names and without a mention of the bot at its beginning. Of a button the command that it
+    # sends, of a command the words as people type them.
     text: str
+    # Milliseconds since the epoch, by the platform's clock.
     sent_at: int
     attachments: tuple[Attachment, ...] = ()
+    # The platform's id of the message that this one replies to, or whose button was pressed.
     reply_to: str = ""
+    # The text of that message, and its origin where the platform tells it.
     replied: Quoted | None = None
     replied_by: Origin | None = None
     forwarded: Quoted | None = None
+    # Whether it mentions the bot.
     mentioned: bool = False
+    # Whether it mentions somebody else.
     names_others: bool = False
+    # The same value in each message of a group (an album, a long paste); empty for a single message.
     part_of: str = ""
+    # The platform's own handle for answering a command or a click, which expires; empty where there is none.
     respond: str = ""
     # Set by the store when it accepts words that are about a request; the message is a command then, and is carried out
     # without being parsed.
@@ -154,14 +155,14 @@ class InboundMessage:
 
     @property
     def by_person(self) -> bool:
-        """Whether somebody wrote it, on a platform or in the terminal: an answer to this place reaches a person."""
+        """Whether a person wrote it on a platform or in the terminal, so that an answer to this place reaches them."""
         reached = self.origin.place.kind is not ChatKind.API and not self.origin.outside
         return self.kind not in BACKGROUND and reached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadEvent:
-    """An event that the adapter could not read: kept raw, reported once, passed over."""
+    """An event that the adapter could not read: it is kept raw, reported once and skipped."""
 
     channel: str
     account: str
@@ -172,7 +173,7 @@ class UnreadEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMoved:
-    """A conversation whose id changed (a Telegram group that became a supergroup); what belongs to it follows."""
+    """A conversation whose id changed, such as a Telegram group that became a supergroup."""
 
     channel: str
     account: str
@@ -184,10 +185,10 @@ Incoming = InboundMessage | UnreadEvent | ChatMoved
 
 
 def id_order(message_id: str) -> tuple[int, str]:
-    """By which ids of messages of one conversation are in the order of the platform, where it has a history."""
+    """The sort key that puts ids of messages of one conversation in the platform's order."""
     return len(message_id), message_id
 
 
 def message_key(chat: str, message_id: str) -> str:
-    """The event key of a message, under which edits and deletions find it, however it came to the service."""
+    """The event key of a message, by which edits and deletions find it."""
     return f"m:{chat}:{message_id}"

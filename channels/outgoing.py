@@ -1,4 +1,4 @@
-"""What goes out: a block of a reply, the platform call that is planned of it and carried out, what became of that."""
+"""What goes out: a block of a reply, the delivery that is planned for it, and the outcome of its platform call."""
 
 import errno
 import json
@@ -13,15 +13,15 @@ from pathlib import Path
 from channels.message import Place
 from channels.sources import Source
 
-# Folders above ours may be open to be passed, and not to be listed.
+# O_PATH is enough for parent folders that may be entered but not listed.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Action(StrEnum):
-    """What a delivery does on the platform. PREVIEW: a message that is edited until the words in it are final;
-    a channel is asked to SEND it, and then to EDIT it."""
+    """What a delivery does on the platform."""
 
     SEND = "send"
+    # A message that is edited until its text is final; a channel is asked to SEND it, and then to EDIT it.
     PREVIEW = "preview"
     EDIT = "edit"
     DELETE = "delete"
@@ -29,42 +29,45 @@ class Action(StrEnum):
     FILE = "file"
 
 
-# Done twice they have done no more than once, so one whose outcome nobody knows is simply repeated.
+# Repeating one of these is harmless, so it is repeated when its outcome is unknown.
 IDEMPOTENT = frozenset({Action.EDIT, Action.DELETE, Action.REACT})
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyBlock:
-    """A piece of a reply, cut from the model's stream.
+    """A piece of a reply, cut from the model's stream."""
 
-    text: Markdown to be rendered, fences closed. said: the exact slice of the model's own text it came from; the
-    `said` of all blocks of an answer, joined, is that answer.
-    """
-
+    # Markdown to be rendered, with its code fences closed.
     text: str
+    # The exact slice of the model's own text. The slices of all blocks of an answer, joined, are that answer.
     said: str
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """Below a message. label: what it says. sends: the command that a click on it is, at most 64 bytes of it: what the
-    narrowest platform carries."""
+    """A button below a message."""
 
     label: str
+    # The command that a click sends: at most 64 bytes, which is what every platform carries.
     sends: str
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingFile:
-    """A file to be sent. path: on this machine, absolute; name: what people see; mime: empty when it is not known."""
+    """A file to be sent."""
 
+    # Absolute, on this machine.
     path: str
+    # The name that people see.
     name: str
+    # Empty when the type is not known.
     mime: str = ""
 
     def open(self) -> BufferedReader:
-        """The file, for reading. Blocking. Between the look at it and this, commands may have put something else in its
-        place: no link is followed on the way, and only a regular file is opened. Raises OSError."""
+        """Open the file for reading. Blocking. Raises OSError.
+
+        Commands may have replaced the file since it was checked, so no link is followed and only a regular file opened.
+        """
         *above, name = Path(self.path).parts
         way = os.open(above[0] if above else ".", _FOLDER)
         try:
@@ -114,7 +117,7 @@ class Planned:
 
 
 class DeliveryState(StrEnum):
-    """States of a delivery (durability.md part 5). UNKNOWN is to be settled by its channel, UNCERTAIN never can be."""
+    """The state of a delivery. UNKNOWN is to be settled by its channel; UNCERTAIN can never be settled."""
 
     PLANNED = "planned"
     SENDING = "sending"
@@ -146,47 +149,47 @@ class Delivery(Planned):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The platform has it. platform_id: its id there, empty where there is none."""
+    """The call was carried out."""
 
+    # The platform's id of the message; empty where there is none.
     platform_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """Not sent; is to be tried again after retry_after seconds (None: when the channel says it is ready).
+    """The call was certainly not carried out and is to be retried."""
 
-    body: what to send instead from now on, None for the same.
-    """
-
+    # In seconds; None: when the channel reports that it can send.
     retry_after: float | None
     reason: str
+    # The body to send from now on; None to keep it.
     body: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The platform refused for good; trying again would not help."""
+    """The platform refused the call for good; a retry would not help."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The request was written, and no answer came that says what became of it: it may have been sent."""
+    """The request was written and its outcome was never told: the call may have been carried out."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Certainly not sent: the conversation has another id now."""
+    """Certainly not sent: the conversation has another id."""
 
     new_chat: str
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Certainly not sent: it is to be an ordinary message in this other conversation, that of the person it is for."""
+    """Certainly not sent: it is to be sent as an ordinary message to this other conversation, that of its addressee."""
 
     place: Place
 
@@ -195,5 +198,5 @@ SendResult = Sent | NotSent | Refused | Unknown | Moved | Elsewhere
 
 
 def as_body(arguments: Mapping[str, object]) -> str:
-    """The arguments of a call as the body of a delivery, the same text each time."""
+    """The arguments of a call as the body of a delivery; equal arguments give the same text."""
     return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))

@@ -1,18 +1,24 @@
-"""How an account receives: step by step, for ever; what its health says, and its troubles, each said once."""
+"""Receiving: the loop in which an account receives, its health, and functions that read payloads.
+
+`Receiver` is the base of the receivers of all platforms. The functions read payloads into inbound events: each returns
+a value of the right kind or raises `Unreadable`, and then the payload is kept raw.
+"""
 
 import asyncio
+import hashlib
+import json
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from channels.base import Health, HealthState, Mark, NotAccepted, Sink, Times
 from channels.failures import ApiError, Patience, Trouble
-from channels.fields import digest_of
-from channels.message import InboundMessage, Incoming, UnreadEvent
+from channels.message import Attachment, InboundKind, InboundMessage, Incoming, Origin, UnreadEvent
+from channels.utf16 import whole
 
 _SENTENCES = {
     Trouble.NETWORK: "{} cannot be reached",
@@ -20,24 +26,27 @@ _SENTENCES = {
     Trouble.UNKNOWN: "The connection to {} broke",
     Trouble.FLOOD: "{} asks to wait",
 }
-# How often an event is offered to the store whose handling fails.
+# How often an event whose handling fails is offered to the store.
 _TRIES = 3
 _MOST_FAILURES = 4096
-# Seconds that acknowledgements under way may take at the end.
+# Seconds that pending acknowledgements may take when the receiver stops.
 _GOODBYE = 3.0
+
+_RAW_LIMIT = 16_384
+_FAMILIES = ("image", "audio", "video")
 
 
 class Receiver:
-    """Of one account; a platform's own derives from it and says what a step is.
+    """Receives for one account until it is cancelled; each platform derives its own and says what a step is.
 
-    Nothing ends it but its cancellation: each trouble has a plain sentence, said once until something is received
-    again, and a pause. sentences: those of the platform alone. lasting: troubles that only people mend, so that it is
-    asked rarely meanwhile. account: the bot's own id on the platform; empty until it is learned. acknowledging: by the
-    handle under which it wants to be answered, what is just being acknowledged.
+    After each failure it pauses. The plain sentence for a failure is logged once until something is received again.
     """
 
+    # The platform's own sentences for kinds of failures.
     sentences: ClassVar[Mapping[Trouble, str]] = {}
-    lasting: ClassVar[Sequence[Trouble]] = (Trouble.TOKEN,)
+    # Failures that only the operator can mend, so that retries are rare.
+    needs_operator: ClassVar[Sequence[Trouble]] = (Trouble.TOKEN,)
+    # The bot's own id on the platform; empty until it is learned.
     account = ""
 
     def __init__(self, name: str, patience: Patience, times: Times) -> None:
@@ -47,13 +56,15 @@ class Receiver:
         self._pauses = patience.pauses()
         self._sink: Sink
         self._health = Health(HealthState.STARTING, times.now(), "Not started")
-        self._said = ""
+        self._last_sentence = ""
+        # The acknowledgements under way, by `InboundMessage.respond`.
         self.acknowledging: dict[str, asyncio.Task[None]] = {}
-        self._failures: Counter[str] = Counter()  # of events, by their keys
+        # How often the handling of an event failed, by event key.
+        self._failures: Counter[str] = Counter()
         self._log = logging.getLogger(f"channels.{name}")
 
     async def run(self, sink: Sink) -> None:
-        """Receive until cancelled. Once only."""
+        """Receive until cancelled. May be called once."""
         self._sink = sink
         self._health = Health(HealthState.STARTING, self._times.now(), f"Connecting to {self._name.title()}")
         while True:
@@ -69,41 +80,42 @@ class Receiver:
                 await self._wait(f"Unexpected error: {type(error).__name__}", self._pauses.next())
 
     async def stop(self) -> None:
-        """After `run` was cancelled: nothing is received any more; what was taken is acknowledged."""
+        """After `run` was cancelled: wait for pending acknowledgements."""
         if self.acknowledging:
             await asyncio.wait(self.acknowledging.values(), timeout=_GOODBYE)
         self._health = Health(HealthState.DOWN, self._times.now(), "Stopped")
 
     def health(self) -> Health:
-        """READY only while events really arrive."""
-        wrong = self._wrong() if self.is_ready else ""
+        """The health of the account: READY only while events really arrive."""
+        wrong = self._problem() if self.is_ready else ""
         return replace(self._health, state=HealthState.DOWN, detail=wrong) if wrong else self._health
 
     @property
     def is_ready(self) -> bool:
-        """Whether it receives, as far as it was told."""
+        """Whether the last step reported that it receives."""
         return self._health.state is HealthState.READY
 
     async def _step(self) -> None:
-        """Receive what there is, or a connection until its end. Raises ApiError and NotAccepted."""
+        """Poll once, or receive over one connection until it ends. Raises ApiError and NotAccepted."""
         raise NotImplementedError
 
-    def _wrong(self) -> str:
-        """Why it does not receive although it was not told so."""
+    def _problem(self) -> str:
+        """Why nothing is received although no step failed; empty when events arrive."""
         return ""
 
     def _received(self, sentence: str) -> None:
-        """It receives; the sentence says how."""
-        self._said = ""
+        """Note that events arrive; the sentence says how."""
+        self._last_sentence = ""
         if not self.is_ready:
             self._log.info("%s: %s", self._name, sentence)
             self._health = Health(HealthState.READY, self._times.now(), sentence)
             self._sink.can_send(self._name, self.account)
 
     async def _accept(self, items: Sequence[Incoming], mark: Mark | None = None) -> None:
-        """Store them, nothing is awaited before; then they may be acknowledged. Raises NotAccepted, for any reason.
+        """Store a batch, awaiting nothing before, and then acknowledge it. Raises NotAccepted for any failure.
 
-        Of a batch whose handling fails, each is stored alone: it is one of them that holds up the others.
+        When the handling of a batch fails, its events are stored one by one, so that one event does not hold up the
+        others.
         """
         try:
             await self._sink.accept(items, mark)
@@ -112,7 +124,7 @@ class Receiver:
         except Exception as error:
             self._log.exception("%s: unexpected error of the store", self._name)
             if len(items) < 2:
-                await self._keep_aside(items, mark, error)
+                await self._store_unread(items, mark, error)
                 return
             for item in items[:-1]:
                 await self._accept([item])
@@ -124,8 +136,8 @@ class Receiver:
                 self.acknowledging[item.respond] = task
                 task.add_done_callback(partial(self.acknowledging.pop, item.respond))
 
-    async def _keep_aside(self, items: Sequence[Incoming], mark: Mark | None, error: Exception) -> None:
-        """Keep the one event of a batch unread whose handling has failed so often; before that, raises NotAccepted."""
+    async def _store_unread(self, items: Sequence[Incoming], mark: Mark | None, error: Exception) -> None:
+        """Store an event whose handling failed _TRIES times as unread. Before that, raises NotAccepted."""
         for item in items:
             key = item.event_key if isinstance(item, InboundMessage | UnreadEvent) else f"x:{digest_of(repr(item))}"
             if len(self._failures) > _MOST_FAILURES:
@@ -143,12 +155,12 @@ class Receiver:
         raise NotAccepted(type(error).__name__) from error
 
     async def _acknowledge(self, message: InboundMessage) -> None:
-        """Tell the platform that a command or a click was taken, where it waits for that."""
+        """Tell the platform that a command or a click was received, if it waits for that."""
 
     async def _renew_menu(self, menu: Sequence[object], list_them: Callable[[], Awaitable[object]]) -> None:
-        """Call `list_them` unless it was done for these commands before, which the store remembers.
+        """List the commands on the platform, unless the store remembers that this was done for the same commands.
 
-        Never fails: the bot works without.
+        list_them: makes the call. Never fails, because the bot works without the menu.
         """
         mark = Mark(f"{self._name}:{self.account}:commands", digest_of(repr(menu)) if menu else "")
         try:
@@ -159,21 +171,92 @@ class Receiver:
             self._log.warning("%s: the commands could not be listed: %s", self._name, error)
 
     def _sentence(self, error: ApiError) -> str:
-        """What a trouble is called."""
+        """The plain sentence for a failure."""
         known = _SENTENCES | {**self.sentences}
         return known.get(error.trouble, "{} cannot be used").format(self._name.title())
 
     async def _pause(self, error: ApiError) -> None:
         seconds = self._pauses.next()
-        if error.trouble in self.lasting:
+        if error.trouble in self.needs_operator:
             seconds = min(5 * seconds, self._patience.slow_retry)
         await self._wait(f"{self._sentence(error)} ({error.reason})", error.retry_after or seconds)
 
     async def _wait(self, sentence: str, seconds: float, level: int = logging.WARNING) -> None:
-        """It does not receive, for this reason, and waits. level: how loud that is said."""
-        if sentence != self._said:
-            self._said = sentence
+        """Set the health to DOWN with this sentence, and wait. level: of the log record."""
+        if sentence != self._last_sentence:
+            self._last_sentence = sentence
             self._log.log(level, "%s: %s", self._name, sentence)
         since = self._health.since if self._health.state is HealthState.DOWN else self._times.now()
         self._health = Health(HealthState.DOWN, since, sentence)
         await self._times.sleep(seconds)
+
+
+class Unreadable(ValueError):
+    """A payload is not as the platform documents it; the text says what is wrong."""
+
+
+def an_object(value: object, name: str) -> dict[str, Any]:
+    """Return a value that must be an object. Raises Unreadable."""
+    if not isinstance(value, dict):
+        raise Unreadable(f"{name} is no object")
+    return value
+
+
+def objects(fields: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The list of objects in a field; empty when the field is missing. Raises Unreadable."""
+    value = fields.get(name) or []
+    if not isinstance(value, list):
+        raise Unreadable(f"{name} is no list")
+    return [an_object(one, name) for one in value]
+
+
+def string(fields: dict[str, Any], name: str) -> str:
+    """The text in a field. Raises Unreadable."""
+    value = fields.get(name)
+    if not isinstance(value, str):
+        raise Unreadable(f"{name} is no text")
+    return value
+
+
+def file_of(ref: str, name: object, mime: str, size: object, kind: str = "") -> Attachment:
+    """A file that came with a message. size: in bytes. kind: if empty, taken from the MIME type."""
+    family = mime.partition("/")[0]
+    kind = kind or (family if family in _FAMILIES else "file")
+    told = max(size, 0) if isinstance(size, int) else 0
+    return Attachment(kind=kind, ref=ref, name=whole(str(name or "")), mime=mime, size=told)
+
+
+def digest_of(text: str) -> str:
+    """A hash of a text, as 16 hexadecimal digits."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
+
+
+def edit_key(chat: str, message_id: str, stamp: object, text: str) -> str:
+    """The event key of an edit; two edits at the same time (stamp) to the same text are the same edit."""
+    return f"e:{chat}:{message_id}:{stamp}:{digest_of(text)}"
+
+
+def interaction(
+    kind: InboundKind, number: str, origin: Origin, text: str, sent_at: int, respond: str, reply_to: str = ""
+) -> InboundMessage:
+    """A command, or a click on a button of the message `reply_to`.
+
+    number: the platform's id of the event. The other parameters are fields of `InboundMessage`.
+    """
+    key, text = f"{'c' if kind is InboundKind.COMMAND else 'b'}:{number}", whole(text)
+    return InboundMessage(
+        origin=origin, event_key=key, kind=kind, text=text, sent_at=sent_at, respond=respond, reply_to=reply_to
+    )
+
+
+def deletion(origin: Origin, sent_at: int) -> InboundMessage:
+    """The event that a message was deleted. origin: of the message."""
+    key = f"d:{origin.place.chat}:{origin.message_id}"
+    return InboundMessage(origin=origin, event_key=key, kind=InboundKind.DELETE, text="", sent_at=sent_at)
+
+
+def unread_of(channel: str, account: str, payload: object, error: Exception, number: object = None) -> UnreadEvent:
+    """Keep a payload that could not be read. number: the platform's id of the event, None when it has none."""
+    raw = json.dumps(payload)
+    key, wrong = f"u:{digest_of(raw) if number is None else number}", f"{type(error).__name__}: {error}"
+    return UnreadEvent(channel=channel, account=account, event_key=key, raw=raw[:_RAW_LIMIT], error=wrong)

@@ -1,11 +1,11 @@
-"""The channels there are: the only list of them. A further one is a folder and a line here."""
+"""The list of all channels. A further one is a folder and a line here."""
 
 from importlib import import_module
 
 from channels.base import Surface, Times
 from channels.settings import ChannelSection
 
-# The folder of each channel. Its `settings` are imported when the configuration is read, its `adapter`, and with that
+# The package of each channel. Its `settings` are imported when the configuration is read; its `adapter`, and with it
 # the platform's library, when an account is built.
 FOLDERS = {
     "telegram": "channels.telegram",
@@ -16,14 +16,11 @@ FOLDERS = {
 
 
 def sections() -> dict[str, type[ChannelSection]]:
-    """The section of each channel in the configuration."""
-    found: dict[str, type[ChannelSection]] = {}
-    for name, folder in FOLDERS.items():
-        found[name] = import_module(f"{folder}.settings").SECTION
-    return found
+    """The section of the configuration for each channel, by its name."""
+    return {name: import_module(f"{folder}.settings").SECTION for name, folder in FOLDERS.items()}
 
 
 def build(name: str, account: ChannelSection, times: Times) -> Surface:
-    """The adapter of an account. name: of its channel. account: what the configuration says of it."""
+    """Make the adapter of an account. name: of the channel. account: its section of the configuration."""
     adapter: Surface = import_module(f"{FOLDERS[name]}.adapter").build(account, times)
     return adapter

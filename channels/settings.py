@@ -1,4 +1,4 @@
-"""What the settings of every channel bring: a section of the configuration.
+"""The sections of the configuration that all channels share.
 
 A channel folder has a module `settings` whose `SECTION` is its `ChannelSection`, and a module `adapter` whose `build`
 makes the adapter of an account; `channels/registry.py` names the folder.
@@ -13,8 +13,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_val
 from typing_extensions import TypeVar
 
 from channels.actions import ToolAction
-from channels.failures import Patience
-from channels.limits import Rates
+from channels.failures import Patience, Rates
 from channels.message import InboundMessage
 from channels.section import Id, Section, Whole, conflict, looks_like, refused
 
@@ -28,7 +27,7 @@ def _check_pattern(text: str) -> str:
 
 
 ReplyTo = Literal["off", "first", "all"]
-# Ids of people and of chats as one platform writes them.
+# The types of ids of people and chats; each platform has its own.
 Person = TypeVar("Person", bound=str, default=Id)
 Chat = TypeVar("Chat", bound=str, default=Id)
 _ACCOUNT = re.compile(r"(?!(?:direct|group|channel)$)[A-Za-z0-9_-]+")
@@ -89,7 +88,7 @@ class Groups(Section, Generic[Person, Chat]):
     allow: Mapping[Chat, Group[Person]] = Field(default={}, description="Groups by their id (on Discord also servers).")
 
     def of(self, *ids: Chat) -> Group[Person] | None:
-        """What holds in one, by its ids and that of what it lies in, the nearest first; None where it is not let in."""
+        """The settings of a group; None when it is not allowed. ids: its own, then those of what contains it."""
         found = [self.allow[one] for one in ids if one in self.allow]
         if self.policy == "disabled" or (self.policy == "allowlist" and not found):
             return None
@@ -173,19 +172,17 @@ class Beats(Section):
 
 
 class ChannelSection(Section):
-    """The section of a channel, or of one account of it.
+    """The section of a channel, or of one account of it."""
 
-    local: it needs nobody outside this machine, so it is there also where no platform is. quiet: libraries whose
-    ordinary news are noise.
-    """
-
+    # Whether the channel needs nothing outside of this machine.
     local: ClassVar[bool] = False
+    # Loggers of libraries whose ordinary records are noise.
     quiet: ClassVar[tuple[str, ...]] = ()
 
     enabled: bool = Field(default=True, description="Whether it is used.")
 
     def bots(self) -> Mapping[str, "ChannelSection"]:
-        """The section of each configured account by its name; that of the plain block is empty."""
+        """The section of each configured account by its name; the name of the plain block is empty."""
         return {"": self}
 
     def cutting(self) -> Streaming:
@@ -197,7 +194,7 @@ class ChannelSection(Section):
         return "off"
 
     def opens_thread(self, message: InboundMessage) -> bool:
-        """Whether the answer to a message that stands in no thread opens one on it (`place.thread = message_id`)."""
+        """Whether the answer to a message outside of threads opens one on it (`place.thread = message_id`)."""
         return False
 
     def added_prompt(self) -> str:
@@ -205,14 +202,15 @@ class ChannelSection(Section):
         return ""
 
     def tool_actions(self) -> tuple[ToolAction, ...]:
-        """What the model can do there with the `message` tool."""
+        """The actions of the `message` tool there."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The request by which a platform says whether a secret is good. key: which one."""
+    """The request by which a platform tells whether a secret is valid."""
 
+    # The key of the secret in the configuration.
     key: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -220,15 +218,16 @@ class Proof:
 
 
 class AccountSection(ChannelSection, Patience):
-    """One account on a platform. identity: the key that makes it an account of its own. secrets: of each key with one,
-    the pattern that it matches, and in words what it is and where it is found. offered: what the model can do with the
-    `message` tool. rates: what the platform lets through. direct_threads: threads in direct messages are conversations
-    of their own there, and not what goes on with one."""
+    """One account on a platform."""
 
+    # The key of the secret that identifies the account.
     identity: ClassVar[str] = "token"
+    # By key of a secret: the pattern that it matches, and in words what it is and where to find it.
     secrets: ClassVar[Mapping[str, tuple[str, str]]] = {"token": (r"\S+", "a token")}
+    # All actions of the `message` tool on that platform.
     offered: ClassVar[tuple[ToolAction, ...]] = ()
     rates: ClassVar[Rates] = Rates()
+    # Whether threads in direct messages are conversations of their own.
     direct_threads: ClassVar[bool] = True
 
     enabled: bool = Field(default=True, description="Whether this account is connected.")
@@ -268,11 +267,11 @@ class AccountSection(ChannelSection, Patience):
         return (self.identity,)
 
     def proofs(self) -> tuple[Proof, ...]:
-        """What tells whether its secrets are good, where a platform can be asked."""
+        """The requests that check its secrets, if the platform can be asked."""
         return ()
 
     def secret(self, name: str) -> str:
-        """What a key of `secrets` holds; empty where it is not given."""
+        """The value of a key of `secrets`; empty when it is not given."""
         value: SecretStr | None = getattr(self, name)
         return value.get_secret_value() if value else ""
 
@@ -316,7 +315,7 @@ class PlatformSection(AccountSection):
     @field_validator("accounts", check_fields=False)
     @classmethod
     def _inherit(cls, accounts: Mapping[str, AccountSection], info: ValidationInfo) -> dict[str, AccountSection]:
-        """Give each account what it does not say itself; refuse names that cannot be one, and one account twice."""
+        """Fill in what an account does not say itself; refuse invalid names, and one account twice."""
         owner = {info.data.get(cls.identity): f"the {cls.identity} above"}
         found = {}
         for name, account in accounts.items():
@@ -343,7 +342,7 @@ class PlatformSection(AccountSection):
 
 
 def _unsaid(account: AccountSection, above: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the plain block for the keys that an account was not given; secrets are of one bot alone."""
+    """The values of the plain block for the keys that an account does not have, without secrets."""
     own = {*account.model_fields_set, "enabled", account.identity}
     return {
         key: above[key]

@@ -125,12 +125,8 @@ class Requests:
         # in a group somebody may read along who has never written there
         here = forward is not None or reads or _may_read(place, approvers)
         hint = () if ask.question else (words.FORWARD,)
-        people = [one.partition(":")[::2] for one in approvers]
-        notice = OwnerNotice(
-            [one for one in people if self._outbox.channel(one[0])],
-            CONSOLE,
-            lambda where: shown(where, source.also(2), asked, *hint),
-        )
+        people = [one.partition(":")[::2] for one in approvers if self._outbox.channel(one.partition(":")[0])]
+        notice = OwnerNotice(people, CONSOLE, lambda where: shown(where, source.also(2), asked, *hint))
         texts = words.request(ask, words.told_elsewhere(ask, until), self._fits(place))
         blocks = shown(place, source) if here else self._blocks(source, place.channel, texts, ())
         blocks = () if place.kind is ChatKind.API else blocks
@@ -331,18 +327,14 @@ class Requests:
         return words.settled(approval, whole=self._fits(place)(words.settled(approval, whole=True)))
 
     def _shown(self, approval: Approval, place: Place, whole: bool) -> tuple[Planned, ...]:
-        first = self._outbox.notice(sentence("told"), words.settled(approval, whole=whole), place.channel, ours=False)[
-            :1
-        ]
+        text = words.settled(approval, whole=whole)
+        first = self._outbox.notice(sentence("told"), text, place.channel, ours=False)[:1]
         return tuple(replace(one, buttons=words.buttons_of(approval)) for one in first)
 
     def _blocks(
         self, source: Source, channel: str, texts: Sequence[str], buttons: tuple[Button, ...]
     ) -> tuple[Planned, ...]:
-        """Make deliveries of texts, in order, with the buttons below the last.
-
-        source: of the first; that of each further one ends with `.` and its number.
-        """
+        """Make deliveries of texts, in order, with the buttons below the last. source: of all of them together."""
         bodies = [one for text in texts for one in self._outbox.notice(source, text, channel, ours=False)]
         *before, last = (replace(one, piece=n) for n, one in enumerate(bodies))
         return (*before, replace(last, buttons=buttons))

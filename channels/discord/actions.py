@@ -11,8 +11,8 @@ from channels.discord.api import Api
 from channels.discord.events import name_of, read_message
 from channels.discord.world import THREADS, World, where_it_stands
 from channels.failures import ApiError
-from channels.fields import Unreadable
 from channels.message import Origin, Place
+from channels.receiver import Unreadable
 
 _THREAD_STARTER, _DIRECT = 21, 1
 _KINDS = {2: "voice channel", 4: "category", 13: "stage", 15: "forum"} | dict.fromkeys(THREADS, "thread")

@@ -1,6 +1,6 @@
-"""The Discord channel: receives by `gateway`, renders by `render`, and makes the calls the outbox asks for.
+"""The Discord channel: receives with `gateway`, renders with `render`, and makes the calls that the outbox asks for.
 
-`bot/wiring` makes one per account and imports this module only then, because it imports the library.
+Imported only when an account of the channel is built, because it imports the platform's library.
 """
 
 import asyncio
@@ -28,19 +28,19 @@ from channels.outgoing import IDEMPOTENT, Delivery, NotSent, Refused, SendResult
 log = logging.getLogger(__name__)
 
 _RULES = rules_of(__package__)
-# Milliseconds for which Discord surely knows a nonce.
+# Milliseconds for which Discord certainly remembers a nonce.
 _NONCE_KNOWN = 120_000
-# Of one message that history never shows: some twenty minutes of them.
+# After so many sends, which take some twenty minutes, a message that the history never shows is given up.
 _MOST_SENDS = 50
 # Seconds between frames: Discord takes five edits in five seconds.
 _FRAME = 1.0
 
 
 class DiscordChannel(Adapter):
-    """One bot. See `channels.base.Channel` and `channels.base.History`."""
+    """One bot; see `channels.base.Channel`, `History` and `Threaded`."""
 
     name = "discord"
-    # Markdown grows little when it is rendered, and what does not fit becomes two messages.
+    # Rendering makes Markdown little longer; a block that does not fit becomes two messages.
     capabilities = Capabilities(
         block_chars=MAX_CHARS - 96,
         typing_seconds=8.0,
@@ -59,20 +59,20 @@ class DiscordChannel(Adapter):
         self._gateway, self._world = receiver, receiver.world
 
     async def stop_intake(self) -> None:
-        """Receive nothing more; what came is stored if it can be."""
+        """Stop receiving; events that have arrived are stored if possible."""
         self._gateway.stopping()
         await super().stop_intake()
 
     def render(self, text: str) -> Sequence[str]:
-        """Markdown to the bodies of messages."""
+        """See `channels.base.Channel`."""
         return bodies(text)
 
     def pass_limit(self, place: Place) -> float:
-        """Seconds to wait, as far as the limit of that channel is known; the library counts the calls."""
+        """See `channels.base.Channel`. The library counts the calls, so this only tells how long to wait."""
         return self._api.waits(f"POST {MESSAGES}", channel_of(place))
 
     async def settle(self, delivery: Delivery) -> SendResult:
-        """While Discord knows the nonce, the same send again gives the same message; later history shows it or not."""
+        """Send again while Discord remembers the nonce, which gives the same message; later look in the history."""
         pauses = self._section.pauses()
         while True:
             if self._times.now() - delivery.planned_at < _NONCE_KNOWN:
@@ -90,9 +90,9 @@ class DiscordChannel(Adapter):
     async def frame(self, place: Place, target: str, body: str) -> float:
         """See `channels.base.Channel`."""
         ids = {"channel_id": self._opened(place), "message_id": target}
-        wait = self._api.waits(f"PATCH {ONE}", ids["channel_id"], keep=1)  # for the words that are final
-        if not wait and not self._call(place).locked():
-            await self._aside(place, self._api.call("PATCH", ONE, json=json.loads(body), **ids))
+        wait = self._api.waits(f"PATCH {ONE}", ids["channel_id"], keep=1)  # leaves one call for a delivery
+        if not wait and not self._lock(place).locked():
+            await self._best_effort(place, self._api.call("PATCH", ONE, json=json.loads(body), **ids))
         return max(wait, _FRAME)
 
     async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
@@ -104,12 +104,12 @@ class DiscordChannel(Adapter):
         return await find(self._api, self._world, wanted)
 
     async def working(self, place: Place) -> None:
-        """Show "typing" once, unless a call into that channel is under way: it would show only after that."""
-        if not self._call(place).locked() and self.pass_limit(place) == 0:
-            await self._aside(place, self._api.send_typing(self._opened(place)))
+        """Show "typing" once, unless a call into that channel is under way, after which it would come too late."""
+        if not self._lock(place).locked() and self.pass_limit(place) == 0:
+            await self._best_effort(place, self._api.send_typing(self._opened(place)))
 
     def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """The content of an attachment, from Discord's own hosts."""
+        """See `channels.base.Channel`."""
         return self._api.file(attachment.ref)
 
     async def history(self, place: Place, after: str, before: str, most: int) -> Page:
@@ -122,19 +122,19 @@ class DiscordChannel(Adapter):
 
     @property
     def _roles(self) -> bool:
-        """Whether roles decide who is answered, and so are asked for."""
+        """Whether the configuration allows roles, so that the roles of authors have to be requested."""
         return any(group.roles for group in self._section.groups.allow.values())
 
     def position(self, at: int) -> str:
-        """The least id of that moment."""
+        """See `channels.base.History`."""
         return snowflake_at(at)
 
     def _opened(self, place: Place) -> str:
-        """The channel or thread that a place is: the thread may still be opened."""
+        """The id of the channel of a place: its thread if that is open, else its chat."""
         return place.thread if place.thread in self._world.spots else place.chat
 
     async def _carry_out(self, delivery: Delivery) -> str:
-        """The id of the message. Raises ApiError, ValueError, and OSError for a file."""
+        """See `Adapter._carry_out`."""
         self._world.check(delivery.place)
         if delivery.action in IDEMPOTENT:
             await change(self._api, delivery)
@@ -156,7 +156,7 @@ class DiscordChannel(Adapter):
         try:
             await open_thread(self._api, self._world, delivery.place)
         except ApiError as error:
-            if error.trouble is Trouble.UNKNOWN:  # of the thread; the message was not sent yet
+            if error.trouble is Trouble.UNKNOWN:  # only the thread may exist; the message was not sent yet
                 raise ApiError(Trouble.NETWORK, error.reason) from None
             if error.trouble is not Trouble.REFUSED or error.code in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
                 raise

@@ -1,7 +1,6 @@
-"""REST calls through discord.py's own client, with its exceptions turned into the closed set of `failures`.
+"""REST calls through discord.py's own client, which raise only `ApiError`.
 
-The library waits out the limits of each route, for the channel that is asked only, so a flooded channel holds up nobody
-else.
+The library waits for the rate limit of each route and channel, so a flooded channel delays no other.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ from channels.discord.world import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE
 from channels.failures import ApiError, Trouble, reason_of
 
 ONE = "/channels/{channel_id}/messages/{message_id}"
-# Seconds that a call waits for its route's limit; the least that the library takes.
+# Seconds that a call waits for the limit of its route; the least that the library allows.
 LONGEST_WAIT = 30.0
 _PIECE = 64 * 1024
 TOO_LARGE, THREAD_EXISTS = 40005, 160004
@@ -49,13 +48,13 @@ _NEEDED = {
 
 
 def _hide_tokens(record: logging.LogRecord) -> bool:
-    """The address of an answer to an interaction holds its token, and the library logs addresses."""
+    """Remove the tokens of interactions from log records: they are in addresses, which the library logs."""
     record.msg, record.args = _TOKEN.sub(r"\1<token>", record.getMessage()), ()
     return True
 
 
 class _Bucket(Ratelimit):
-    """The limit of a route. The library's own lets the answer of the last call wait until the next may be made."""
+    """The rate limit of a route. The library's own would delay the result of a call until the next one may be made."""
 
     def __init__(self, longest: float | None, leaving: set[asyncio.Task[None]]) -> None:
         super().__init__(longest)
@@ -63,7 +62,7 @@ class _Bucket(Ratelimit):
 
     async def __aexit__(self, *exception: Any) -> None:
         error = exception[1]
-        if isinstance(error, ApiError) and error.trouble is Trouble.FLOOD:  # the library was not told
+        if isinstance(error, ApiError) and error.trouble is Trouble.FLOOD:  # the library does not learn of it
             self.outgoing -= 1
             self.remaining, self.reset_after, self.expires = 0, 0.0, self._loop.time() + error.retry_after
             return
@@ -72,13 +71,13 @@ class _Bucket(Ratelimit):
         task.add_done_callback(self._leaving.discard)
 
     def waits(self, keep: int) -> float:
-        """Seconds until a call may be made that leaves so many."""
+        """Seconds until a call may be made so that `keep` more remain."""
         left = 0.0 if self.expires is None else self.expires - self._loop.time()
         return max(left, 0.0) if self.remaining <= keep else 0.0
 
 
 class Api(HTTPClient):
-    """One bot at one server. `request` and the library's methods that are made of it raise ApiError alone."""
+    """The REST API of one bot. `request`, and the methods of the library that use it, raise only ApiError."""
 
     def __init__(self, section: DiscordAccount) -> None:
         super().__init__(discord.utils.MISSING, max_ratelimit_timeout=LONGEST_WAIT)
@@ -87,12 +86,12 @@ class Api(HTTPClient):
         self._leaving: set[asyncio.Task[None]] = set()
         self.timeout = aiohttp.ClientTimeout(sock_connect=section.connect_timeout, sock_read=section.request_timeout)
         self._socket: aiohttp.ClientWebSocketResponse | None = None
-        # A class attribute of the library; with the official address it is what it was.
+        # This is a class attribute of the library, so it is the same for all bots.
         Route.BASE = section.base_url
         logging.getLogger("discord.http").addFilter(_hide_tokens)
 
     async def me(self) -> dict[str, Any]:
-        """The bot's own user. Raises ApiError."""
+        """Log in if necessary and return the bot's own user. Raises ApiError."""
         if self._opened:
             return await self.call("GET", "/users/@me")  # type: ignore[no-any-return]
         self._opened = True  # a second login would leave the connections of the first one open
@@ -102,15 +101,15 @@ class Api(HTTPClient):
             self.token = self._section.secret("token")
 
     async def call(self, method: str, path: str, **parameters: Any) -> Any:
-        """The answer of an endpoint. json, params: of the request; the others fill the {names} of the path."""
+        """Call an endpoint and return its answer. json, params, files, form: of the request; others fill the path."""
         options = {name: parameters.pop(name) for name in ("json", "params", "files", "form") if name in parameters}
         return await self.request(Route(method, path, **parameters), **options)
 
     async def request(self, route: Route, **options: Any) -> Any:
-        """See the library; nothing is repeated but after a 429, because who asks knows whether that does harm."""
+        """See the library. It retries only after a 429: the caller knows whether another retry would do harm."""
         if self._closed or not self._opened:
             raise ApiError(Trouble.NETWORK, "not connected")
-        if not {".", ".."}.isdisjoint(route.url.split("/")):  # the call would be another one
+        if not {".", ".."}.isdisjoint(route.url.split("/")):  # it would change the path of the call
             raise ApiError(Trouble.REFUSED, "not an id of Discord")
         try:
             return await super().request(route, timeout=self.timeout, raise_for_status=_raise_failed, **options)
@@ -132,8 +131,10 @@ class Api(HTTPClient):
         return bucket
 
     async def messages(self, channel: str, limit: int, **where: str | None) -> list[dict[str, Any]]:
-        """Messages of a channel, oldest first; where: `after` or `before` an id. Raises ApiError, also where the bot
-        may not read them: a conversation then looks empty, and only asked for a single message Discord says so."""
+        """Messages of a channel, oldest first. where: `after` or `before` an id. Raises ApiError.
+
+        A channel that the bot may not read looks empty; Discord reports that only for a request of a single message.
+        """
         answer: Any = await self.logs_from(channel, limit, **where)
         try:
             found = sorted(answer, key=lambda one: int(one["id"]))
@@ -148,26 +149,23 @@ class Api(HTTPClient):
         return found
 
     def waits(self, route: str, channel: str, keep: int = 0) -> float:
-        """Seconds until this may be asked of that channel, as far as it is known, and so often again after it."""
+        """Seconds until this route may be called for that channel so that `keep` more calls remain, as far as known."""
         bucket = self._buckets.get(f"{self._bucket_hashes.get(route, route)}:{channel}")
         return bucket.waits(keep) if isinstance(bucket, _Bucket) else 0.0
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
-        """See the library; the socket is remembered, because it forgets one that says nothing."""
+        """See the library. The socket is kept here, because the library drops one that is silent."""
         self._socket = await super().ws_connect(url, compress=compress)
         self._socket._timeout = aiohttp.ClientWSTimeout(ws_close=self._section.close_timeout)
         return self._socket
 
     async def hang_up(self) -> None:
-        """End the gateway's connection without a farewell, so that its session can be resumed."""
+        """Close the gateway's connection so that its session can be resumed."""
         if self._socket is not None:
             await self._socket.close(code=4000)
 
     async def file(self, url: str) -> AsyncIterator[bytes]:
-        """The content of a file, from Discord's own hosts; an address that has ended is renewed once.
-
-        Raises NotDownloaded.
-        """
+        """Download a file, only from Discord's own hosts. An expired URL is renewed once. Raises NotDownloaded."""
         async with aiohttp.ClientSession(timeout=self.timeout) as session:
             for renewed in (False, True):
                 if not url.startswith(self._section.cdn):
@@ -200,8 +198,8 @@ class Api(HTTPClient):
 
 
 async def _raise_failed(response: aiohttp.ClientResponse) -> None:
-    """Before the library repeats it: a server that failed may have carried out the call all the same, and what edits
-    are too many must not hold up what is to be said meanwhile."""
+    """Raise ApiError before the library retries: a call that failed with 5xx may have been carried out, and a flood of
+    edits must not delay messages."""
     if response.status == 429 and response.method == "PATCH":
         response.close()
         raise _flood(response)
@@ -217,7 +215,7 @@ def _flood(response: aiohttp.ClientResponse) -> ApiError:
 
 
 def _refused(error: discord.HTTPException, route: Route) -> ApiError:
-    """What an error answer means. One without Discord's own form came from something in between."""
+    """The error of an answer with an error status. One without Discord's own form came from a proxy in between."""
     status, code = error.status, TOO_LARGE if error.status == 413 else error.code
     if status == 401 and not code:
         return ApiError(Trouble.TOKEN, "401: Unauthorized", status=status)

@@ -1,4 +1,4 @@
-"""A delivery as calls of Discord's REST API."""
+"""Carries out deliveries with calls of Discord's REST API."""
 
 import contextlib
 import json
@@ -18,22 +18,22 @@ from channels.failures import ApiError
 from channels.message import Place
 from channels.outgoing import Action, Delivery
 
-# What a Discord channel carries out.
+# The actions that a Discord channel carries out.
 ACTIONS = frozenset(Action) - {Action.PREVIEW}
 MESSAGES = "/channels/{channel_id}/messages"
 _CUSTOM_EMOJI = re.compile(r"<?a?:?(\w+:\d+)>?")
 _SILENT = 1 << 12
 _IN_A_ROW = 5
 _LABEL, _CUSTOM_ID = 80, 100
-# Milliseconds for which an interaction can be answered, less what a call may take.
+# Milliseconds for which an interaction can be answered, minus the time that a call may take.
 _HANDLE_LIFE = 15 * 60_000 - 30_000
 
 
 def webhook_of(respond: str, now: int) -> dict[str, str] | None:
-    """What names the place of an answer to an interaction, as long as Discord takes one; now: milliseconds.
+    """The ids of the webhook that answers an interaction; None once it has expired. now: in milliseconds.
 
-    None for a click on a button: its answer is a message of its own, because the place of it is the message that the
-    button belongs to.
+    None for a click on a button too: the webhook would edit the message with the button, and the answer is a message of
+    its own.
     """
     match respond.split(" "):
         case [application, token, at] if now - int(at) < _HANDLE_LIFE:
@@ -42,12 +42,12 @@ def webhook_of(respond: str, now: int) -> dict[str, str] | None:
 
 
 def unthreaded(delivery: Delivery) -> Delivery:
-    """The same as an answer to the message on which no thread could be opened."""
+    """The delivery as a reply in the channel, to the message on which no thread could be opened."""
     return replace(delivery, place=replace(delivery.place, thread=""), reply_to=delivery.place.thread)
 
 
 def message_of(delivery: Delivery) -> dict[str, Any]:
-    """The arguments that say what a message shows. Raises ValueError where the body cannot be read."""
+    """The content of a message: body, buttons and no mentions. Raises ValueError when the body cannot be read."""
     message: dict[str, Any] = json.loads(delivery.body) if delivery.body or delivery.action is not Action.FILE else {}
     message["allowed_mentions"] = {"parse": [], "replied_user": False}
     buttons = [
@@ -60,12 +60,12 @@ def message_of(delivery: Delivery) -> dict[str, Any]:
 
 
 async def post(api: Api, delivery: Delivery) -> str:
-    """Send a message; the id of it. The same nonce within some minutes gives the same message. Raises ApiError."""
+    """Send a message and return its id. The same nonce within a few minutes gives the same message. Raises ApiError."""
     message, channel = message_of(delivery), channel_of(delivery.place)
     message |= {"nonce": str(delivery.nonce), "enforce_nonce": True}
     if delivery.silent:
         message["flags"] = message.get("flags", 0) | _SILENT
-    # The message that a thread begins with stands in another channel, for Discord.
+    # The first message of a thread is in another channel for Discord.
     if delivery.reply_to and delivery.reply_to != delivery.place.thread:
         message["message_reference"] = {"message_id": delivery.reply_to, "fail_if_not_exists": False}
     try:
@@ -73,12 +73,12 @@ async def post(api: Api, delivery: Delivery) -> str:
     except ApiError as error:
         if "message_reference" not in message or error.status not in (400, 403):
             raise
-        del message["message_reference"]  # what may not be replied to is answered all the same
+        del message["message_reference"]  # the bot may not reply to that message, so it sends an ordinary one
         return await _upload(api, delivery, message, "POST", MESSAGES, channel_id=channel)
 
 
 async def answer(api: Api, delivery: Delivery, webhook: dict[str, str]) -> str:
-    """Put the answer in the place of the words that show an interaction is worked on. Raises ApiError."""
+    """Replace the placeholder of an interaction by the answer; returns the id of the message. Raises ApiError."""
     path = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
     return await _upload(api, delivery, message_of(delivery), "PATCH", path, **webhook)
 
@@ -88,7 +88,7 @@ async def change(api: Api, delivery: Delivery) -> None:
     try:
         await where_it_stands(delivery.place, delivery.target, partial(_change, api, delivery))
     except ApiError as error:
-        if delivery.action is not Action.DELETE or error.code != UNKNOWN_MESSAGE:  # else it was done before
+        if delivery.action is not Action.DELETE or error.code != UNKNOWN_MESSAGE:  # else it was deleted before
             raise
 
 
@@ -110,7 +110,7 @@ async def _change(api: Api, delivery: Delivery, channel: str) -> None:
 
 
 async def open_thread(api: Api, world: World, place: Place) -> None:
-    """Make the thread that a place names, from the message of the same id. Raises ApiError."""
+    """Open the thread of a place on the message of the same id. Raises ApiError."""
     name = ""
     with contextlib.suppress(ApiError):  # it is only for its name
         origin: Any = await api.get_message(place.chat, place.thread)
@@ -120,8 +120,10 @@ async def open_thread(api: Api, world: World, place: Place) -> None:
 
 
 async def _upload(api: Api, delivery: Delivery, message: dict[str, Any], method: str, path: str, **ids: str) -> str:
-    """Make the call, with the file where there is one; the id of the message. Raises ApiError, and OSError for a file
-    that cannot be read."""
+    """Make the call, with the file if there is one; returns the id of the message.
+
+    Raises ApiError, and OSError for a file that cannot be read.
+    """
     if delivery.file is None:
         sent = await api.call(method, path, json=message, **ids)
     else:

@@ -1,7 +1,7 @@
-"""Raw events of Discord's gateway to what the service takes in. Pure: one event in, none or some values out.
+"""Reads raw events of Discord's gateway into inbound events. Pure.
 
-What a person or another bot sent becomes an `InboundMessage`; what Discord itself tells (members, pins, link previews)
-becomes nothing. Raises `Unreadable` for what is not as documented: the receiver keeps that raw and passes on.
+Messages of people and other bots become an `InboundMessage`; notices of Discord itself (members, pins, link previews)
+become nothing. Raises `Unreadable` for an event that is not as documented; the receiver keeps that raw and goes on.
 """
 
 import re
@@ -11,8 +11,18 @@ from datetime import datetime
 from typing import Any
 
 from channels.discord.world import World, identity
-from channels.fields import Unreadable, an_object, deletion, edit_key, file_of, interaction, objects, string, unread_of
 from channels.message import Attachment, InboundKind, InboundMessage, Origin, Quoted, UnreadEvent, message_key
+from channels.receiver import (
+    Unreadable,
+    an_object,
+    deletion,
+    edit_key,
+    file_of,
+    interaction,
+    objects,
+    string,
+    unread_of,
+)
 from channels.utf16 import whole
 
 _EPOCH = 1_420_070_400_000
@@ -23,7 +33,7 @@ _MENTION = re.compile(r"<(?:(?P<kind>@[!&]?|#)(?P<id>\d+)|a?:(?P<emoji>\w+):\d+|
 
 
 def read_event(event: str, data: object, world: World, now: int) -> list[InboundMessage]:
-    """What an event means for the service. now: milliseconds, for what has no time of its own."""
+    """Read an event. now: in milliseconds; the time of an event that has none of its own. Raises Unreadable."""
     if event not in ("MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK", "INTERACTION_CREATE"):
         return []
     fields = an_object(data, event)
@@ -41,12 +51,12 @@ def read_event(event: str, data: object, world: World, now: int) -> list[Inbound
 
 
 def unread(event: str, data: object, world: World, error: Exception) -> UnreadEvent:
-    """The value for an event that could not be read."""
+    """Keep an event that could not be read."""
     return unread_of("discord", world.me, {"t": event, "d": data}, error)
 
 
 def read_message(message: dict[str, Any], world: World, guild: str = "", mine: bool = False) -> list[InboundMessage]:
-    """A message as it came or as history has it. guild: its server, which history does not name. mine: own ones too."""
+    """Read a message of the gateway or the history. guild: its server, which the history omits. mine: also own ones."""
     author = an_object(message.get("author"), "author")
     sender, number = identity(author, "id"), identity(message, "id")
     if (sender == world.me and not mine) or message.get("type", 0) not in _SAID:
@@ -81,17 +91,17 @@ def read_message(message: dict[str, Any], world: World, guild: str = "", mine: b
 
 
 def time_of(snowflake: str) -> int:
-    """When an id was made, in milliseconds since the epoch."""
+    """The time at which an id was made, in milliseconds since the epoch."""
     return (int(snowflake) >> 22) + _EPOCH
 
 
 def snowflake_at(at: int) -> str:
-    """The least id that can be made at a moment, in milliseconds since the epoch."""
+    """The least id that can be made at a time, given in milliseconds since the epoch."""
     return str(max(at - _EPOCH, 0) << 22)
 
 
 def _read_edit(fields: dict[str, Any], world: World) -> list[InboundMessage]:
-    """An edit by its author; a link preview that is added comes with the old time of editing, so with the old key."""
+    """An edit by the author. An added link preview comes with the old time of editing, so it gets the old event key."""
     edited = int(datetime.fromisoformat(string(fields, "edited_timestamp")).timestamp() * 1000)
     found = []
     for one in read_message(fields, world):
@@ -107,7 +117,7 @@ def _deletion(fields: dict[str, Any], number: str, world: World, now: int) -> In
 
 
 def _read_interaction(fields: dict[str, Any], world: World) -> list[InboundMessage]:
-    """A command or a click. What else there is (menus, forms) was never offered."""
+    """A command or a click; other interactions (menus, forms) are never offered."""
     data = fields.get("data")
     data = data if isinstance(data, dict) else {}
     kind, number = fields.get("type"), identity(fields, "id")
@@ -117,7 +127,7 @@ def _read_interaction(fields: dict[str, Any], world: World) -> list[InboundMessa
     elif kind == 3 and data.get("component_type") == 2:
         sort, text = InboundKind.BUTTON, string(data, "custom_id")
         pressed = identity(an_object(fields.get("message"), "message"), "id")
-        handle += " button"  # what it opens is the message below which the button is
+        handle += " button"  # its webhook would edit the message with the button
     else:
         return []
     member = fields.get("member")
@@ -128,7 +138,7 @@ def _read_interaction(fields: dict[str, Any], world: World) -> list[InboundMessa
 
 
 def _typed(data: dict[str, Any], world: World) -> str:
-    """A command as one types it: the words in the order of its options, however they were filled in."""
+    """A command as people type it: its words in the order of the command's options."""
     name = string(data, "name")
     given = {string(one, "name"): str(one.get("value", "")) for one in objects(data, "options")}
     order = {option: place for place, option in enumerate(world.orders.get(name, ()))}
@@ -137,7 +147,7 @@ def _typed(data: dict[str, Any], world: World) -> str:
 
 
 def text_of(message: dict[str, Any], world: World) -> str:
-    """What it says, with readable names; words for what has none: polls, stickers, the boxes that bots send."""
+    """The text of a message with readable names, and descriptions of polls, stickers and embeds."""
     content = _readable(str(message.get("content") or ""), message, world)
     parts = [content, *_described(message)]
     if not any(parts):
@@ -150,7 +160,7 @@ def text_of(message: dict[str, Any], world: World) -> str:
 def _readable(content: str, message: dict[str, Any], world: World) -> str:
     names = {str(one.get("id")): name_of(one, one.get("member")) for one in objects(message, "mentions")}
     mine = "|".join((f"@!?{world.me}", *(f"@&{role}" for role in sorted(world.mine))))
-    content = re.sub(rf"\A\s*(?:<(?:{mine})>[\s,:]*)+(?=\S)", "", content)  # its name alone is something said
+    content = re.sub(rf"\A\s*(?:<(?:{mine})>[\s,:]*)+(?=\S)", "", content)  # its name alone is a message
 
     def shown(found: re.Match[str]) -> str:
         number = found["id"]
@@ -186,13 +196,13 @@ def _quoted(message: dict[str, Any], world: World) -> Quoted | None:
 
 
 def _writer(message: dict[str, Any], below: Origin, world: World) -> Origin:
-    """Whose a message is that is replied to; with the roles where it was heard. below: where the reply stands."""
+    """The origin of a message that is replied to, with roles if it is a recent one. below: the origin of the reply."""
     number, author = identity(message, "id"), an_object(message.get("author"), "referenced author")
     return world.recent.get(number) or Origin(place=below.place, sender=identity(author, "id"), space=below.space)
 
 
 def name_of(user: dict[str, Any], member: object) -> str:
-    """The name that people see."""
+    """The name of a user as people see it."""
     nick = member.get("nick") if isinstance(member, dict) else None
     return whole(str(nick or user.get("global_name") or user.get("username") or ""))
 
@@ -203,7 +213,7 @@ def _roles(member: object) -> tuple[str, ...]:
 
 
 def _origin(fields: dict[str, Any], user: dict[str, Any], guild: str, world: World, message_id: str = "") -> Origin:
-    """Where an event comes from. guild: its server, empty where it has none."""
+    """The origin of an event. guild: its server, empty in direct messages."""
     channel, member = identity(fields, "channel_id"), fields.get("member")
     return Origin(
         place=world.place(channel, guild),

@@ -1,9 +1,9 @@
-"""The gateway: one connection after the other through discord.py's own WebSocket client, and what it tells, stored.
+"""Receives events from Discord's gateway through discord.py's own WebSocket client, and stores them.
 
-The library's event models are passed by: each event reaches `take` raw, called by the loop that reads the socket, so
-in the order of the gateway, and whatever is in it cannot end that loop. `take` only appends; one task stores what has
-gathered, in that order, one batch after the other. Discord has no acknowledgement: what could not be stored waits
-here, nothing more is read meanwhile, and after a crash its history is read.
+The library's event models are not used: the loop that reads the socket calls `take` with each raw event, in order, and
+no event can end that loop. `take` only appends; one task stores the queue, one batch after the other. Discord has no
+acknowledgement: events that cannot be stored wait here while nothing more is read, and after a crash the history is
+read.
 """
 
 import asyncio
@@ -27,17 +27,16 @@ from channels.discord.events import read_event, unread
 from channels.discord.settings import DiscordAccount
 from channels.discord.world import World, identity
 from channels.failures import ApiError, Trouble, reason_of
-from channels.fields import an_object, objects
 from channels.message import InboundKind, InboundMessage, Incoming
-from channels.receiver import Receiver
+from channels.receiver import Receiver, an_object, objects
 
 log = logging.getLogger(__name__)
 
-# Events in memory beyond which nothing more is read from the gateway.
+# With more events in memory than this, nothing more is read from the gateway.
 _MOST_WAITING = 1000
-# Connections in a row that may fail before the session is given up: its server may be gone.
+# After so many failed connections in a row the session is given up: its server may be gone.
 _RESUMES = 3
-# Seconds after which a connection has not failed at once.
+# A connection that lasted so many seconds counts as a success.
 _LASTING = 60.0
 _CONTENT_GRANTED = 1 << 18 | 1 << 19
 _PORTAL = "the Developer Portal (https://discord.com/developers/applications)"
@@ -52,7 +51,7 @@ _CANNOT_STORE = "Messages cannot be stored, so none are taken from Discord"
 
 
 class DiscordReceiver(Receiver):
-    """Learns who the bot is, then receives. `world.me` is empty until then."""
+    """Learns the bot's own id, then receives."""
 
     sentences: ClassVar = {
         Trouble.REFUSED: "Discord refuses this bot",
@@ -73,13 +72,13 @@ class DiscordReceiver(Receiver):
         self._waiting: deque[Incoming] = deque()
         self._came, self._room = asyncio.Event(), asyncio.Event()
         self._stopping = False
-        # Servers that have not told their channels since a new session began; None: the gap is known.
+        # Servers that have not listed their channels since a new session began; None: the gap was reported.
         self._awaited: set[str] | None = None
         self._late: set[str] = set()
         self._reached: list[Reached] = []
 
     async def run(self, sink: Sink) -> None:
-        """Receive until cancelled, then store what came. Once only."""
+        """See `Receiver.run`. After it was cancelled, events that have arrived are stored."""
         self.world.orders = {one.name: tuple(option.name for option in one.options) for one in sink.commands()}
         storing = asyncio.create_task(self._store(), name="discord-store")
         try:
@@ -89,14 +88,14 @@ class DiscordReceiver(Receiver):
             await storing
 
     def stopping(self) -> None:
-        """Before `run` is cancelled: take nothing more."""
+        """Note, before `run` is cancelled, that the receiver is stopping."""
         self._stopping = True
 
-    def _wrong(self) -> str:
+    def _problem(self) -> str:
         return self._unstored or ("Discord has not answered a heartbeat for too long" if self._overdue() else "")
 
     def take(self, event: str, data: Any) -> None:
-        """An event of the gateway: read it, and let it wait for the store. Never fails."""
+        """Read an event of the gateway and queue it for the store. Never fails."""
         try:
             if isinstance(data, dict):
                 self.world.learn(event, data)
@@ -118,7 +117,7 @@ class DiscordReceiver(Receiver):
     # -- the connection
 
     async def _step(self) -> None:
-        """One connection from its beginning to its end, which is always an exception or a return."""
+        """Receive over one connection until it ends."""
         client = self._client or await self._log_in()
         gateway, session, sequence = self._resumable or (yarl.URL(self._section.gateway_url), None, None)
         self._health = replace(self._health, state=HealthState.STARTING)
@@ -145,29 +144,29 @@ class DiscordReceiver(Receiver):
         except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
             raise ApiError(Trouble.UNKNOWN, reason_of(error)) from None
         except Exception:
-            resume = False  # what broke it would be told again
+            resume = False  # a resumed session would repeat what broke it
             raise
         finally:
             await self._ended(resume)
         if self._pauses.failures:
             raise ApiError(Trouble.UNKNOWN, "it ended")
-        await self._wait("Connecting again", self._pauses.next(), logging.INFO)  # an everyday event
+        await self._wait("Connecting again", self._pauses.next(), logging.INFO)  # connections end often
 
     async def _log_in(self) -> discord.Client:
-        """Who the bot is, and what it may ask for. Raises ApiError."""
+        """Learn the bot's id and its granted intents, and make the library's client. Raises ApiError."""
         self.account = self.world.me = identity(an_object(await self._api.me(), "user"), "id")
         application = an_object(await self._api.call("GET", "/applications/@me"), "application")
         menu, number = menu_of(self._sink.commands()), int(identity(application, "id"))
         listing = partial(self._api.bulk_upsert_global_commands, number, menu)
         await self._renew_menu(menu, listing)
-        flags = application.get("flags")  # where they are not told, the gateway decides
+        flags = application.get("flags")  # without them the gateway decides
         self.world.content &= not isinstance(flags, int) or bool(flags & _CONTENT_GRANTED)
         foreign = _FOREIGN_ENDPOINT if application.get("interactions_endpoint_url") else ""
         warned = "; ".join(filter(None, ("" if self.world.content else _WITHOUT_CONTENT, foreign)))
         if warned != self._warned:
             self._warned = warned
             log.warning("discord: %s", warned)
-        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody wants to speak
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # voice is not used
         intents = discord.Intents.none()
         intents.guilds = intents.guild_messages = intents.dm_messages = True
         intents.message_content = self.world.content
@@ -180,15 +179,15 @@ class DiscordReceiver(Receiver):
         return client
 
     def _closed(self, code: int) -> None:
-        """Discord has closed the connection for a reason that a new one does not mend."""
-        self._client = None  # the flags are read anew
+        """Handle a close code that a reconnect does not fix. Raises ApiError, except when fewer intents may help."""
+        self._client = None  # so that the flags are read again
         if code == 4014 and self.world.content:
             self.world.content = False
             return
         raise ApiError(Trouble.TOKEN if code == 4004 else Trouble.REFUSED, f"the gateway closed with {code}")
 
     async def _ended(self, resume: bool) -> None:
-        """Close what is left of a connection; keep how it can be resumed."""
+        """Close a connection and keep what is needed to resume its session."""
         ws, self._ws = self._ws, None
         if self.is_ready and self._times.monotonic() - self._since >= _LASTING:
             self._pauses.failures = 0
@@ -201,21 +200,21 @@ class DiscordReceiver(Receiver):
         await self._api.hang_up()
 
     def _overdue(self) -> bool:
-        """Whether the answer to a heartbeat has not come. The library notices only a connection that is silent."""
+        """Whether the answer to a heartbeat is overdue. The library notices only a silent connection."""
         beats = self._ws._keep_alive if self._ws is not None else None
         if beats is None or beats.interval is None:
             return False
         return perf_counter() - beats._last_ack > beats.interval + self._section.heartbeat_timeout
 
     def _begun(self) -> None:
-        """A session has begun or goes on."""
+        """Note that a session has begun or was resumed."""
         self._since = self._times.monotonic()
         self._received(f"receiving; {self._warned}" if self._warned else "receiving")
 
     # -- the gap
 
     def _follow(self, event: str, data: dict[str, Any]) -> None:
-        """After a new session, gather what the servers tell of their channels before anything is stored."""
+        """After a new session, collect the channels that servers list, before anything is stored."""
         if event == "READY":
             self._awaited, self._reached = set(), []
             self._awaited |= {identity(one, "id") for one in objects(data, "guilds")}
@@ -241,7 +240,7 @@ class DiscordReceiver(Receiver):
     # -- the store
 
     async def _store(self) -> None:
-        """Store what waits, in its order, until the end; what cannot be stored keeps its place."""
+        """Store the queue in order until the receiver stops; events that cannot be stored stay at its head."""
         while True:
             if not self._waiting or self._awaited is not None:
                 if self._stopping:
@@ -266,7 +265,7 @@ class DiscordReceiver(Receiver):
             self._room.set()
 
     async def _acknowledge(self, message: InboundMessage) -> None:
-        """Show that a command is worked on, or that a click was taken: Discord waits for that, three seconds long."""
+        """Acknowledge a command or a click, for which Discord waits three seconds."""
         number, token = message.event_key.partition(":")[2], message.respond.split(" ")[1]
         path = "/interactions/{webhook_id}/{webhook_token}/callback"
         kind = {"type": 5 if message.kind is InboundKind.COMMAND else 6}

@@ -1,4 +1,4 @@
-"""What was said while nobody listened, and whether a send of unknown outcome is there."""
+"""Reads the history of conversations, and looks in it for a send of unknown outcome."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,15 +13,16 @@ from channels.message import ChatKind, Incoming, Place
 from channels.outgoing import Delivery, NotSent, Sent, Unknown
 
 _PAGE = 100
-# Pages in which a send is looked for.
+# The most pages in which a send is looked for.
 _LOOKED_AT = 5
 _AROUND = 10_000
-# Milliseconds before a send was planned in which it may stand: by the clocks; as the answer to an interaction.
+# How many milliseconds before it was planned a message may have been made: as clocks differ, and as the placeholder of
+# an interaction.
 _AFTER_ALL = 16 * 60_000
 
 
 async def page_of(api: Api, world: World, place: Place, after: str, before: str, most: int, roles: bool) -> Page:
-    """A part of a conversation. roles: ask for those of its authors. Raises NotReadable."""
+    """A page of a conversation. roles: whether to request the roles of authors. Raises NotReadable."""
     limit = min(most, _PAGE)
     try:
         messages = await api.messages(channel_of(place), limit, after=after or "0")
@@ -34,14 +35,14 @@ async def page_of(api: Api, world: World, place: Place, after: str, before: str,
 
 
 async def around(api: Api, world: World, place: Place, before: str, most: int, roles: bool) -> Sequence[Incoming]:
-    """See `channels.base.Threaded`. What a thread hangs on stands in the channel, of a forum post in the post."""
+    """See `channels.base.Threaded`. The first message of a thread is in its channel, of a forum post in the post."""
     first: list[Any] = []
     try:
         messages = await api.messages(channel_of(place), most, before=before)
         try:
             first = [await where_it_stands(place, place.thread, lambda channel: api.get_message(channel, place.thread))]
         except ApiError as error:
-            if error.trouble is not Trouble.REFUSED:  # else there is none
+            if error.trouble is not Trouble.REFUSED:  # else the thread has no first message
                 raise
         found = {str(one["id"]): one for one in (*first, *messages)}
         return await _read(api, world, place, list(found.values()), roles, mine=True)
@@ -52,13 +53,13 @@ async def around(api: Api, world: World, place: Place, before: str, most: int, r
 async def _read(
     api: Api, world: World, place: Place, messages: Sequence[dict[str, Any]], roles: bool, *, mine: bool = False
 ) -> list[Incoming]:
-    """Messages of a place as events. roles: ask for those of their authors. mine: the bot's own ones, too."""
+    """Read messages of a place into events. roles: request the roles of authors. mine: include the bot's own."""
     batch: list[Incoming] = []
     spot = world.spots.get(channel_of(place)) or world.spots.get(place.chat)
     if spot is None and place.kind is not ChatKind.DIRECT:
         raise NotReadable("the bot does not see this channel any more")
     guild = spot.guild if spot else ""
-    if place.thread:  # of one that is archived the gateway does not tell
+    if place.thread:  # the gateway does not report archived threads
         world.spots.setdefault(place.thread, Spot(guild, "", place.chat))
     members: dict[str, Any] = {}
     for one in messages:
@@ -77,9 +78,9 @@ def _not_readable(error: ApiError) -> NotReadable:
 
 
 async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sent | NotSent | Unknown:
-    """Whether a send stands in its conversation: same author, text, file and target of a reply.
+    """Whether a send is in its conversation: a message with the same author, text, file and target of a reply.
 
-    again: seconds after which it is to be sent again if it does not. Raises ApiError.
+    again: seconds after which to send it again if it is not there. Raises ApiError.
     """
     wanted, absent = message_of(delivery), NotSent(again, "it was not there; sent again")
     early = _AFTER_ALL if delivery.respond else _AROUND
@@ -94,7 +95,7 @@ async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sen
                 return absent
             after = messages[-1]["id"]
     except ApiError as error:
-        if error.code == UNKNOWN_CHANNEL and delivery.place.thread:  # it was never opened
+        if error.code == UNKNOWN_CHANNEL and delivery.place.thread:  # the thread was never opened
             return await found(api, world, unthreaded(delivery), again)
         if error.trouble is not Trouble.REFUSED:
             raise
@@ -103,7 +104,7 @@ async def found(api: Api, world: World, delivery: Delivery, again: float) -> Sen
 
 
 async def _member(api: Api, guild: str, user: str, known: dict[str, Any]) -> Any:
-    """A member with the roles; None for who has left the server."""
+    """A member of a server with their roles; None if they have left it."""
     if user not in known:
         try:
             known[user] = await api.get_member(guild, user)

@@ -1,4 +1,4 @@
-"""What the configuration says of Discord, which is what one account of it needs to know."""
+"""The section of the configuration for Discord."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -9,7 +9,7 @@ from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, conflict, looks_like
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, PlatformSection, Proof, Threads
 
-# What the model can do there with the `message` tool; `actions` carries out what makes no delivery.
+# The actions of the `message` tool; the module `actions` carries out those that make no delivery.
 _WHERE = ("to", "thread")
 ACTIONS: tuple[ToolAction, ...] = (
     *THREADED,

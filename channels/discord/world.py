@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from channels.base import Reached
 from channels.failures import ApiError, Trouble
-from channels.fields import Unreadable, an_object, objects
 from channels.message import ChatKind, Origin, Place
+from channels.receiver import Unreadable, an_object, objects
 
 T = TypeVar("T")
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = 10003, 10008

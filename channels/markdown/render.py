@@ -12,10 +12,9 @@ from itertools import count, takewhile
 
 from markdown_it.token import Token
 
-from channels.markdown.entities import EntityType, Formatted, Style
+from channels.markdown.formatted import EntityType, Formatted, Style, TextWriter
 from channels.markdown.parse import is_plain, parse, parser
 from channels.markdown.table import Table
-from channels.markdown.writer import TextWriter
 
 RULE = "———"
 _MAIL = "mailto:"

@@ -1,4 +1,4 @@
-"""What the model asks of a workspace while its call runs: who or what a name is, what was said, pins, details."""
+"""The actions of the model on Slack that make no delivery, and the search for conversations by name."""
 
 import re
 from collections.abc import Sequence
@@ -8,27 +8,27 @@ from dataclasses import replace
 from channels.actions import ActionFailed, Arguments, details, line_of, nearest
 from channels.base import Times
 from channels.failures import ApiError
-from channels.fields import Unreadable
 from channels.message import InboundMessage, Origin, Place
+from channels.receiver import Unreadable
 from channels.slack import history
 from channels.slack.api import Api
-from channels.slack.calls import message_id
 from channels.slack.events import read_message
 from channels.slack.known import Known, names_of
+from channels.slack.render import message_id
 
 _ID = re.compile(r"[CDGUW](?=[A-Z]*\d)[A-Z0-9]{5,}")
-# Seconds that names are good for.
+# Seconds for which lists of names are kept.
 _KEPT = 180.0
-# Of people, a thousand each.
+# The most pages of the list of people, with a thousand each.
 _PAGES = 5
 _PINS = {"pin": ("pins.add", "already_pinned"), "unpin": ("pins.remove", "no_pin")}
 _CHANNEL = "id name user is_private is_archived is_ext_shared num_members topic purpose"
-# What is told of them, as Slack calls it.
+# The fields of a person that the model is told.
 _PERSON = "id name real_name display_name title tz status_text is_admin is_bot deleted"
 
 
 class Workspace:
-    """Of one bot. Its methods raise ActionFailed, in plain words."""
+    """The workspace of one bot. Its methods raise ActionFailed."""
 
     def __init__(self, api: Api, known: Known, times: Times) -> None:
         self._api = api
@@ -37,7 +37,7 @@ class Workspace:
         self._names: dict[str, tuple[float, dict[str, str]]] = {}
 
     async def find(self, wanted: str) -> Origin | Sequence[str]:
-        """See `channels.base.Channel`. A conversation with a person is opened, which nobody sees."""
+        """See `channels.base.Channel`. A conversation with a person is opened, which is invisible."""
         found = await self._ident(wanted)
         if isinstance(found, tuple):
             return found
@@ -47,7 +47,7 @@ class Workspace:
         return Origin(place=self._known.place(found), sender=person)
 
     async def perform(self, name: str, place: Place, arguments: Arguments) -> str:
-        """One of `settings.ACTIONS` that makes no delivery."""
+        """Carry out one of `settings.ACTIONS` that makes no delivery; returns its result for the model."""
         match name:
             case "read":
                 return await self._read(replace(place, thread=arguments.thread or place.thread), arguments)
@@ -65,7 +65,7 @@ class Workspace:
         raise ActionFailed(f"{name} is not possible here")
 
     async def _ident(self, wanted: str) -> str | tuple[str, ...]:
-        """The id that is meant, or names that come near."""
+        """The id of a name, or similar names."""
         if _ID.fullmatch(wanted):
             return wanted
         kind = "@" if wanted.startswith("@") else "#"
@@ -80,7 +80,7 @@ class Workspace:
         return {f"#{self._known.name(chat)}": chat for chat in chats if self._known.name(chat)}
 
     async def _people(self) -> dict[str, str]:
-        """By each of their names; who shares one has the id behind it, so that nobody is taken for another."""
+        """The ids of people by each of their names; a name that several have gets the id appended."""
         found: dict[str, set[str]] = {}
         async for user in history.listed(self._api, "users.list", {"limit": 1000}, "members", _PAGES):
             for name in () if user.get("deleted") or user.get("is_bot") else names_of(user):

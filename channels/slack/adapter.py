@@ -1,6 +1,6 @@
-"""The Slack channel: receives by `receive`, renders by `render`, and makes the calls the outbox asks for.
+"""The Slack channel: receives with `receive`, renders with `render`, and makes the calls that the outbox asks for.
 
-`bot/wiring` makes one per account and imports this module only then, because it imports the libraries.
+Imported only when an account of the channel is built, because it imports the platform's libraries.
 """
 
 import asyncio
@@ -16,39 +16,36 @@ from channels.base import Capabilities, NotDownloaded, NotReadable, Page, Sink, 
 from channels.failures import ApiError, Trouble
 from channels.message import Attachment, Incoming, Origin, Place
 from channels.outgoing import Action, Delivery, Elsewhere, NotSent, Refused, SendResult, Sent, Unknown
-from channels.slack import history
+from channels.slack import history, render
 from channels.slack.actions import Workspace
 from channels.slack.api import NEVER, Api, flood, is_slack
-from channels.slack.calls import ACTIONS, DONE_BEFORE, WRONG_FORM, call_of, edit_of, in_thread, shown
 from channels.slack.events import read_message, unread
 from channels.slack.known import Known
 from channels.slack.receive import SlackReceiver
-from channels.slack.render import MAX_UNITS, bodies, plain_body
-from channels.slack.respond import Addresses
 from channels.slack.settings import SlackAccount
 
 _RULES = rules_of(__package__)
-# Of one message that was never found; more would be of no use.
+# After so many sends a message that is never found is given up.
 _MOST_SENDS = 5
 _WORKING = "is thinking…"
-# Calls of chat.update a minute in the whole workspace, the last of which a frame may make. Slack takes about 50.
+# The calls of chat.update a minute in the workspace after which no frame is shown. Slack takes about 50.
 _MOST_UPDATES = 40
-# What is held, beside chats, while Slack takes no more frames.
+# The key, beside those of chats, that is held while Slack takes no more frames.
 _FRAMES = "chat.update"
-# Seconds between two frames, and where they come to nothing.
+# Seconds between two frames, and after one that failed.
 _FRAME_PAUSE, _NO_FRAMES = 1.5, 60.0
 
 
 class SlackChannel(Adapter):
-    """One bot. See `channels.base.Channel` and `History`."""
+    """One bot; see `channels.base.Channel`, `History` and `Threaded`."""
 
     name = "slack"
-    # Slack takes the sign away after two minutes, and with each message.
+    # Slack removes the typing sign after two minutes, and with each message.
     capabilities = Capabilities(
-        block_chars=MAX_UNITS - 400,
+        block_chars=render.MAX_UNITS - 400,
         typing_seconds=20.0,
         rules=_RULES,
-        actions=ACTIONS,
+        actions=render.ACTIONS,
         file_bytes=100 * 1024 * 1024,
         commands_apart=True,
         commands=("/hark ", "/hark "),
@@ -56,10 +53,10 @@ class SlackChannel(Adapter):
 
     def __init__(self, section: SlackAccount, times: Times) -> None:
         self._section = section
-        # When chat.update was called, by frames and by what people are to see.
+        # The times of the last calls of chat.update, by frames and by deliveries.
         self._updates: deque[float] = deque(maxlen=_MOST_UPDATES)
         self._no_status: set[str] = set()
-        self._addresses = Addresses()
+        self._response_urls = render.ResponseUrls()
         self._known = Known()
         self._api = Api(section)
         self._workspace = Workspace(self._api, self._known, times)
@@ -74,11 +71,11 @@ class SlackChannel(Adapter):
         self._tasks.append(asyncio.create_task(self._known.ask(self._api, self._times.sleep), name="slack-names"))
 
     def render(self, text: str) -> Sequence[str]:
-        """Markdown to the bodies of messages."""
-        return bodies(text)
+        """See `channels.base.Channel`."""
+        return render.bodies(text)
 
     async def settle(self, delivery: Delivery) -> SendResult:
-        """Look whether it stands there. What is no message, or what only one person saw, cannot be looked up."""
+        """Look for the message in the history. A file, or a message that only one person saw, cannot be found there."""
         if delivery.action is not Action.SEND:
             return Unknown("Slack does not tell whether a file arrived; it is not sent again")
         if delivery.attempts >= _MOST_SENDS:
@@ -102,14 +99,16 @@ class SlackChannel(Adapter):
             await self._times.sleep(self._section.settle_pause)
 
     async def frame(self, place: Place, target: str, body: str) -> float:
-        """See `channels.base.Channel`. Goes through the lock of sends, so that it never arrives behind a later one."""
+        """See `channels.base.Channel`. It takes the lock of sends, so that it never arrives after a later send."""
         now = self._times.monotonic()
         used_up = self._updates[0] + 60.0 - now if len(self._updates) == _MOST_UPDATES else 0.0
         wait = max(used_up, self._limits.held(_FRAMES), self._limits.held(place.chat))
-        if not target or wait > 0 or self._call(place).locked():
+        if not target or wait > 0 or self._lock(place).locked():
             return wait or _FRAME_PAUSE
         self._updates.append(now)
-        error = await self._aside(place, self._api.call("chat.update", edit_of(place, target, json.loads(body))))
+        error = await self._best_effort(
+            place, self._api.call("chat.update", render.edit_of(place, target, json.loads(body)))
+        )
         if error is None:
             return _FRAME_PAUSE
         self._limits.hold(_FRAMES, error.retry_after)
@@ -124,17 +123,17 @@ class SlackChannel(Adapter):
         return await self._workspace.find(wanted)
 
     async def working(self, place: Place) -> None:
-        """Show below a thread that it is thinking; elsewhere Slack has no such sign."""
-        held = self._call(place).locked() or self._limits.held(place.chat) > 0
+        """Show in a thread that the bot is thinking; outside of threads Slack has no typing sign."""
+        held = self._lock(place).locked() or self._limits.held(place.chat) > 0
         if not place.thread or place.chat in self._no_status or held:
             return
         arguments = {"channel_id": place.chat, "thread_ts": place.thread, "status": _WORKING}
-        error = await self._aside(place, self._api.call("assistant.threads.setStatus", arguments))
+        error = await self._best_effort(place, self._api.call("assistant.threads.setStatus", arguments))
         if error is not None and error.trouble in NEVER:
             self._no_status.add(place.chat)
 
     async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """The content of a file, from Slack's own hosts alone. Raises NotDownloaded."""
+        """See `channels.base.Channel`."""
         try:
             async for piece in self._api.file(attachment.ref):
                 yield piece
@@ -148,7 +147,7 @@ class SlackChannel(Adapter):
         except ApiError as error:
             raise self._not_readable(error) from None
         batch = [item for message in found for item in self._read(history.read_as_event(message, place))]
-        self._bot.stands_there(batch)
+        self._bot.found_in_history(batch)
         return Page(batch, str(found[-1]["ts"]) if found else "", more)
 
     async def around(self, place: Place, before: str, most: int) -> Sequence[Incoming]:
@@ -174,7 +173,7 @@ class SlackChannel(Adapter):
             return [unread(event, self._known, error)]
 
     async def _carry_out(self, delivery: Delivery) -> str | Elsewhere:
-        """The id of what is there now, or where it belongs. Raises ApiError, and others for what cannot be sent."""
+        """See `Adapter._carry_out`."""
         if delivery.action is Action.FILE:
             await self._upload(delivery)
             return ""
@@ -185,31 +184,32 @@ class SlackChannel(Adapter):
             return await self._respond(delivery)
         if delivery.action is Action.EDIT:
             self._updates.append(self._times.monotonic())
-        method, arguments = call_of(delivery)
+        method, arguments = render.call_of(delivery)
         answer = await self._api.call(method, arguments)
         return str(answer.get("ts") or delivery.target)
 
     async def _respond(self, delivery: Delivery) -> str | Elsewhere:
-        """Answer to the one person who typed a command or pressed a button; in their direct messages when the address
-        takes no more.
+        """Answer only to the person who typed a command or pressed a button.
 
-        Nobody else saw what they did, and a command may be typed where the bot is not: in a conversation of others.
+        That is at the response URL, and in their direct messages when it takes no more.
+
+        Nobody else saw the command, and it may have been typed in a conversation that the bot is not in.
         """
-        address, person = self._addresses.good(delivery.respond, self._times.now())
+        address, person = self._response_urls.good(delivery.respond, self._times.now())
         if is_slack(address, self._section.base_url):
-            answer = {**shown(delivery), **in_thread(delivery.place), "response_type": "ephemeral"}
+            answer = {**render.shown(delivery), **render.in_thread(delivery.place), "response_type": "ephemeral"}
             async with self._api.request("POST", address, json={**answer, "replace_original": False}) as response:
                 if response.status == 429:
                     raise flood(response.headers)
                 if response.status >= 500:
                     raise ApiError(Trouble.FAILED, f"status {response.status}")
                 if response.status == 200:
-                    self._addresses.used(address)
+                    self._response_urls.used(address)
                     return ""
         try:
             opened = await self._api.call("conversations.open", {"users": person})
         except ApiError as error:
-            if error.trouble in (Trouble.FAILED, Trouble.UNKNOWN):  # nobody sees anything of that
+            if error.trouble in (Trouble.FAILED, Trouble.UNKNOWN):  # it is invisible, so it may be retried
                 raise ApiError(Trouble.NETWORK, error.reason) from None
             raise
         return Elsewhere(self._known.place(str(opened["channel"]["id"]), "im"))
@@ -222,8 +222,7 @@ class SlackChannel(Adapter):
                 await self._api.call("reactions.remove", {**place, "name": reaction["name"]})
 
     async def _upload(self, delivery: Delivery) -> None:
-        """Nobody sees anything of a file before the last of the three calls; so only that one can be of unknown
-        outcome."""
+        """Upload a file and post it. Only the last of the calls is visible, so only its outcome can be unknown."""
         file = delivery.file
         if file is None:
             raise ValueError("there is no file")
@@ -240,17 +239,17 @@ class SlackChannel(Adapter):
             raise
         caption = json.loads(delivery.body) if delivery.body else {}
         arguments: dict[str, Any] = {"files": [{"id": given["file_id"], "title": file.name}]}
-        arguments |= {"channel_id": delivery.place.chat, **in_thread(delivery.place)}
+        arguments |= {"channel_id": delivery.place.chat, **render.in_thread(delivery.place)}
         if caption.get("text"):
             arguments["initial_comment"] = caption["text"]
         await self._api.call("files.completeUploadExternal", arguments)
 
     def _result(self, error: ApiError, delivery: Delivery) -> SendResult:
         match error.trouble:
-            case Trouble.REFUSED if error.code in DONE_BEFORE.get(delivery.action, ()):
+            case Trouble.REFUSED if error.code in render.DONE_BEFORE.get(delivery.action, ()):
                 return Sent(delivery.target)
             case Trouble.REFUSED:
-                plain = plain_body(delivery.body) if error.code in WRONG_FORM else None
+                plain = render.plain_body(delivery.body) if error.code in render.WRONG_FORM else None
                 if plain is not None:
                     return NotSent(0.0, error.reason, plain)
             case Trouble.SCOPE if delivery.action is not Action.SEND:

@@ -1,7 +1,4 @@
-"""Calls of Slack's Web API through slack-sdk, with what can go wrong turned into the closed set of `failures`.
-
-Nothing is repeated here.
-"""
+"""Calls of Slack's Web API through slack-sdk, which raise only `ApiError` and are never retried here."""
 
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -17,13 +14,13 @@ from channels.base import NotDownloaded
 from channels.failures import ApiError, Trouble, reason_of
 from channels.slack.settings import SlackAccount
 
-# What the bot token has to be granted for all that is called and received.
+# The scopes that the bot token needs.
 SCOPES = (
     *("app_mentions:read", "chat:write", "commands", "files:read", "files:write", "im:write", "pins:write"),
     *("channels:history", "groups:history", "im:history", "mpim:history", "reactions:write", "users:read"),
     *("channels:read", "groups:read", "im:read", "mpim:read"),
 )
-# What methods begin with that read no JSON, or need none.
+# The beginnings of methods that take no JSON.
 _READING = ("conversations.history", "conversations.info", "conversations.replies", "files.info", "files.get", "users.")
 _TOKEN = (
     *("account_inactive", "ekm_access_denied", "invalid_auth", "no_permission", "not_allowed_token_type", "not_authed"),
@@ -38,19 +35,19 @@ _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _HOST = "slack.com"
 _REDIRECTS = 3
 _PIECE = 65_536
-# Asking again would not help.
+# The troubles after which a retry would not help.
 NEVER = (Trouble.SCOPE, Trouble.REFUSED)
 
 
 class Api:
-    """One bot at one server. To be opened on the event loop before it is used."""
+    """The Web API of one bot. It has to be opened on the event loop before use."""
 
     def __init__(self, section: SlackAccount) -> None:
         self._section = section
         self._session: aiohttp.ClientSession | None = None
 
     def open(self) -> None:
-        """Make the one session of connections that all calls share: a connection for each would cost a handshake."""
+        """Open the session whose connections all calls share, so that not every call costs a TLS handshake."""
         section = self._section
         timeout = aiohttp.ClientTimeout(total=section.request_timeout, connect=section.connect_timeout)
         self._session = aiohttp.ClientSession(timeout=timeout)
@@ -64,7 +61,7 @@ class Api:
             await session.close()
 
     async def call(self, method: str, arguments: Mapping[str, object], token: str | None = None) -> Any:
-        """The answer of a method; token: instead of the bot's. Raises ApiError."""
+        """Call a method and return its answer. token: used instead of the bot's. Raises ApiError."""
         if self._session is None:
             raise ApiError(Trouble.NETWORK, "not connected")
         given: dict[str, Any] = dict(arguments)
@@ -80,7 +77,7 @@ class Api:
 
     @asynccontextmanager
     async def request(self, verb: str, url: str, **options: Any) -> AsyncIterator[aiohttp.ClientResponse]:
-        """A request beside the Web API, without a token of its own. Raises ApiError, also while its content is read."""
+        """Make a request outside of the Web API, without the token. Raises ApiError, also while the content is read."""
         if self._session is None:
             raise ApiError(Trouble.NETWORK, "not connected")
         section = self._section  # a file may take long, as long as something moves
@@ -94,9 +91,9 @@ class Api:
             raise _broken(error) from None
 
     async def file(self, ref: str) -> AsyncIterator[bytes]:
-        """The content of a file by its id and address, from Slack's own hosts alone: the token goes nowhere else.
+        """Download a file, only from Slack's own hosts, because the request has the token.
 
-        An address that is not good any more is asked for once. Raises ApiError, NotDownloaded.
+        ref: its id and URL. An expired URL is renewed once. Raises ApiError, NotDownloaded.
         """
         file_id, _, url = ref.partition(" ")
         headers = {"Authorization": f"Bearer {self._section.secret('bot_token')}"}
@@ -112,7 +109,7 @@ class Api:
                     if response.status in (301, 302, 303, 307, 308):
                         url = urljoin(url, response.headers.get("Location", ""))
                         continue
-                    # Who may not read it gets a page to sign in, as a success; files come as attachments.
+                    # Without access Slack answers 200 with a sign-in page; files come as attachments.
                     shown = "attachment" not in response.headers.get("Content-Disposition", "")
                     if response.status in (401, 403, 404, 410) or (response.content_type == "text/html" and shown):
                         break
@@ -125,7 +122,7 @@ class Api:
 
 
 def is_slack(url: str, base_url: str) -> bool:
-    """Whether it is an address of Slack, or of the server that has the token anyway."""
+    """Whether a URL is Slack's, or of the configured server, which has the token anyway."""
     parts, base = urlsplit(url), urlsplit(base_url)
     host = parts.hostname or ""
     own = parts.scheme == "https" and (host == _HOST or host.endswith(f".{_HOST}"))
@@ -138,7 +135,7 @@ def _broken(error: Exception) -> ApiError:
 
 
 def _refused(response: Any) -> ApiError:
-    """What an answer means that is no success. One that is not Slack's own came from something in between."""
+    """The error of an answer that reports a failure. One without Slack's own form came from a proxy in between."""
     status = int(getattr(response, "status_code", None) or response.status)
     data = getattr(response, "data", None)
     data = data if isinstance(data, dict) else {}
@@ -153,7 +150,7 @@ def _refused(response: Any) -> ApiError:
         return ApiError(Trouble.FAILED, code, code=code)
     if code == "missing_scope":
         return ApiError(Trouble.SCOPE, lacking(data.get("needed", "")), code=code)
-    if code == "request_timeout":  # of the request's own content, which did not arrive whole
+    if code == "request_timeout":  # Slack did not receive the whole request
         return ApiError(Trouble.NETWORK, code, code=code)
     details = data.get("response_metadata", {}).get("messages", ())
     words = " ".join((_PLAIN.get(code, code.replace("_", " ")), *map(str, details)))[:300]
@@ -161,12 +158,12 @@ def _refused(response: Any) -> ApiError:
 
 
 def lacking(scopes: str) -> str:
-    """The sentence about scopes that were not granted."""
+    """The plain sentence about scopes that were not granted."""
     return f"the app lacks the scope {scopes}: add it under OAuth & Permissions on its page and install it again"
 
 
 def flood(headers: Mapping[str, str]) -> ApiError:
-    """The error of an answer 429."""
+    """The error of an answer with status 429."""
     told = headers.get("Retry-After", "")
     seconds = float(told) if told.isdecimal() else 1.0
     return ApiError(Trouble.FLOOD, f"too many calls, again in {seconds:g} s", code="ratelimited", retry_after=seconds)

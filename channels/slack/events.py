@@ -1,31 +1,31 @@
-"""What Slack sends to what the service takes in. Pure, but that `Known` notes whom it was asked for.
+"""Reads what Slack sends into inbound events. Pure, except that `Known` requests the names that it lacks.
 
-The same message comes as `message`, as `app_mention` and in the history: with the same key, and with everything that
-matters in each of them. What Slack itself tells (joins, pins, previews of links) becomes nothing. Raises
-`Unreadable` for what is not as documented.
+The same message comes as `message`, as `app_mention` and in the history, and gets the same key and fields each time.
+Notices of Slack itself (joins, pins, link previews) become nothing. Raises `Unreadable` for a payload that is not as
+documented.
 """
 
 import re
 from typing import Any
 
-from channels.fields import Unreadable, an_object, deletion, edit_key, file_of, interaction, string, unread_of
 from channels.message import Attachment, ChatKind, InboundKind, InboundMessage, Incoming, Origin, Quoted, message_key
+from channels.receiver import Unreadable, an_object, deletion, edit_key, file_of, interaction, string, unread_of
 from channels.slack.known import Known
-from channels.slack.respond import handle_of
+from channels.slack.render import handle_of
 from channels.slack.text import markup_of, mentions, readable, without_first
 from channels.utf16 import whole
 
 # The types of event that are read.
 EVENTS = ("app_mention", "message")
-# Subtypes of messages that are somebody's words.
+# The subtypes of messages that somebody wrote.
 _SPOKEN = ("", "bot_message", "file_share", "me_message", "thread_broadcast")
 _TS = re.compile(r"\d{1,11}\.\d{6}")
 
 
 def read(body: Any, known: Known, now: int) -> list[Incoming]:
-    """What a request or an envelope means for the service; nothing when it is of a kind that is not read.
+    """Read a request or an envelope into events; none when it is of another kind.
 
-    now: milliseconds, for what carries no time of its own.
+    now: in milliseconds; the time of an event that has none of its own.
     """
     if "command" in body:
         return [_command(body, known, now)]
@@ -36,7 +36,10 @@ def read(body: Any, known: Known, now: int) -> list[Incoming]:
 
 
 def read_message(event: dict[str, Any], known: Known, mine: bool = False) -> list[Incoming]:
-    """An event of EVENTS, or a message of the history with `channel` and `channel_type` added. mine: also own ones."""
+    """Read an event of EVENTS, or a message of the history with `channel` and `channel_type` added.
+
+    mine: also the bot's own messages.
+    """
     match event.get("subtype") or "":
         case "message_changed":
             return _changed(event, known)
@@ -54,13 +57,13 @@ def read_message(event: dict[str, Any], known: Known, mine: bool = False) -> lis
 
 
 def unread(body: Any, known: Known, error: Exception) -> Incoming:
-    """The value for what could not be read."""
+    """Keep a payload that could not be read."""
     kept = {name: value for name, value in body.items() if name != "token"}
     return unread_of("slack", known.me, kept, error, body.get("event_id") or None)
 
 
 def _words(event: dict[str, Any], kind: InboundKind, key: str, sent_at: int, known: Known) -> list[Incoming]:
-    """A message, or what it says after an edit; nothing when it says nothing."""
+    """A message or an edit; nothing when it has no content."""
     text = event.get("text") or markup_of(event.get("blocks"))
     shared, others = _attached(event)
     text = text or "\n".join(filter(None, map(_attached_words, others)))
@@ -105,7 +108,7 @@ def _is_mine(message: dict[str, Any], known: Known) -> bool:
 
 
 def _changed(event: dict[str, Any], known: Known) -> list[Incoming]:
-    """An edit or a deletion; Slack also calls it a change when it adds a preview or counts replies."""
+    """An edit or a deletion. Slack also reports a change when it adds a link preview or counts replies."""
     message = an_object(event.get("message"), "message")
     if message.get("subtype") == "tombstone":
         return _deleted(event, event.get("previous_message") or message, string(message, "ts"), known)
@@ -131,9 +134,9 @@ def _deleted(event: dict[str, Any], message: dict[str, Any], ts: str, known: Kno
 
 
 def _command(body: dict[str, Any], known: Known, now: int) -> InboundMessage:
-    """What stands behind the slash command is a command of its own; alone it asks for help.
+    """A slash command: the words after it are the command; without any it is help.
 
-    It can be typed also between two people who talk directly, where the bot is not.
+    It can also be typed in direct messages of two people, where the bot is not.
     """
     chat, sender = string(body, "channel_id"), string(body, "user_id")
     place = known.place(chat, "mpim" if str(body.get("channel_name", "")).startswith("mpdm-") else "")
@@ -146,7 +149,7 @@ def _command(body: dict[str, Any], known: Known, now: int) -> InboundMessage:
 
 
 def _clicks(body: dict[str, Any], known: Known) -> list[Incoming]:
-    """Presses of buttons that this bot made: those with a value."""
+    """Clicks on the buttons of this bot, which have a value."""
     container, user = an_object(body.get("container"), "container"), an_object(body.get("user"), "user")
     if container.get("type") != "message":
         return []
@@ -167,7 +170,7 @@ def _clicks(body: dict[str, Any], known: Known) -> list[Incoming]:
 
 
 def _attached(event: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Messages that it passes on, and what a program attached; previews of links are neither."""
+    """The messages that an event forwards, and other attachments; link previews are neither."""
     attached = [one for one in event.get("attachments") or () if isinstance(one, dict)]
     shared = [one for one in attached if one.get("is_share") or one.get("is_msg_unfurl")]
     return shared, [one for one in attached if one not in shared and not one.get("from_url")]
@@ -193,7 +196,7 @@ def _file(file: dict[str, Any]) -> Attachment:
 
 
 def _ts(fields: Any, name: str) -> str:
-    """A time as Slack names messages by it."""
+    """A ts, the time by which Slack identifies messages. Raises Unreadable."""
     value = string(fields, name)
     if not _TS.fullmatch(value):
         raise Unreadable(f"{name} is no time: {value[:40]}")

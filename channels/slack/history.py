@@ -1,4 +1,4 @@
-"""What stands in Slack: which conversations there are, what was said in one, whether a message arrived."""
+"""Reads from Slack the conversations that there are, the messages of one, and whether a message arrived."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,12 +7,12 @@ from channels.base import Reached
 from channels.message import ChatKind, Place
 from channels.outgoing import Delivery
 from channels.slack.api import Api
-from channels.slack.calls import is_it
 from channels.slack.known import Known
+from channels.slack.render import is_it
 
 Json = dict[str, Any]
 _PAGE = 200
-# Of a thread, in which what was said last is looked for.
+# The most pages of a thread in which its last messages are looked for.
 _PAGES = 5
 _TYPES = {ChatKind.DIRECT: "im", ChatKind.GROUP: "mpim", ChatKind.CHANNEL: "channel"}
 _ALL = "public_channel,private_channel,mpim,im"
@@ -21,13 +21,13 @@ _CLOCKS_APART = 60_000
 
 
 def position(at: int) -> str:
-    """The ts that a message of that moment (milliseconds) would have at the least."""
+    """The least ts that a message sent at that time (milliseconds since the epoch) can have."""
     at = max(at, 0)
     return f"{at // 1000:010d}.{at % 1000:03d}000"
 
 
 async def conversations(api: Api, known: Known) -> list[Reached]:
-    """Those that the bot is in, direct ones included; `known` learns of them. Raises ApiError."""
+    """The conversations that the bot is in, direct ones included; they are cached in `known`. Raises ApiError."""
     found = []
     asked = {"types": _ALL, "exclude_archived": "true", "limit": _PAGE}
     async for one in listed(api, "users.conversations", asked, "channels"):
@@ -38,14 +38,14 @@ async def conversations(api: Api, known: Known) -> list[Reached]:
 
 
 async def said(api: Api, place: Place, after: str, before: str, most: int) -> tuple[list[Json], bool]:
-    """At most `most` messages between two of them, oldest first, and whether there are more. Raises ApiError."""
+    """At most `most` messages between two ids, oldest first, and whether there are more. Raises ApiError."""
     found: list[Json] = []
     more = False
     asked = {"oldest": after or "0", **({"latest": before} if before else {})}
     async for one in _messages(api, place, asked):
         if one["ts"] <= after or (before and one["ts"] >= before) or one["ts"] == place.thread:
             continue
-        # A conversation comes newest first: what is too new is dropped as older ones are found.
+        # A conversation is listed newest first, so newer messages are dropped as older ones are found.
         found = sorted([one, *found], key=lambda one: str(one["ts"]))
         more = more or len(found) > most
         found = found[:most]
@@ -55,7 +55,7 @@ async def said(api: Api, place: Place, after: str, before: str, most: int) -> tu
 
 
 async def around(api: Api, place: Place, before: str, most: int) -> list[Json]:
-    """The message that a thread hangs on, and the last `most` of it before one. Raises ApiError."""
+    """The first message of a thread and its last `most` messages before an id. Raises ApiError."""
     asked = {"channel": place.chat, "ts": place.thread, "latest": before, "limit": _PAGE}
     found: dict[str, Json] = {}
     async for one in listed(api, "conversations.replies", asked, "messages", _PAGES):
@@ -65,10 +65,10 @@ async def around(api: Api, place: Place, before: str, most: int) -> list[Json]:
 
 
 async def newest(api: Api, place: Place, before: str, most: int) -> list[Json]:
-    """The last `most` messages, or those before one; oldest first, of a thread with its first one. Raises ApiError."""
+    """The last `most` messages, oldest first; before an id unless that is empty. Raises ApiError."""
     found: dict[str, Json] = {}
     asked = {"limit": _PAGE if place.thread else most, **({"latest": before} if before else {})}
-    async for one in _messages(api, place, asked):  # of a conversation newest first, of a thread oldest first
+    async for one in _messages(api, place, asked):  # a conversation is listed newest first, a thread oldest first
         if not before or one["ts"] < before:
             found[one["ts"]] = one
         if len(found) >= most and not place.thread:
@@ -86,7 +86,7 @@ async def find(api: Api, delivery: Delivery) -> str:
 
 
 async def one(api: Api, place: Place, ts: str) -> Json:
-    """A message of the conversation; empty when it is gone. Raises ApiError."""
+    """One message of a conversation; empty when it does not exist. Raises ApiError."""
     async for message in _messages(api, place, {"oldest": ts, "latest": ts, "inclusive": "true"}):
         if message["ts"] == ts:
             return message
@@ -99,14 +99,14 @@ def read_as_event(message: Json, place: Place) -> Json:
 
 
 def _messages(api: Api, place: Place, asked: Json) -> AsyncIterator[Json]:
-    """Replies stand in no history but that of their thread."""
+    """List the messages of a conversation or thread; replies are only in the history of their thread."""
     method = "conversations.replies" if place.thread else "conversations.history"
     thread = {"ts": place.thread} if place.thread else {}
     return listed(api, method, {"channel": place.chat, **thread, "limit": _PAGE, **asked}, "messages")
 
 
 async def listed(api: Api, method: str, asked: Json, what: str, most: int = 10_000) -> AsyncIterator[Json]:
-    """What the lists of that name have in the answers to a method, at most so many. Raises ApiError."""
+    """List the items under the key `what` in all pages of a method, at most `most` pages. Raises ApiError."""
     cursor = ""
     for _ in range(most):
         answer = await api.call(method, {**asked, **({"cursor": cursor} if cursor else {})})

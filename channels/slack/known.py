@@ -1,6 +1,6 @@
-"""The bot itself, names of people and kinds of conversations, as far as known: read at once, filled in the background.
+"""A cache of the names of people and the names and kinds of conversations, filled in the background.
 
-Nothing that is accepted waits for a name; who writes for the first time may have none.
+No event waits for a name, so a person who writes for the first time may have none.
 """
 
 import asyncio
@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from channels.failures import ApiError
-from channels.fields import string
 from channels.message import ChatKind, Place
+from channels.receiver import string
 from channels.slack.api import NEVER, Api
 
 _MOST = 4096
@@ -18,16 +18,19 @@ _KINDS = {"im": ChatKind.DIRECT, "mpim": ChatKind.GROUP, "channel": ChatKind.CHA
 
 
 class Known:
-    """What is known of one workspace; bounded. me, bot_id: the bot's ids as a user and as a bot; empty until `meet`."""
+    """What is known of one workspace; bounded."""
 
     def __init__(self) -> None:
+        # The bot's ids as a user and as a bot, and its name; empty until `meet`.
         self.me = self.bot_id = self._called = ""
-        self._people: dict[str, str] = {}  # also, without a name, those who are asked about
-        self._rooms: dict[str, tuple[ChatKind, str]] = {}  # the name is empty where there is none
+        # Names of people by id; empty while a name is being requested.
+        self._people: dict[str, str] = {}
+        # Kind and name of conversations by id; the name may be empty.
+        self._rooms: dict[str, tuple[ChatKind, str]] = {}
         self._wanted: asyncio.Queue[str] = asyncio.Queue(_MOST_WANTED)
 
     def name(self, ident: str) -> str:
-        """The name of a person or a conversation; empty while it is not known. People are asked about then."""
+        """The name of a person or a conversation; empty while unknown. The name of an unknown person is requested."""
         if ident == self.me:
             return self._called
         if ident in self._rooms:
@@ -38,7 +41,7 @@ class Known:
         return self._people.get(ident, "")
 
     def kind(self, chat: str, channel_type: str = "") -> ChatKind:
-        """What sort of conversation it is, by what an event says of it, by what is known, or by its id."""
+        """The kind of a conversation: by the channel_type of an event, else as cached, else by its id."""
         told = _KINDS.get(channel_type)
         if told is None:
             usual = ChatKind.DIRECT if chat.startswith("D") else ChatKind.CHANNEL
@@ -52,7 +55,7 @@ class Known:
         return chat in self._rooms
 
     def keep_room(self, chat: str, kind: ChatKind, name: str = "") -> None:
-        """Remember a conversation."""
+        """Cache the kind and name of a conversation."""
         _keep(self._rooms, chat, (kind, name))
 
     def place(self, chat: str, channel_type: str = "", thread: str = "") -> Place:
@@ -60,25 +63,25 @@ class Known:
         return Place(channel="slack", account=self.me, chat=chat, kind=self.kind(chat, channel_type), thread=thread)
 
     def meet(self, answer: Any) -> None:
-        """Learn who the bot is, by the answer of auth.test. Raises Unreadable."""
+        """Learn the bot's ids from the answer of auth.test. Raises Unreadable."""
         called, me = string(answer, "user"), string(answer, "user_id")
         self._called, self.bot_id, self.me = called, str(answer.get("bot_id")), me
 
     async def ask(self, api: Api, sleep: Callable[[float], Awaitable[None]]) -> None:
-        """Ask for the name of each person who is wanted, for ever."""
+        """Request the names of unknown people, until cancelled."""
         while True:
             person = await self._wanted.get()
             try:
                 user = (await api.call("users.info", {"user": person}))["user"]
                 _keep(self._people, person, next(iter(names_of(user)), ""))
             except ApiError as error:
-                if error.trouble not in NEVER:  # else nobody asks again
+                if error.trouble not in NEVER:  # so that the name is requested again
                     self._people.pop(person, None)
                 await sleep(error.retry_after)
 
 
 def names_of(user: dict[str, Any]) -> list[str]:
-    """What somebody is called, as users.info tells it; the one that Slack shows is the first."""
+    """The names of a person as users.info returns them; Slack shows the first one."""
     told = {**user, **(user.get("profile") or {})}
     return [told[name] for name in ("display_name", "real_name", "name") if told.get(name)]
 

@@ -1,8 +1,7 @@
-"""How events come in: one function stores each of them, and only then is it acknowledged.
+"""Receives events over Socket Mode or HTTP: `accept` stores each one, and only then is it acknowledged.
 
-`accept` is what a socket calls with each envelope, and over HTTP what bolt calls first, behind the check of the
-signature. There are no listeners. Nothing is awaited before the store, so envelopes are accepted in the order in which
-they come.
+The socket calls `accept` with each envelope; over HTTP bolt calls it first, after it has checked the signature. bolt
+has no listeners. Nothing is awaited before the store, so events are stored in the order of their arrival.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ from channels.slack.socket import Connection
 
 log = logging.getLogger(__name__)
 
-# Seconds between two looks at the event loop.
+# Seconds between two measurements of the lag of the event loop.
 _WATCH = 0.25
 _OPEN = "apps.connections.open"
 _APP_TOKEN = (
@@ -47,12 +46,12 @@ _NO_SOCKET = "Slack lets this app open no connection; switch on Socket Mode on t
 
 
 class SlackReceiver(Receiver):
-    """Learns who the bot is, then receives. `account` is empty until then."""
+    """Learns the bot's own id, then receives."""
 
     sentences: ClassVar = {
         Trouble.TOKEN: "Slack does not accept the bot token; OAuth & Permissions on the app's page has the right one"
     }
-    lasting: ClassVar = (Trouble.TOKEN, *NEVER)
+    needs_operator: ClassVar = (Trouble.TOKEN, *NEVER)
 
     def __init__(self, name: str, api: Api, known: Known, section: SlackAccount, times: Times) -> None:
         super().__init__(name, section, times)
@@ -65,17 +64,17 @@ class SlackReceiver(Receiver):
         self._reached: list[Reached] = []
         self._lacks = ""
         self._refusing = False
-        # Over HTTP: when a request came last, in milliseconds, how many did, and why none is believed to come.
+        # Over HTTP: the time of the last request in milliseconds, their number, and why none seem to arrive.
         self._heard, self._requests, self._silent = times.now(), 0, ""
         self._watching: asyncio.TimerHandle | None = None
 
     async def run(self, sink: Sink) -> None:
-        """See `channels.receiver`."""
+        """See `Receiver.run`."""
         self._watch()
         await super().run(sink)
 
     async def stop(self) -> None:
-        """Take nothing more; what is being stored is answered."""
+        """Close all connections; what is being stored is still acknowledged."""
         if self._watching is not None:
             self._watching.cancel()
         if self._listener is not None:
@@ -86,9 +85,9 @@ class SlackReceiver(Receiver):
         await super().stop()
 
     async def accept(self, body: dict[str, Any]) -> bool:
-        """Store what came; False when it could not be stored, and is not to be acknowledged."""
+        """Store an event; returns False when it could not be stored and must not be acknowledged."""
         self._heard, self._requests, self._silent = self._times.now(), self._requests + 1, ""
-        self._tell_gap()
+        self._report_gap()
         try:
             items: Sequence[Incoming] = read(body, self._known, self._times.now())
         except Exception as error:
@@ -102,15 +101,15 @@ class SlackReceiver(Receiver):
             if not self._refusing:
                 log.warning("slack: messages cannot be stored, so none are acknowledged: %s", error)
                 self._gap = True
-                self._tell_gap()
+                self._report_gap()
             self._refusing = self._gap = True
             return False
         self._refusing = False
         return True
 
-    def stands_there(self, items: Sequence[Incoming]) -> None:
-        """Messages were found in a history. Over HTTP one that was said to the bot since the last request, and not
-        just now, proves that requests do not come."""
+    def found_in_history(self, items: Sequence[Incoming]) -> None:
+        """Check messages from a history. Over HTTP, one to the bot that is newer than the last request, and not just
+        sent, proves that requests do not arrive."""
         due = self._times.now() - 1000 * self._section.on_its_way
         for item in items if self._listener is not None else ():
             if not isinstance(item, InboundMessage) or item.kind is not InboundKind.MESSAGE or not item.by_person:
@@ -120,11 +119,11 @@ class SlackReceiver(Receiver):
                 self._silent = _SILENT
                 log.warning("slack: %s", _SILENT)
 
-    def _wrong(self) -> str:
+    def _problem(self) -> str:
         return self._silent
 
-    async def _look(self) -> None:
-        """Have histories read, because nothing comes: either nothing was said, or requests do not arrive."""
+    async def _read_histories(self) -> None:
+        """Have histories read, because no request came: nothing was said, or requests do not arrive."""
         try:
             self._reached = await self._conversations()
         except ApiError as error:
@@ -132,10 +131,10 @@ class SlackReceiver(Receiver):
             return
         self._silent = self._silent if self._silent == _SILENT else ""
         self._gap = True
-        self._tell_gap()
+        self._report_gap()
 
-    def _tell_gap(self) -> None:
-        """Say that something may have been missed, before the first event behind it is accepted."""
+    def _report_gap(self) -> None:
+        """Report that events may have been missed, before the first event after the gap is accepted."""
         if self._gap and self.account:
             self._gap = False
             self._sink.missed(self._name, self.account, self._reached)
@@ -161,11 +160,13 @@ class SlackReceiver(Receiver):
             return []
 
     async def _connect(self) -> None:
-        """A connection until it ends; one that Slack refreshes is closed when the next one stands."""
+        """Receive over a connection until it ends. One that Slack refreshes is closed once the next is established."""
         section = self._section
         try:
             answer = await self._api.call(_OPEN, {}, section.secret("app_token"))
-            connection = Connection(answer["url"], self._api.client, self.accept, self._stands, section.ping_interval)
+            connection = Connection(
+                answer["url"], self._api.client, self.accept, self._connected, section.ping_interval
+            )
             try:
                 async with asyncio.timeout(section.connect_timeout):
                     await connection.connect()
@@ -178,7 +179,7 @@ class SlackReceiver(Receiver):
             raise ApiError(error.trouble, error.reason, code=_OPEN, retry_after=error.retry_after) from None
         before, self._connection = self._connection, connection
         self._gap = self._gap or before is None or not before.is_open
-        self._tell_gap()
+        self._report_gap()
         if before is not None:
             await before.close()
         await connection.over.wait()
@@ -188,7 +189,7 @@ class SlackReceiver(Receiver):
             raise ApiError(Trouble.UNKNOWN, "it ended")
 
     async def _listen(self) -> None:
-        """Take requests until cancelled."""
+        """Receive requests until cancelled."""
         listen = self._section.listen
         secret, bolt = self._section.secret("signing_secret"), logging.getLogger("slack_bolt")
         before = _Before(self.accept)
@@ -203,18 +204,18 @@ class SlackReceiver(Receiver):
             await self._wait(sentence, self._pauses.next())
             return
         self._listener = listener
-        self._tell_gap()
-        self._stands(f"http://{listen.host}:{listener.port}{listen.path}")
+        self._report_gap()
+        self._connected(f"http://{listen.host}:{listener.port}{listen.path}")
         while True:
             known = self._requests
             await asyncio.sleep(self._section.silence)
             if self._requests == known:
-                await self._look()
+                await self._read_histories()
 
     async def _request(self, request: web.Request) -> web.Response:
         headers = request.headers
         at, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
-        if not at.isdecimal() or not signature.isascii():  # bolt would trip over these
+        if not at.isdecimal() or not signature.isascii():  # bolt would fail on these
             return web.Response(status=401)
         try:
             asked = await to_bolt_request(request)
@@ -222,12 +223,12 @@ class SlackReceiver(Receiver):
             return web.Response(status=400)
         return await to_aiohttp_response(await self._app.async_dispatch(asked))
 
-    def _stands(self, where: str = "a connection of Socket Mode") -> None:
+    def _connected(self, where: str = "a connection of Socket Mode") -> None:
         self._pauses.failures = 0
         self._received(f"receiving as @{self._known.name(self.account)} by {where}{self._lacks}")
 
     def _check_scopes(self, told: str) -> None:
-        """Say which scopes are missing, where Slack tells which are granted."""
+        """Note which scopes are missing, if Slack tells which are granted."""
         granted = {scope.strip() for scope in told.split(",")}
         if told and not granted.issuperset(SCOPES):
             sentence = lacking(", ".join(sorted({*SCOPES} - granted)))
@@ -240,7 +241,7 @@ class SlackReceiver(Receiver):
         return _NO_SOCKET if error.code == _OPEN and error.trouble is Trouble.REFUSED else super()._sentence(error)
 
     def _watch(self, due: float = 0.0) -> None:
-        """Look how late the event loop is: what blocks it for seconds costs Slack's acknowledgements."""
+        """Warn when the event loop is late, because events must be acknowledged within 3 s."""
         loop = asyncio.get_running_loop()
         late = loop.time() - due
         if due and late > self._section.lag_warning:
@@ -249,7 +250,8 @@ class SlackReceiver(Receiver):
 
 
 class _Before(AsyncMiddleware):
-    """Bolt hands a function its arguments by their names, and trips over malformed events while it gathers them."""
+    """Passes the body to `accept`. A plain function would not do: bolt fails on malformed events while it collects its
+    arguments."""
 
     def __init__(self, accept: Callable[[dict[str, Any]], Awaitable[bool]]) -> None:
         self._accept = accept

@@ -1,11 +1,11 @@
-"""What the configuration says of Slack, which is what one account of it needs to know."""
+"""The section of the configuration for Slack."""
 
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from channels.actions import THREADED, ToolAction
-from channels.limits import Rates
+from channels.failures import Rates
 from channels.message import ChatKind, InboundMessage
 from channels.section import Id, Secret, Url, looks_like
 from channels.settings import (
@@ -19,7 +19,7 @@ from channels.settings import (
     Proof,
 )
 
-# What the model can do there with the `message` tool; `actions` carries out what makes no delivery.
+# The actions of the `message` tool; the module `actions` carries out those that make no delivery.
 ACTIONS: tuple[ToolAction, ...] = (
     *THREADED,
     ToolAction("read", "the last messages of a conversation or thread", (), ("to", "thread", "limit", "before")),

@@ -1,7 +1,7 @@
-"""One connection of Socket Mode, over the library's client, which ends where that would replace it.
+"""One connection of Socket Mode through the library's client.
 
-The library tries the same address for ever and knows no pauses that grow; what comes after a connection is decided by
-`receive`. An envelope is acknowledged on the connection that it came by, and only when it is stored.
+The library would reconnect to the same address for ever without growing pauses; here a connection just ends, and
+`receive` decides what follows. An envelope is acknowledged on its own connection, once it is stored.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 Accept = Callable[[dict[str, Any]], Awaitable[bool]]
 
-# Seconds that envelopes under way may take when it closes; Slack waits no longer.
+# Seconds that pending envelopes may take when it closes; Slack waits no longer.
 _GRACE = 3.0
 
 _CLOSING = ClientWSTimeout(ws_close=2.0)
@@ -46,7 +46,7 @@ class Connection(SocketModeClient):
 
     @property
     def is_open(self) -> bool:
-        """Whether events may still come by it."""
+        """Whether events may still arrive."""
         return self.current_session is not None and not self.current_session.closed
 
     async def connect(self) -> None:
@@ -65,7 +65,7 @@ class Connection(SocketModeClient):
         self.over.set()
 
     async def close(self) -> None:
-        """Answer what is being stored, then end."""
+        """Wait for pending acknowledgements, then close."""
         if self._answering:
             await asyncio.wait(self._answering, timeout=_GRACE)
         await super().close()  # type: ignore[no-untyped-call]
@@ -80,7 +80,7 @@ class Connection(SocketModeClient):
         self._answering.add(task)
         try:
             if await self._accept(request.payload):
-                with contextlib.suppress(ConnectionError):  # it comes again by another one, and has the same key
+                with contextlib.suppress(ConnectionError):  # Slack delivers it again, with the same key
                     await self.send_socket_mode_response(SocketModeResponse(request.envelope_id))
         finally:
             self._answering.discard(task)

@@ -1,4 +1,4 @@
-"""Slack's own markup of a message as people read it, whether it comes as text or as blocks. Pure."""
+"""Turns Slack's own markup (mrkdwn or blocks) into the text that people read. Pure."""
 
 import re
 from collections import defaultdict
@@ -19,7 +19,7 @@ _NAMED = {
 
 
 def mentions(text: str) -> set[str]:
-    """Ids of the people, and of one group of people, whom a text in Slack's markup names."""
+    """The ids of the people whom a text mentions, and a constant if it mentions a user group."""
     return {*_MENTION.findall(text), *([_GROUP] if _GROUP in text else [])}
 
 
@@ -45,12 +45,12 @@ def readable(text: str, name_of: Callable[[str], str]) -> str:
 
 
 def markup_of(blocks: Any) -> str:
-    """The text of blocks in Slack's markup, for a message that has them alone."""
+    """The text of blocks in mrkdwn, for a message that has only blocks."""
     return "\n".join(filter(None, map(_said, _objects(blocks))))
 
 
 def _said(part: dict[str, Any]) -> str:
-    """What a block says, or an element of one; nothing if it is no text, like buttons."""
+    """The text of a block or an element of one; empty for buttons and the like."""
     text, inner = part.get("text"), _objects(part.get("elements"))
     match part.get("type"):
         case "rich_text" | "section" | "header" | "context":

@@ -1,4 +1,4 @@
-"""What the model can do on Telegram, and how what is no delivery is carried out. Bots cannot read what was said."""
+"""The actions of the model on Telegram that make no delivery. Bots cannot read the history there."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -8,7 +8,7 @@ from channels.actions import ActionFailed, Arguments, details
 from channels.failures import ApiError
 from channels.message import Place
 
-# The method of each, and the right that it takes in a group.
+# The method of each action, and the right that it needs in a group.
 _CALLS = {
     "pin": ("pinChatMessage", "Pin Messages"),
     "unpin": ("unpinChatMessage", "Pin Messages"),
@@ -22,7 +22,7 @@ _TOLD = "id type title first_name last_name username bio description is_forum"
 async def perform(
     call: Callable[[str, Mapping[str, object]], Awaitable[Any]], name: str, place: Place, arguments: Arguments
 ) -> str:
-    """Carry out an action that makes no delivery. Raises ApiError, and ActionFailed for bad arguments."""
+    """Carry out an action; returns its result for the model. Raises ApiError, and ActionFailed for bad arguments."""
     asked: dict[str, object] = {"chat_id": place.chat}
     if name in ("pin", "unpin"):
         asked["message_id"] = _number(arguments.message_id, "message_id")

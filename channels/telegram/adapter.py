@@ -1,6 +1,6 @@
-"""The Telegram channel: receives by `poll`, renders by `render`, and makes the calls the outbox asks for.
+"""The Telegram channel: receives with `poll`, renders with `render`, and makes the calls that the outbox asks for.
 
-`bot/wiring` makes one per account and imports this module only then, because it imports the library.
+Imported only when an account of the channel is built, because it imports the platform's library.
 """
 
 import asyncio
@@ -14,33 +14,32 @@ from channels.base import Capabilities, NotDownloaded, Times, rules_of
 from channels.failures import ApiError, Trouble
 from channels.message import Attachment, ChatKind, Origin, Place
 from channels.outgoing import Delivery, NotSent, Refused, SendResult, Sent, Unknown
+from channels.telegram import render
 from channels.telegram.actions import perform
 from channels.telegram.api import Api
-from channels.telegram.calls import ACTIONS, FILE_BYTES, WITH_TEXT, addressed, call_of, done_before, frame_of
 from channels.telegram.events import place_of
 from channels.telegram.poll import TelegramReceiver
-from channels.telegram.render import MAX_UNITS, bodies, plain_body
 from channels.telegram.settings import TelegramAccount
 
 _NO_REACTION = "{} is no reaction that may be used there; most chats take 👍 👎 ❤ 🔥 👏 😁 🤔 🎉 🙏 👌 💯 👀"
 _ADDRESS = re.compile(r"-?\d+|@\w+", re.ASCII)
 _LARGEST = 20 * 1024 * 1024
-# Before each further send of one message, when Telegram does not tell what became of those before it, as multiples of
-# the first pause after a failure: a few seconds of trouble lose nothing. At the worst three copies are too many.
+# The pauses before a message of unknown outcome is sent again, as multiples of the first pause after a failure. At the
+# worst there are three copies too many.
 _SPACED = (1, 5, 30)
 
 
 class TelegramChannel(Adapter):
-    """One bot. See `channels.base.Channel`."""
+    """One bot; see `channels.base.Channel`."""
 
     name = "telegram"
-    # Markdown grows little when it is rendered, and what does not fit becomes two messages.
+    # Rendering makes Markdown little longer; a block that does not fit becomes two messages.
     capabilities = Capabilities(
-        block_chars=MAX_UNITS - 96,
+        block_chars=render.MAX_UNITS - 96,
         typing_seconds=4.0,
         rules=rules_of(__package__),
-        actions=ACTIONS,
-        file_bytes=FILE_BYTES,
+        actions=render.ACTIONS,
+        file_bytes=render.FILE_BYTES,
         drafts=True,
         message_id=r"\d{1,9}",
     )
@@ -56,11 +55,11 @@ class TelegramChannel(Adapter):
         self._bot = receiver
 
     def render(self, text: str) -> Sequence[str]:
-        """Markdown to the bodies of messages."""
-        return bodies(text, self._section.rich == "auto")
+        """See `channels.base.Channel`."""
+        return render.bodies(text, self._section.rich == "auto")
 
     async def settle(self, delivery: Delivery) -> SendResult:
-        """Telegram cannot be asked what it has: send again, but later, only once it is alive, and not for ever."""
+        """Send again, at most three times, after a pause and once Telegram answers: it has no history to look into."""
         if delivery.attempts > len(_SPACED):
             return Unknown(f"sent {delivery.attempts} times, and Telegram never told what became of it")
         known, pauses = self._api.answers, self._section.pauses()
@@ -74,7 +73,7 @@ class TelegramChannel(Adapter):
         return NotSent(0.0, "it is not known whether it was sent; sent again")
 
     async def download(self, attachment: Attachment) -> AsyncIterator[bytes]:
-        """Its content; the address of a file lives for an hour, so it is asked for anew each time."""
+        """See `channels.base.Channel`. The address of a file is valid for an hour, so it is requested each time."""
         if attachment.size > _LARGEST:
             raise NotDownloaded("it has more than the 20 MB that Telegram hands to bots")
         try:
@@ -85,14 +84,14 @@ class TelegramChannel(Adapter):
             raise NotDownloaded(f"Telegram does not hand it out: {error.reason}") from None
 
     async def frame(self, place: Place, target: str, body: str) -> float:
-        """See `channels.base.Channel`; a 429 holds only frames back."""
+        """See `channels.base.Channel`. A 429 delays only frames."""
         chat = place.chat
-        if self._call(place).locked():
+        if self._lock(place).locked():
             return 1.0
         wait = self._limits.take(chat, place.kind is not ChatKind.DIRECT, frame=True)
         if wait > 0:
             return wait
-        error = await self._aside(place, self._api.call(*frame_of(place, target, body)))
+        error = await self._best_effort(place, self._api.call(*render.frame_of(place, target, body)))
         self._limits.hold(chat, error.retry_after if error else 0.0, frame=True)
         return self._limits.held(chat, frame=True)
 
@@ -107,7 +106,7 @@ class TelegramChannel(Adapter):
             raise
 
     async def find(self, wanted: str) -> Origin | Sequence[str]:
-        """By the id of a chat, or the @name of a public one: Telegram tells no others, and knows none by a title."""
+        """Find a chat by its id, or a public one by its @name; Telegram finds none by its title."""
         if not _ADDRESS.fullmatch(wanted):
             return ()
         try:
@@ -119,28 +118,30 @@ class TelegramChannel(Adapter):
         return Origin(place=place, sender=place.chat if place.kind is ChatKind.DIRECT else "")
 
     async def working(self, place: Place) -> None:
-        """Show "typing" once, unless a call into that chat is under way: it would show only after that."""
-        if not self._call(place).locked() and self._limits.held(place.chat) == 0:
-            error = await self._aside(place, self._api.call("sendChatAction", addressed(place, {"action": "typing"})))
+        """Show "typing" once, unless a call into that chat is under way, after which it would come too late."""
+        if not self._lock(place).locked() and self._limits.held(place.chat) == 0:
+            arguments = render.addressed(place, {"action": "typing"})
+            error = await self._best_effort(place, self._api.call("sendChatAction", arguments))
             self._limits.hold(place.chat, error.retry_after if error else 0.0)
 
     async def _carry_out(self, delivery: Delivery) -> str:
-        method, arguments = await asyncio.to_thread(call_of, delivery) if delivery.file else call_of(delivery)
+        call = render.call_of
+        method, arguments = await asyncio.to_thread(call, delivery) if delivery.file else call(delivery)
         answer = await self._api.call(method, arguments)
         return str(answer.get("message_id", "")) if isinstance(answer, dict) else delivery.target
 
     def _result(self, error: ApiError, delivery: Delivery) -> SendResult:
         match error.trouble:
-            case Trouble.REFUSED if done_before(delivery.action, error.reason):
+            case Trouble.REFUSED if render.done_before(delivery.action, error.reason):
                 return Sent(delivery.target)
             case Trouble.TOKEN if "method not found" in error.reason:  # a server of one's own that is older
-                return NotSent(0.0, error.reason, plain_body(delivery.body))
+                return NotSent(0.0, error.reason, render.plain_body(delivery.body))
             case Trouble.REFUSED if "REACTION_INVALID" in error.reason:
                 return Refused(_NO_REACTION.format(delivery.body))
             case Trouble.REFUSED:
                 # A message that cannot be edited will not be, whatever its form.
-                formatted = error.status == 400 and delivery.action in WITH_TEXT and " edit" not in error.reason
-                plain = plain_body(delivery.body) if formatted else None
+                formatted = error.status == 400 and delivery.action in render.WITH_TEXT and " edit" not in error.reason
+                plain = render.plain_body(delivery.body) if formatted else None
                 if plain is not None:
                     return NotSent(0.0, error.reason, plain)
         return super()._result(error, delivery)

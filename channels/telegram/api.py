@@ -1,6 +1,6 @@
-"""Calls of the Bot API through python-telegram-bot, with its exceptions turned into the closed set of `failures`.
+"""Calls of the Bot API through python-telegram-bot, which raise only `ApiError`.
 
-The token is in no message and no log record.
+The token appears in no message and no log record.
 """
 
 import json
@@ -19,18 +19,18 @@ from channels.failures import ApiError, Trouble, reason_of
 from channels.telegram.settings import TelegramAccount
 
 _POOL = 256
-# These name the address of a call, and so the token, in what they log.
+# These loggers log the address of a call, which contains the token.
 _TALKATIVE = ("httpx", "telegram.Bot")
 _TOKEN = re.compile(r"\d+:[\w-]{10,}", re.ASCII)
 _NEVER_SENT = (httpx.PoolTimeout, httpx.ConnectTimeout, httpx.ConnectError, httpx.ProxyError)
 
 
-# In these Telegram itself has answered.
+# The troubles that prove that Telegram itself has answered.
 _ANSWERED = (Trouble.FLOOD, Trouble.REFUSED, Trouble.MOVED, Trouble.TOKEN, Trouble.CONFLICT)
 
 
 class _Refusal(TelegramError):
-    """An answer that is no success, before the library makes one of its exceptions of it."""
+    """An answer with an error status, raised before the library turns it into one of its own exceptions."""
 
     def __init__(self, status: int, payload: bytes) -> None:
         super().__init__(f"status {status}")
@@ -40,7 +40,7 @@ class _Refusal(TelegramError):
 
 class _Request(HTTPXRequest):
     def stream(self, url: str) -> AbstractAsyncContextManager[httpx.Response]:
-        """The content of a file, over the same connections."""
+        """Download a file over the same connections."""
         return self._client.stream("GET", url)
 
     async def do_request(self, *arguments: Any, **options: Any) -> tuple[int, bytes]:
@@ -60,17 +60,15 @@ def _hidden(text: str) -> str:
 
 
 class Api:
-    """One bot at one server. Raises telegram's InvalidToken when the token is empty.
-
-    answers: how many calls Telegram has answered so far: it lives when there are more of them than before.
-    """
+    """The Bot API of one bot. Raises telegram's InvalidToken when the token is empty."""
 
     def __init__(self, section: TelegramAccount) -> None:
+        # How many calls Telegram has answered; the number grows only while it is reachable.
         self.answers = 0
         self._closed = False
         self._token = section.secret("token")
         self._usual = section.request_timeout
-        # Files are asked of the server that messages go to.
+        # Files are downloaded from the server that messages are sent to.
         self._file_url = section.base_file_url or f"{section.base_url.removesuffix('/bot')}/file/bot"
         for name in _TALKATIVE:
             logging.getLogger(name).addFilter(_hide_tokens)
@@ -85,11 +83,11 @@ class Api:
         self._bot = Bot(self._token, base_url=section.base_url, request=request, get_updates_request=request)
 
     async def call(self, method: str, arguments: Mapping[str, object], timeout: float | None = None) -> Any:
-        """The raw result of a method. timeout: seconds to wait for the answer, if not as usual. Raises ApiError."""
+        """Call a method and return its raw result. timeout: for the answer, in seconds. Raises ApiError."""
         if self._closed:
             raise ApiError(Trouble.NETWORK, "not connected")
         try:
-            # What is public would advise against raw answers with every call.
+            # The public method warns about raw results with every call.
             result = await self._bot._post(method, dict(arguments), read_timeout=timeout or self._usual)
         except _Refusal as refusal:
             error = _refused(refusal)
@@ -102,7 +100,7 @@ class Api:
         return result
 
     async def file(self, path: str) -> AsyncIterator[bytes]:
-        """The content of a file by the path that getFile told. Raises ApiError."""
+        """Download a file by the path that getFile returned. Raises ApiError."""
         try:
             async with self._request.stream(f"{self._file_url}{self._token}/{path}") as answer:
                 if answer.status_code != 200:
@@ -119,9 +117,9 @@ class Api:
 
 
 def _refused(refusal: _Refusal) -> ApiError:
-    """What an error answer means. One that is not Telegram's own came from something in between.
+    """The error of an answer with an error status. One without Telegram's own form came from a proxy in between.
 
-    A status of 5xx says nothing about whether the call was carried out, whoever sent it.
+    A status of 5xx does not tell whether the call was carried out, whoever sent it.
     """
     try:
         answer = json.loads(refusal.payload)

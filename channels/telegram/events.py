@@ -1,7 +1,7 @@
-"""Raw updates of the Bot API to what the service takes in. Pure: one update in, none to two values out.
+"""Reads raw updates of the Bot API into inbound events. Pure.
 
-What a person sent becomes an `InboundMessage`, whatever it is; what Telegram itself tells (members, titles, pins)
-becomes nothing. Raises `Unreadable` for what is not as documented: the poll loop keeps that raw and passes on.
+Everything that a person sent becomes an `InboundMessage`; service messages of Telegram (members, titles, pins) become
+nothing. Raises `Unreadable` for an update that is not as documented; the receiver keeps that raw and goes on.
 """
 
 import re
@@ -9,7 +9,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from channels.fields import Unreadable, an_object, edit_key, file_of, interaction, string, unread_of
 from channels.message import (
     Attachment,
     ChatKind,
@@ -23,9 +22,10 @@ from channels.message import (
     UnreadEvent,
     message_key,
 )
+from channels.receiver import Unreadable, an_object, edit_key, file_of, interaction, string, unread_of
 from channels.utf16 import whole
 
-# The kinds of update that are asked for, because they are handled.
+# The kinds of updates that are requested and handled.
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
 
 _KINDS = {
@@ -37,42 +37,41 @@ _KINDS = {
 _ATTACHMENTS = {
     **dict.fromkeys(("audio", "voice"), "audio"),
     **dict.fromkeys(("video", "video_note", "animation"), "video"),
-    "document": "",  # what its type says
+    "document": "",  # decided by its MIME type
     "sticker": "image",
 }
 _DESCRIBED = {
     "sticker": "{emoji}",
-    "venue": "[venue: {title}, {address}]",  # which has its location beside it
+    "venue": "[venue: {title}, {address}]",  # before location, which a venue has too
     "location": "[location: {latitude}, {longitude}]",
     "contact": "[contact: {first_name} {phone_number}]",
 }
-# Content with neither text nor file, named to the model because a person sent it.
+# Content with neither text nor file, of which the model is told the kind.
 _NAMED = ("dice", "story", "game", "checklist", "paid_media", "giveaway", "invoice", "gift")
 _COMMAND = re.compile(r"(?P<verb>/\w+)@(?P<to>\w+)(?!\S)")
 
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The bot itself: its id, and its user name without the @; empty until Telegram has told them.
-
-    reads_groups: it is shown what is not said to it, too.
-    """
+    """The bot itself. The texts are empty until getMe has returned."""
 
     id: str = ""
+    # Without the @.
     username: str = ""
+    # Whether it receives all messages of its groups (privacy mode is off).
     reads_groups: bool = False
 
 
 def read_me(answer: object) -> Me:
-    """The answer of getMe. Raises Unreadable."""
+    """Read the answer of getMe. Raises Unreadable."""
     me = an_object(answer, "getMe")
     return Me(_identity(me, "id"), string(me, "username"), me.get("can_read_all_group_messages") is True)
 
 
 def read_update(update: object, me: Me, now: int) -> list[Incoming]:
-    """What an update means for the service: nothing when it is of a kind that was not asked for or tells nothing.
+    """Read an update into at most one event; none when it is of another kind or says nothing.
 
-    now: milliseconds, the time of a click, which carries none.
+    now: in milliseconds; the time of a click, which has none of its own. Raises Unreadable.
     """
     fields = an_object(update, "update")
     if len(fields) < 2:
@@ -86,7 +85,7 @@ def read_update(update: object, me: Me, now: int) -> list[Incoming]:
 
 
 def update_id_of(update: object) -> int | None:
-    """The number of an update, None when it has none."""
+    """The id of an update, None when it has none."""
     value = update.get("update_id") if isinstance(update, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -109,10 +108,10 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
     text, mentioned, names_others = _text(message, me)
     attachments = _attachments(message)
     if edited and not (text or mentioned):
-        # A live location that moves, a poll that is voted on: nobody said anything.
+        # A live location that moves or a poll that gets a vote has no new words.
         return []
     text = text or whole(_described(message))
-    # The bare name of the bot asks it to look at what it stands below, or at what was said before.
+    # The bare name of the bot is a message: it refers to the message replied to, or to the messages before.
     if not (text or attachments or mentioned):
         return []
     key = message_key(place.chat, message_id)
@@ -121,7 +120,7 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
         stamp = _seconds(message, "edit_date") if "edit_date" in message else sent_at
         key, sent_at = edit_key(place.chat, message_id, stamp, text), stamp
     reply_to, replied, replied_by = _replied(message, place, me)
-    # Those words are of somebody else, and no command.
+    # A forwarded text is not the sender's own, so it is no command.
     forwarded = Quoted(author=_author(message["forward_origin"]), text=text) if "forward_origin" in message else None
     album = message.get("media_group_id")
     said = InboundMessage(
@@ -143,7 +142,7 @@ def _read_message(message: dict[str, Any], me: Me, *, edited: bool) -> list[Inco
 
 
 def _read_click(query: dict[str, Any], me: Me, now: int) -> list[Incoming]:
-    """A button below a message of the bot; nothing where it has no data (a game), or no chat (an inline message)."""
+    """Read a click on a button; nothing when it has no data (a game) or no chat (an inline message)."""
     query_id = string(query, "id")
     if "data" not in query or "message" not in query:
         return []
@@ -156,7 +155,7 @@ def _read_click(query: dict[str, Any], me: Me, now: int) -> list[Incoming]:
 
 
 def place_of(message: dict[str, Any], me: Me) -> Place:
-    """Where a message is, by its chat and its topic. Raises Unreadable."""
+    """The place of a message: its chat and its topic. Raises Unreadable."""
     chat = an_object(message.get("chat"), "chat")
     kind = _KINDS.get(string(chat, "type"))
     if kind is None:
@@ -170,7 +169,7 @@ def _moved(me: Me, old: str, new: str) -> ChatMoved:
 
 
 def _origin(message: dict[str, Any], place: Place, message_id: str) -> Origin:
-    """Who wrote it where; without a sender when nobody did. A chat may write in its own name."""
+    """The origin of a message. The sender may be a chat that writes in its own name."""
     by_bot = False
     if "sender_chat" in message:
         chat = an_object(message["sender_chat"], "sender_chat")
@@ -193,7 +192,7 @@ def _title(message: dict[str, Any]) -> str:
 
 
 def _text(message: dict[str, Any], me: Me) -> tuple[str, bool, bool]:
-    """Text or caption without the bot's name at its beginning; whether it names the bot, and whether somebody else."""
+    """The text or caption without the bot's name at its beginning; whether it mentions the bot, and somebody else."""
     for name, marks in (("text", "entities"), ("caption", "caption_entities")):
         if name in message:
             text = whole(string(message, name))
@@ -207,7 +206,7 @@ def _text(message: dict[str, Any], me: Me) -> tuple[str, bool, bool]:
 
 
 def _named(text: str, entities: object, me: Me) -> set[bool]:
-    """Whom the entities of a text name: True for the bot, False for somebody else. Damaged ones name nobody."""
+    """Whom the entities of a text mention: True for the bot, False for somebody else. Malformed ones are skipped."""
     encoded = text.encode("utf-16-le")
     found = set()
     for entity in entities if isinstance(entities, list) else ():
@@ -228,7 +227,7 @@ def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
     if isinstance(sizes, list) and sizes:
         found.append(_attachment(an_object(sizes[-1], "photo"), "image", mime="image/jpeg"))
     for name, kind in _ATTACHMENTS.items():
-        # An animation comes with a copy of itself as a document.
+        # An animation has a copy of itself as a document.
         if name in message and not (name == "document" and "animation" in message):
             found.append(_attachment(an_object(message[name], name), kind))
     return tuple(found)
@@ -242,7 +241,7 @@ def _attachment(file: dict[str, Any], kind: str, mime: str = "") -> Attachment:
 
 
 def _described(message: dict[str, Any]) -> str:
-    """Words for what a person sent without any."""
+    """A description of content without a text of its own."""
     if "poll" in message:
         poll = an_object(message["poll"], "poll")
         options = poll.get("options")
@@ -256,7 +255,7 @@ def _described(message: dict[str, Any]) -> str:
 
 
 def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted | None, Origin | None]:
-    """Id, words and origin of the message that this one replies to; the words alone where that is in another chat."""
+    """Id, text and origin of the message that this one replies to; only the text when that is in another chat."""
     quote = message.get("quote")
     words = whole(str(quote.get("text", ""))) if isinstance(quote, dict) else ""
     if "reply_to_message" not in message:
@@ -269,7 +268,7 @@ def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted
         return "", None, None
     try:
         origin = _origin(replied, place, message_id)
-    except Unreadable:  # who wrote it is not told of every message
+    except Unreadable:  # not every message has a sender
         origin = Origin(place=place)
     text = words or _text(replied, me)[0] or whole(_described(replied))
     text = text or " ".join(f"[{file.kind}]" for file in _attachments(replied))
@@ -277,7 +276,7 @@ def _replied(message: dict[str, Any], place: Place, me: Me) -> tuple[str, Quoted
 
 
 def _author(origin: object) -> str:
-    """Who wrote what is quoted or passed on; empty where Telegram hides it."""
+    """The author of a quoted or forwarded message; empty when Telegram hides it."""
     match origin:
         case {"sender_user": dict() as user}:
             return _person(user)[1]
@@ -296,7 +295,7 @@ def _identity(fields: dict[str, Any], name: str) -> str:
 
 
 def _seconds(fields: dict[str, Any], name: str) -> int:
-    """A time in seconds that a calendar knows."""
+    """The Unix time in a field, in seconds. Raises Unreadable when it is out of range."""
     value = int(_identity(fields, name))
     if not 0 <= value < 1 << 33:
         raise Unreadable(f"{name} is no time: {value}")

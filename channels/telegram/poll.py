@@ -1,25 +1,27 @@
-"""How updates are received: raw, each read alone, batch and offset stored in one transaction, then the next poll.
+"""Receives updates of the Bot API by polling.
 
-Telegram forgets an update when a later offset is asked for, so the offset moves only after the store has the batch.
+Each update is read alone. A batch and the offset behind it are stored in one transaction before the next poll, because
+Telegram forgets an update as soon as a later offset is asked for.
 """
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
 from channels.base import Mark, NotAccepted, Times
 from channels.failures import ApiError, Trouble
-from channels.message import InboundMessage, Incoming
+from channels.message import InboundKind, InboundMessage, Incoming
 from channels.receiver import Receiver
 from channels.telegram.api import Api
 from channels.telegram.events import ALLOWED_UPDATES, Me, read_me, read_update, unread, update_id_of
-from channels.telegram.pastes import Pastes
 from channels.telegram.settings import TelegramAccount
+from channels.utf16 import units
 
 log = logging.getLogger(__name__)
 
 _BATCH = 100
-# Seconds beyond the long poll after which an answer is overdue.
+# Seconds after the end of the long poll at which its answer is overdue.
 _ANSWER_MARGIN = 10.0
 _SHORT = 0.1
 _PRIVACY = "; in groups it is shown only commands, its name and replies: privacy mode, switched off with @BotFather"
@@ -27,14 +29,14 @@ _WEBHOOK = "A webhook was set for this bot; it is removed, waiting messages are 
 
 
 class TelegramReceiver(Receiver):
-    """Learns who the bot is, then polls. `account` is empty until then."""
+    """Learns the bot's own id, then polls."""
 
     sentences: ClassVar = {
         Trouble.REFUSED: "Telegram refuses to hand out updates",
         Trouble.TOKEN: "Telegram does not accept the token of this bot; @BotFather has the right one",
         Trouble.CONFLICT: "Another program receives the messages of this bot; only one may, so it has to be stopped",
     }
-    lasting: ClassVar = (Trouble.TOKEN, Trouble.CONFLICT)
+    needs_operator: ClassVar = (Trouble.TOKEN, Trouble.CONFLICT)
 
     def __init__(self, name: str, api: Api, section: TelegramAccount, times: Times) -> None:
         super().__init__(name, section, times)
@@ -45,7 +47,7 @@ class TelegramReceiver(Receiver):
         self._heard = times.monotonic()
         self._pastes = Pastes()
 
-    def _wrong(self) -> str:
+    def _problem(self) -> str:
         overdue = self._times.monotonic() - self._heard - self._section.poll_timeout - 2 * _ANSWER_MARGIN
         return "No poll has come back for too long" if overdue > 0 else ""
 
@@ -59,8 +61,8 @@ class TelegramReceiver(Receiver):
         await self._receive()
 
     async def _receive(self) -> None:
-        """One poll. Raises ApiError and NotAccepted."""
-        # The first poll, and the first after a trouble, comes back at once, so that the health is soon known.
+        """Poll once. Raises ApiError and NotAccepted."""
+        # The first poll, also after a failure, returns at once, so that the health is soon known.
         seconds = self._section.poll_timeout if self.is_ready else 0
         arguments = {"timeout": seconds, "limit": _BATCH, "allowed_updates": list(ALLOWED_UPDATES)}
         if self._offset is not None:
@@ -69,7 +71,7 @@ class TelegramReceiver(Receiver):
         answer = await self._api.call("getUpdates", arguments, seconds + _ANSWER_MARGIN)
         # Nothing is awaited between the answer and the store.
         updates = answer if isinstance(answer, list) else [answer]
-        # What confirms all of them; None when none has an id.
+        # The offset that confirms all of them; None when none has an id.
         offset = max((number + 1 for number in map(update_id_of, updates) if number is not None), default=None)
         if updates:
             await self._take(updates, None if offset is None else Mark(f"{self._name}:{self.account}", str(offset)))
@@ -77,7 +79,7 @@ class TelegramReceiver(Receiver):
             self._offset = offset
         elif updates:
             raise ApiError(Trouble.UNKNOWN, "no update has an id")
-        self._heard_of()
+        self._poll_returned()
         if seconds and not updates and self._times.monotonic() - asked < _SHORT:
             # A server that does not hold polls is asked no faster than this.
             await self._times.sleep(_SHORT)
@@ -90,12 +92,12 @@ class TelegramReceiver(Receiver):
         return int(value) if value else None
 
     async def _take(self, updates: list[object], mark: Mark | None = None) -> None:
-        """Store what updates mean; nothing is awaited before. Raises NotAccepted."""
+        """Read and store updates, awaiting nothing before. Raises NotAccepted."""
         batch = [self._pastes.joined(item) for update in updates for item in self._read(update)]
         await self._accept(batch, mark)
 
     async def _acknowledge(self, message: InboundMessage) -> None:
-        """A button ceases to show that it works. One that was pressed before a restart may be too old for it."""
+        """End the progress sign of a button. A click from before a restart may be too old for that."""
         try:
             await self._api.call("answerCallbackQuery", {"callback_query_id": message.respond})
         except ApiError as error:
@@ -107,7 +109,7 @@ class TelegramReceiver(Receiver):
         except Exception as error:
             return [unread(update, self.me, error)]
 
-    def _heard_of(self) -> None:
+    def _poll_returned(self) -> None:
         self._pauses.failures = 0
         self._heard = self._times.monotonic()
         self._received(f"receiving as @{self.me.username}{'' if self.me.reads_groups else _PRIVACY}")
@@ -119,11 +121,45 @@ class TelegramReceiver(Receiver):
             await super()._pause(error)
 
     async def _remove_webhook(self) -> None:
-        """While a webhook is set nothing can be polled; what waits there is kept for us."""
+        """Remove a webhook, because nothing can be polled while one is set; waiting updates are kept."""
         await self._wait(_WEBHOOK, 0.0)
         try:
             await self._api.call("deleteWebhook", {"drop_pending_updates": False})
         except ApiError as error:
             log.warning("telegram: the webhook could not be removed: %s", error.reason)
-        # Whoever has set it may set it again: no race with them.
+        # Another program may set it again, so the next attempt waits.
         await self._times.sleep(self._pauses.next())
+
+
+# The UTF-16 units from which on a message may be a piece of a paste; clients cut at 4,096 or a little before.
+_LONG = 4000
+# The most milliseconds between two pieces.
+_GAP = 2000
+
+
+class Pastes:
+    """Gives the pieces of one long paste the same `part_of`, also when they come in different batches.
+
+    A client cuts a text that does not fit one message, and sends the pieces directly one after the other.
+    """
+
+    def __init__(self) -> None:
+        self._last: InboundMessage | None = None
+
+    def joined(self, item: Incoming) -> Incoming:
+        """Return the item; if it continues or may begin a paste, with its `part_of` set."""
+        if not isinstance(item, InboundMessage) or item.kind is not InboundKind.MESSAGE or item.attachments:
+            return item
+        last, origin = self._last, item.origin
+        if last is not None and _goes_on(last, item):
+            item = replace(item, part_of=last.part_of)
+        elif units(item.text) >= _LONG:
+            item = replace(item, part_of=f"paste:{origin.message_id}")
+        self._last = item if units(item.text) >= _LONG else None
+        return item
+
+
+def _goes_on(last: InboundMessage, item: InboundMessage) -> bool:
+    same = (last.origin.place, last.origin.sender) == (item.origin.place, item.origin.sender)
+    follows = int(item.origin.message_id) == int(last.origin.message_id) + 1
+    return same and follows and item.sent_at - last.sent_at <= _GAP and not item.forwarded

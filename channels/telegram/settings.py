@@ -1,4 +1,4 @@
-"""What the configuration says of Telegram, which is what one account of it needs to know."""
+"""The section of the configuration for Telegram."""
 
 from ipaddress import ip_address
 from typing import Annotated, ClassVar, Literal
@@ -10,7 +10,7 @@ from channels.actions import COMMON, ToolAction
 from channels.section import Id, Secret, Url, conflict, looks_like
 from channels.settings import AccountSection, ChannelSection, DirectMessages, Groups, Listen, PlatformSection, Proof
 
-# What the model can do there with the `message` tool; `actions` carries out what makes no delivery.
+# The actions of the `message` tool; the module `actions` carries out those that make no delivery.
 ACTIONS: tuple[ToolAction, ...] = (
     *COMMON,
     ToolAction("pin", "a message", (), ("to", "message_id")),
@@ -22,12 +22,12 @@ ACTIONS: tuple[ToolAction, ...] = (
 URL = "https://api.telegram.org/bot"
 
 
-# Somebody by id; never a chat that writes in its own name (a channel, an anonymous administrator).
+# The id of a person, never of a chat that writes in its own name (a channel, an anonymous administrator).
 UserId = Annotated[Id, looks_like(r"[0-9]+", "a Telegram user id, which is a whole number (names can change hands)")]
 
 
 def _is_public(url: str) -> bool:
-    """Whether Telegram may reach it: by HTTPS, and not only from this machine or its network."""
+    """Whether Telegram may reach a URL: it has to be HTTPS and not only of this machine or its network."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
@@ -38,11 +38,12 @@ def _is_public(url: str) -> bool:
 
 
 class TelegramAccount(AccountSection):
-    """One bot. poll_timeout: seconds that Telegram may hold a poll that has nothing to tell."""
+    """One bot."""
 
     secrets: ClassVar = {"token": (r"[^/?#\s]+", "the token from @BotFather")}
     quiet: ClassVar[tuple[str, ...]] = ("telegram", "httpx", "httpcore")
     offered: ClassVar[tuple[ToolAction, ...]] = ACTIONS
+    # Seconds for which Telegram may hold a poll without updates.
     poll_timeout: ClassVar[int] = 30
 
     token: Secret = Field(default=None, description="The token from @BotFather.")

@@ -1,4 +1,4 @@
-"""Updates that Telegram brings instead of being asked: stored before they are acknowledged, like those of a poll."""
+"""Receives updates by webhook: each is stored before it is acknowledged, like those of a poll."""
 
 import hashlib
 import hmac
@@ -18,24 +18,24 @@ _SECRET = "X-Telegram-Bot-Api-Secret-Token"
 
 
 class WebhookReceiver(TelegramReceiver):
-    """Receives by requests of Telegram; what could not be stored it brings again."""
+    """Receives by requests of Telegram, which repeats a request whose update could not be stored."""
 
     def __init__(self, name: str, api: Api, section: TelegramAccount, times: Times) -> None:
         super().__init__(name, api, section, times)
         self._listener: Listener | None = None
-        # the same after a restart, so that nothing on its way is refused
+        # The same after a restart, so that no request under way is refused.
         self._secret = hashlib.sha256(f"webhook:{section.secret('token')}".encode()).hexdigest()
 
     async def stop(self) -> None:
-        """Take nothing more; Telegram keeps what it cannot bring."""
+        """Stop listening; Telegram keeps the updates that it cannot deliver."""
         if self._listener is not None:
             await self._listener.close()
         await super().stop()
 
     async def _receive(self) -> None:
-        """Listen and be known to Telegram as this; then see for a while that it is so.
+        """Listen, register the webhook if Telegram has another one, then wait before the next check.
 
-        Raises ApiError, also when Telegram says that it cannot bring anything.
+        Raises ApiError, also when Telegram reports that it cannot deliver updates.
         """
         listen = self._section.listen
         if self._listener is None:
@@ -53,12 +53,12 @@ class WebhookReceiver(TelegramReceiver):
                 "url": url,
                 "secret_token": self._secret,
                 "allowed_updates": list(ALLOWED_UPDATES),
-                "max_connections": 1,  # so that updates come in their order
+                "max_connections": 1,  # keeps the order of updates
             }
             await self._api.call("setWebhook", arguments)
         elif info.get("pending_update_count") and info.get("last_error_message"):
             raise ApiError(Trouble.REFUSED, f"Telegram cannot reach {url}: {info['last_error_message']}")
-        self._heard_of()
+        self._poll_returned()
         await self._times.sleep(self._section.poll_timeout)
 
     async def _request(self, request: web.Request) -> web.Response:

@@ -14,7 +14,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.config.model import Config
-from channels.limits import Rates
+from channels.failures import Rates
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
 from channels.telegram.settings import TelegramAccount

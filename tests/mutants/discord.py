@@ -174,7 +174,7 @@ FAULTS = (
     Fault(
         "discord/a-frame-waits-for-calls",
         "DiscordChannel.frame",
-        "if not wait and not self._call(place).locked():",
+        "if not wait and not self._lock(place).locked():",
         "if not wait:",
         (f"{_ACTIONS}a_frame_waits_for_nobody_and_nothing_comes_behind_the_final_words",),
     ),

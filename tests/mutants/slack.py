@@ -15,14 +15,14 @@ FAULTS = (
     ),
     Fault(
         "slack/requests-that-do-not-arrive-stay-ready",
-        "SlackReceiver._wrong",
+        "SlackReceiver._problem",
         "        return self._silent\n",
         "        return ''\n",
         (f"{_TESTS}requests_that_do_not_arrive_are_found_out_and_read_from_the_history",),
     ),
     Fault(
         "slack/what-may-be-on-its-way-counts-as-missed",
-        "SlackReceiver.stands_there",
+        "SlackReceiver.found_in_history",
         "self._heard < item.sent_at < due",
         "self._heard < item.sent_at",
         (f"{_TESTS}requests_that_do_not_arrive_are_found_out_and_read_from_the_history",),
@@ -37,8 +37,8 @@ FAULTS = (
     Fault(
         "slack/something-awaited-before-the-store",
         "SlackReceiver.accept",
-        "        self._tell_gap()\n        try:",
-        "        await asyncio.sleep(hash(str(body)) % 7 / 1e3)\n        self._tell_gap()\n        try:",
+        "        self._report_gap()\n        try:",
+        "        await asyncio.sleep(hash(str(body)) % 7 / 1e3)\n        self._report_gap()\n        try:",
         (f"{_TESTS}many_at_once_are_in_order_and_wait_for_one_commit_alone",),
     ),
     Fault(
@@ -137,7 +137,7 @@ FAULTS = (
         "is_slack",
         'host.endswith(f".{_HOST}")',
         "host.endswith(_HOST)",
-        (f"{_TESTS}the_token_goes_to_nobody_but_slack", "tests/channels/slack/test_calls.py::test_hosts_of_slack"),
+        (f"{_TESTS}the_token_goes_to_nobody_but_slack", "tests/channels/slack/test_render.py::test_hosts_of_slack"),
     ),
     Fault(
         "slack/flood-not-held",
@@ -163,8 +163,8 @@ FAULTS = (
     Fault(
         "slack/frames-use-up-what-edits-need",
         "SlackChannel.frame",
-        "if not target or wait > 0 or self._call(place).locked():",
-        "if not target or self._call(place).locked():",
+        "if not target or wait > 0 or self._lock(place).locked():",
+        "if not target or self._lock(place).locked():",
         (f"{_TESTS}frames_are_few_enough_that_edits_that_people_wait_for_never_wait",),
     ),
     Fault(
@@ -177,7 +177,7 @@ FAULTS = (
     Fault(
         "slack/a-frame-waits-behind-a-send",
         "SlackChannel.frame",
-        "wait > 0 or self._call(place).locked():",
+        "wait > 0 or self._lock(place).locked():",
         "wait > 0:",
         (f"{_TESTS}a_frame_stands_behind_no_send_holds_none_up_and_never_raises",),
     ),
@@ -190,7 +190,7 @@ FAULTS = (
     ),
     Fault(
         "slack/a-slow-frame-is-waited-for",
-        "Adapter._aside",
+        "Adapter._best_effort",
         "asyncio.timeout(self._patience.typing_timeout):",
         "asyncio.timeout(None):",
         (f"{_TESTS}a_frame_stands_behind_no_send_holds_none_up_and_never_raises",),

@@ -15,7 +15,7 @@ FAULTS = (
     ),
     Fault(
         "telegram/poisoned-event-tried-for-ever",
-        "Receiver._keep_aside",
+        "Receiver._store_unread",
         "self._failures[key] += 1",
         "self._failures[key] += 0",
         (
@@ -91,7 +91,7 @@ FAULTS = (
         "RateLimits.take",
         "waits.append(self._spoke[chat] + self._limits.chat_interval - now)",
         "pass",
-        ("tests/channels/test_limits.py::test_one_message_a_second_in_a_chat",),
+        ("tests/channels/test_adapter.py::test_one_message_a_second_in_a_chat",),
     ),
     Fault(
         "telegram/a-failed-server-taken-for-not-sent",
@@ -119,7 +119,7 @@ FAULTS = (
         "is_link",
         "port != 0 and ",
         "",
-        ("tests/channels/telegram/test_links.py::test_not_taken",),
+        ("tests/channels/telegram/test_render.py::test_not_taken",),
     ),
     Fault(
         "telegram/links-to-any-host",
@@ -127,7 +127,7 @@ FAULTS = (
         'return plain and _HOST.fullmatch(parts.hostname or "") is not None',
         "return plain",
         (
-            "tests/channels/telegram/test_links.py::test_not_taken",
+            "tests/channels/telegram/test_render.py::test_not_taken",
             "tests/wire/test_telegram_channel.py::test_no_link_that_a_model_writes_is_refused",
         ),
     ),
@@ -148,7 +148,7 @@ FAULTS = (
     Fault(
         "telegram/a-reaction-has-a-plain-form",
         "TelegramChannel._result",
-        "error.status == 400 and delivery.action in WITH_TEXT",
+        "error.status == 400 and delivery.action in render.WITH_TEXT",
         "error.status == 400",
         (f"{_TESTS}what_is_about_a_message_that_is_gone_is_given_up[react]",),
     ),
@@ -168,7 +168,7 @@ FAULTS = (
     ),
     Fault(
         "telegram/declares-what-it-cannot-do",
-        "channels/telegram/calls.py",
+        "channels/telegram/render.py",
         "ACTIONS = frozenset(_METHODS)",
         "ACTIONS = frozenset(_METHODS)\n_METHODS.pop(Action.FILE)",
         ("tests/wire/test_channel_contract.py::test_what_it_declares_it_carries_out[telegram-file]",),
@@ -231,12 +231,12 @@ FAULTS = (
     ),
     Fault(
         "telegram/frames-take-the-last-places",
-        "channels/limits.py",
+        "channels/adapter.py",
         "_FOR_FRAMES = 0.75",
         "_FOR_FRAMES = 1.0",
         (
             f"{_ACTIONS}frames_leave_the_last_places_of_a_group_to_messages",
-            "tests/channels/test_limits.py::test_frames_leave_a_quarter_of_all_places",
+            "tests/channels/test_adapter.py::test_frames_leave_a_quarter_of_all_places",
         ),
     ),
     Fault(
@@ -256,20 +256,20 @@ FAULTS = (
     Fault(
         "telegram/a-frame-waits-for-the-call-before-it",
         "TelegramChannel.frame",
-        "        if self._call(place).locked():\n            return 1.0\n",
+        "        if self._lock(place).locked():\n            return 1.0\n",
         "",
         (f"{_ACTIONS}frames_wait_for_nobody_and_nothing_passes_them",),
     ),
     Fault(
         "telegram/calls-pass-frames",
-        "Adapter._aside",
-        "        async with self._call(place):\n            try:\n                async with asyncio.timeout",
+        "Adapter._best_effort",
+        "        async with self._lock(place):\n            try:\n                async with asyncio.timeout",
         "        if place:\n            try:\n                async with asyncio.timeout",
         (f"{_ACTIONS}frames_wait_for_nobody_and_nothing_passes_them",),
     ),
     Fault(
         "telegram/a-frame-hangs",
-        "Adapter._aside",
+        "Adapter._best_effort",
         "asyncio.timeout(self._patience.typing_timeout):",
         "asyncio.timeout(self._patience.request_timeout):",
         (f"{_ACTIONS}a_frame_that_hangs_gives_the_chat_back",),

@@ -20,7 +20,7 @@ from bot.clock import Clock
 from bot.config.model import Config
 from bot.service import Service
 from channels.base import Times
-from channels.limits import Rates
+from channels.failures import Rates
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.settings import TelegramAccount
 from heartbeat.scheduler import Scheduler

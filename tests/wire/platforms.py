@@ -10,7 +10,7 @@ from bot.service import Service
 from channels.base import Channel, Times
 from channels.discord.adapter import DiscordChannel
 from channels.discord.settings import DiscordAccount
-from channels.limits import Rates
+from channels.failures import Rates
 from channels.slack.adapter import SlackChannel
 from channels.slack.settings import SlackAccount
 from channels.telegram.adapter import TelegramChannel

@@ -17,7 +17,7 @@ from bot.clock import Clock
 from bot.config.model import Config
 from bot.persistence.deliveries import LostDelivery
 from bot.service import Service
-from channels.limits import Rates
+from channels.failures import Rates
 from channels.telegram.adapter import TelegramChannel
 from channels.telegram.poll import Times
 from channels.telegram.settings import TelegramAccount

@@ -10,7 +10,7 @@ from channels.base import Times
 from channels.message import ChatKind, Place
 from channels.outgoing import Action, NotSent, Sent
 from channels.telegram.adapter import TelegramChannel
-from channels.telegram.calls import call_of
+from channels.telegram.render import call_of
 from channels.telegram.settings import TelegramAccount
 from tests.channels.sections import account
 from tests.deliveries import delivery

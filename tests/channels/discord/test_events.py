@@ -9,8 +9,8 @@ import pytest
 
 from channels.discord.events import read_event, snowflake_at, time_of, unread
 from channels.discord.world import World
-from channels.fields import Unreadable
 from channels.message import ChatKind, InboundKind, InboundMessage, Quoted
+from channels.receiver import Unreadable
 
 CORPUS = json.loads((Path(__file__).parents[1] / "fixtures" / "discord_events.json").read_text())
 EVENTS: dict[str, dict[str, Any]] = {one["name"]: one for one in CORPUS["events"]}

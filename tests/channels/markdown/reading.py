@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterable
 
-from channels.markdown.entities import QUOTES, EntityType, Formatted
+from channels.markdown.formatted import QUOTES, EntityType, Formatted
 
 Seen = list[tuple[str, frozenset[str]]]
 

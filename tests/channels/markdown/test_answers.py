@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels.markdown.entities import EntityType, Formatted
+from channels.markdown.formatted import EntityType, Formatted
 from channels.markdown.render import render as rendered
 
 

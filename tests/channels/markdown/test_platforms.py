@@ -12,7 +12,7 @@ from channels.discord import render as discord
 from channels.markdown.render import render
 from channels.slack import render as slack
 from channels.telegram import render as telegram
-from channels.telegram.links import is_link
+from channels.telegram.render import is_link
 from tests.channels.markdown import discord_reader, slack_reader
 from tests.channels.markdown.documents import DOCUMENTS, EXAMPLES, REAL, TABLES
 from tests.channels.markdown.reading import Seen, as_meant, seen, text_of

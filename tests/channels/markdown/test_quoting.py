@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.markdown.entities import EntityType
+from channels.markdown.formatted import EntityType
 from channels.markdown.quoting import outside_code, quoted
 from channels.markdown.render import render
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from channels.markdown import render as renderer
-from channels.markdown.entities import QUOTES, Entity, EntityType, Formatted
-from channels.markdown.split import split
+from channels.markdown.formatted import QUOTES, Entity, EntityType, Formatted, split
 from channels.utf16 import units
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "commonmark.json"
@@ -62,7 +61,7 @@ def parts(formatted: Formatted) -> list[tuple[str, str]]:
 
 
 def check(formatted: Formatted) -> None:
-    """The rules of `channels.markdown.entities`, stated again."""
+    """The rules of `channels.markdown.formatted`, stated again."""
     size = len(formatted.text)
     for entity in formatted.entities:
         assert 0 <= entity.start < entity.end <= size

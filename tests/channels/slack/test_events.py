@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from channels.fields import Unreadable
 from channels.message import InboundMessage, Incoming
+from channels.receiver import Unreadable
 from channels.slack.events import read, read_message, unread
 from channels.slack.known import Known
 from channels.slack.text import markup_of, readable

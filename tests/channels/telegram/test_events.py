@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.fields import Unreadable
 from channels.message import Attachment, ChatKind, ChatMoved, InboundKind, InboundMessage, Quoted, UnreadEvent
+from channels.receiver import Unreadable
 from channels.telegram.events import Me, read_me, read_update, unread
-from channels.telegram.pastes import Pastes
+from channels.telegram.poll import Pastes
 
 ME = Me("99", "hark_bot")
 NOW = 1_790_000_100_000

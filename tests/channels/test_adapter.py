@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.limits import RateLimits, Rates
+from channels.adapter import RateLimits
+from channels.failures import Rates
 from tests.memory import held_by
 
 
