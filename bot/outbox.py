@@ -1,7 +1,7 @@
-"""The outbox: makes the platform calls of the ledger, in order within a conversation, conversations side by side.
+"""The outbox: makes the platform calls of the ledger, in order within a conversation, for all conversations at once.
 
-The rate limit is passed before `sending` is stored, so that the time in which a crash makes an outcome unknown holds
-the call alone. Deliveries wait in the store, not here: memory holds one per conversation that is being served.
+The rate limit is passed before `sending` is stored, so that a crash makes an outcome unknown only during the call
+itself. Deliveries wait in the store: memory holds one for each conversation that is served.
 """
 
 import asyncio
@@ -19,9 +19,10 @@ from bot.clock import Clock
 from bot.people.accounts import is_of
 from bot.people.people import People, chat_of
 from bot.persistence.deliveries import Fate, OwnerNotice, PlanIn
-from bot.persistence.errors import StoreUnavailable, once_available
+from bot.persistence.errors import StoreUnavailable
 from bot.replies.cutting import notice
 from bot.store.store import Store
+from bot.store.writer import once_available
 from channels.base import Channel
 from channels.console.adapter import PLACE as CONSOLE
 from channels.message import ChatMoved, Place
@@ -42,36 +43,36 @@ from channels.sources import Source, missed, refused
 
 log = structlog.get_logger()
 
-# Seconds between tries when the store cannot write, or a channel fails by a fault of its own.
+# The seconds between tries if the store cannot be used or an adapter fails.
 _PAUSE = 1.0
 _HOUR = 3_600_000
-# What differs between refusals of the same kind.
+# Numbers, in which refusals of the same kind differ.
 _NUMBERS = re.compile(r"\d+")
 
 
 @dataclass(eq=False, slots=True)
 class _Conversation:
-    """One that is reserved or being served; task: None while it is reserved.
-
-    begun: stored as `sending` already, to be sent first. more: something was planned meanwhile. calling: a call is
-    under way, and nothing may come between it and the store of its outcome. waiting: for its channel, for as long as
-    that takes.
-    """
+    """A conversation that is reserved or being served."""
 
     channel: Channel
     conv_id: int
+    # None while the conversation is reserved.
     task: "asyncio.Task[None] | None" = None
+    # A delivery that is stored as `sending` already and is sent first.
     begun: Delivery | None = None
+    # Something was planned meanwhile.
     more: bool = False
+    # A call is under way, and its task must not be cancelled before the outcome is stored.
     calling: bool = False
+    # The task waits for the channel, perhaps for long.
     waiting: bool = False
 
 
 class Outbox:
     """Serves conversations that have something to deliver.
 
-    max_age: milliseconds until a delivery expires. people: whose owners are told what was refused, and who learn of
-    chats that moved.
+    max_age: after how many milliseconds a delivery expires. people: gives the owners who are told of refused messages,
+    and is told of moved chats.
     """
 
     def __init__(self, store: Store, clock: Clock, max_age: int, people: People) -> None:
@@ -81,46 +82,46 @@ class Outbox:
         self._people = people
         self._channels: list[Channel] = []
         self._ready: dict[Channel, asyncio.Event] = {}
-        # Conversations that wait until the account they belong to is known.
+        # Conversations that wait until the account of their channel is known.
         self._early: dict[int, Place] = {}
         self._conversations: dict[int, _Conversation] = {}
-        # Messages that somebody waits for: set each time that something may have become of a piece of one.
+        # Set, by the key of a source, after each call about a message that `outcome` waits for.
         self._followed: dict[str, asyncio.Event] = {}
         self._draining = False
         self._closing = False
 
     def add_channel(self, channel: Channel) -> None:
-        """Deliver for this channel from now on."""
+        """Begin to deliver for a channel."""
         self._channels.append(channel)
         self._ready[channel] = asyncio.Event()
 
     def channel(self, name: str) -> Channel | None:
-        """A channel of that name, if one is enabled; all its accounts render sentences of the service alike."""
+        """Return a channel by its name, or None; all accounts of a channel render sentences of the service alike."""
         return next((channel for channel in self._channels if channel.name == name), None)
 
     def serving(self, place: Place) -> Channel | None:
-        """The channel that delivers there: that of the account whose conversation it is, once it knows its id."""
+        """Return the channel of the account to which a place belongs; None until the channel knows its account."""
         return next((channel for channel in self._channels if is_of(channel, place)), None)
 
     def notice(
         self, source: Source, text: str, channel: str | Channel, buttons: tuple[Button, ...] = (), *, ours: bool = True
     ) -> tuple[Planned, ...]:
-        """A sentence of the service itself, to be planned in a conversation of a channel, or of the one of that name;
-        words of the model for one account are rendered by its own.
+        """Make the blocks of a sentence of the service, to be planned in a conversation of a channel.
 
-        ours: all words of it are, so that the commands it names stand there as people type them.
+        channel: the channel or its name; text of the model for one account needs the channel of the account itself.
+        ours: the text is only of the service, so that commands in it are written as people type them.
         """
         made = self.channel(channel) if isinstance(channel, str) else channel
         blocks = notice(source, text, made, self._clock.nonce, ours=ours)
         if not buttons or not blocks:
             return blocks
-        if len(blocks) > 1:  # the message that is edited later is one
+        if len(blocks) > 1:  # the buttons must be below a message of one piece, since it is edited later
             choose = self.notice(source, wording.CHOOSE, channel)[0]
             blocks += (replace(choose, piece=len(blocks)),)
         return (*blocks[:-1], replace(blocks[-1], buttons=buttons))
 
     async def outcome(self, source: Source, seconds: float | None = None) -> Fate:
-        """What has become of a message, by its name: once that is known, or after so many seconds."""
+        """Return what has become of a message as soon as that is known, or after `seconds`."""
         self._followed[source.key] = changed = asyncio.Event()
         timer = asyncio.Future[None]() if seconds is None else asyncio.ensure_future(self._clock.sleep(seconds))
         timer.add_done_callback(lambda _: changed.set())
@@ -145,8 +146,10 @@ class Outbox:
 
     @contextlib.contextmanager
     def planning(self, conv_id: int, place: Place, blocks: Sequence[Planned]) -> Iterator[PlanIn]:
-        """While blocks are being stored: an idle conversation and its rate limit are taken, so that the first may be
-        stored as `sending` at once. What was stored is to be handed to `send` before this ends."""
+        """Reserve an idle conversation and pass its rate limit while blocks are stored, so that the first is `sending`.
+
+        The stored deliveries must be handed to `send` before the context ends.
+        """
         reserved = self._reserve(conv_id, place) if blocks else None
         try:
             yield PlanIn(conv_id, reserved is not None)
@@ -155,7 +158,7 @@ class Outbox:
                 self._left(reserved)
 
     def send(self, deliveries: Sequence[Delivery]) -> None:
-        """Deliveries were stored: send them, those of a conversation in their order."""
+        """Send stored deliveries, those of a conversation in their order."""
         for first in {one.conv_id: one for one in reversed(deliveries)}.values():
             reserved = self._conversations.get(first.conv_id)
             if first.state is DeliveryState.SENDING and reserved is not None and reserved.task is None:
@@ -172,7 +175,7 @@ class Outbox:
         return reserved
 
     def can_send(self, channel: str, account: str) -> None:
-        """Deliveries that wait for the account may be tried again."""
+        """Try deliveries again that wait for an account."""
         found = [one for one in self._channels if (one.name, one.account) == (channel, account)]
         if len(found) > 1:
             log.error("two accounts of the configuration are the same bot", channel=channel, account=account)
@@ -184,19 +187,21 @@ class Outbox:
             self.serve(conv_id, place)
 
     async def tell_owner(self, source: Source, text: str) -> None:
-        """Tell an owner something, once per source: where they wrote last, else in the terminal."""
+        """Send a notice to an owner where they wrote last, else in the terminal; once per source."""
         await self._store.deliveries.tell_owner(self.to_owner(source, text))
         await self.serve_open()
 
     async def tell(self, place: Place, source: Source, text: str, buttons: tuple[Button, ...] = ()) -> None:
-        """Say something in a conversation, once per source. Raises StoreUnavailable."""
+        """Send a sentence to a conversation, once per source. Raises StoreUnavailable."""
         said = OwnerNotice((), place, lambda where: self.notice(source, text, where.channel, buttons))
         await self._store.deliveries.tell_owner(said)
         await self.serve_open()
 
     async def close(self, grace: float) -> None:
-        """Deliver what is open for at most grace seconds; the rest stays in the store. Calls under way are awaited,
-        a channel that cannot send is not."""
+        """Deliver open deliveries for at most `grace` seconds; the rest stays in the store.
+
+        Calls under way are awaited, but not channels that cannot send.
+        """
         self._draining = True
         busy = [found.task for found in self._conversations.values() if found.task and not found.waiting]
         if busy:
@@ -209,7 +214,7 @@ class Outbox:
         await asyncio.gather(*(found.task for found in left if found.task), return_exceptions=True)
 
     def serve(self, conv_id: int, place: Place) -> None:
-        """Something may be open in a conversation. Cheap, and right to call too often."""
+        """Serve a conversation that may have open deliveries. It is cheap, so it may be called too often."""
         channel = self.serving(place)
         if channel is not None:
             self._serve_by(channel, conv_id)
@@ -233,23 +238,23 @@ class Outbox:
             self._serve_by(conversation.channel, conversation.conv_id)
 
     async def _work(self, conversation: _Conversation) -> None:
-        """Deliver until nothing is open."""
+        """Deliver until nothing is open in the conversation."""
         while await once_available(lambda: self._carry_out_next(conversation), self._pause):
             pass
 
     async def _pause(self, error: StoreUnavailable) -> None:
-        """Before the store is asked again. At the end it is not: the next start finds there what is open."""
+        """Wait before the store is used again. When the outbox closes, raise the error instead."""
         if self._closing:
             log.error("the outbox has ended before the store could be used", reason=str(error))
             raise error
         await self._clock.sleep(_PAUSE)
 
     async def _carry_out_next(self, conversation: _Conversation) -> bool:
-        """Make the next call, or look what became of it. False when there is nothing to be done here any more."""
+        """Make the next call, or find out what became of it; return False if nothing is left to be done."""
         delivery, conversation.begun = conversation.begun or await self._next(conversation), None
         if delivery is None:
             return False
-        ready = self._ready[conversation.channel]  # before the call: what opens during it counts
+        ready = self._ready[conversation.channel]  # taken before the call, so that an opening during the call counts
         result: SendResult | None
         if delivery.action not in conversation.channel.capabilities.actions:
             result = Refused(wording.lacks(delivery.action))
@@ -261,7 +266,7 @@ class Outbox:
         if (followed := self._followed.get(delivery.source.key)) is not None:
             followed.set()
         if not isinstance(result, Sent | NotSent | Unknown):
-            await self.serve_open()  # the owner is told, or it is to be sent elsewhere and is served there
+            await self.serve_open()  # an owner is told, or another conversation is to be served
         if isinstance(result, NotSent) and result.retry_after is None:
             if self._draining:
                 return False
@@ -271,9 +276,9 @@ class Outbox:
         return True
 
     async def _next(self, conversation: _Conversation) -> Delivery | None:
-        """What is to be looked at next; what is to be sent, once its time and the rate limit allow it.
+        """Return the next delivery: one with an unknown outcome at once, one to be sent when time and rate limit allow.
 
-        None when nothing is open.
+        None if nothing is open.
         """
         waited = 0
         while not self._closing:
@@ -285,11 +290,11 @@ class Outbox:
                 return None
             if following.state is DeliveryState.UNKNOWN:
                 return following
-            if following.state is DeliveryState.SENDING:  # begun where the chat was before, and not settled yet
+            if following.state is DeliveryState.SENDING:  # begun before the chat moved, and not settled yet
                 await self._clock.sleep(_PAUSE)
                 continue
             wait = 0.0
-            if following.delivery_id != waited:  # once: the clock may have been set back meanwhile
+            if following.delivery_id != waited:  # wait once, because the clock may be set back meanwhile
                 waited = following.delivery_id
                 wait = min(following.not_before - self._clock.now(), following.longest) / 1000
             if wait <= 0:
@@ -300,23 +305,23 @@ class Outbox:
         return None
 
     async def _deliver(self, conversation: _Conversation, delivery: Delivery) -> SendResult | None:
-        """Store it as `sending` unless it is, make the call, store what became of it; not to be interrupted between.
+        """Store a delivery as `sending`, make the call, and store its result; None if it must not be sent any more.
 
-        None when it was not to be sent any more.
+        The task is not cancelled meanwhile (`calling`).
         """
         conversation.calling = True
         try:
             begun: Delivery | None = delivery
             if delivery.state is not DeliveryState.SENDING:
-                begin = self._store.deliveries.begin
-                begun = await begin(
-                    delivery.delivery_id, conversation.conv_id, self._max_age, partial(self._missed, delivery)
+                lost = partial(self._missed, delivery)
+                begun = await self._store.deliveries.begin(
+                    delivery.delivery_id, conversation.conv_id, self._max_age, lost
                 )
             if begun is None:
                 return None
             try:
                 result = await conversation.channel.send(begun)
-            except Exception as error:  # a fault of the adapter: nobody knows how far it came
+            except Exception as error:  # a fault of the adapter: the outcome is unknown
                 log.exception("channel failed", channel=conversation.channel.name, source=delivery.source.key)
                 result = Unknown(str(error) or type(error).__name__)
             await self._settle(begun, result)
@@ -325,7 +330,7 @@ class Outbox:
             conversation.calling = False
 
     async def _settle_unknown(self, conversation: _Conversation, delivery: Delivery) -> SendResult | None:
-        """Let the channel find out what became of a send; None when it could not even look."""
+        """Let the channel find out what became of a send; None if that failed."""
         conversation.waiting = True
         try:
             result = await conversation.channel.settle(delivery)
@@ -340,7 +345,7 @@ class Outbox:
         return result
 
     async def _settle(self, delivery: Delivery, result: SendResult) -> None:
-        """What became of a call is known: keep it until it can be written, or until the service ends."""
+        """Store the result of a call; try until the store can write or the outbox closes."""
         if isinstance(result, Refused | Unknown):
             log.warning("delivery", source=delivery.source.key, result=type(result).__name__, reason=result.reason)
         told = None
@@ -353,16 +358,16 @@ class Outbox:
             self._people.follow(ChatMoved(channel=channel, account=account, old_chat=old, new_chat=result.new_chat))
 
     def _missed(self, delivery: Delivery, since: int) -> Sequence[Planned]:
-        """What a conversation is told of messages that did not arrive there, or may not have."""
+        """Make the notice to a conversation about messages that did not arrive since a time in milliseconds."""
         text = wording.missed(self._clock.stamp(since))
         return self.notice(missed(delivery.delivery_id), text, delivery.place.channel)
 
     def _refusal(self, delivery: Delivery, result: Refused) -> Source:
-        """The source of what an owner is told of a refused message: once an hour for each reason of a platform."""
+        """Return the source of a notice about a refused message, one per hour and reason of a platform."""
         kind = hashlib.sha256(_NUMBERS.sub("", f"{delivery.place.channel}: {result.reason}").encode()).hexdigest()[:16]
         return refused(kind, self._clock.now() // _HOUR)
 
     def to_owner(self, source: Source, text: str, *, both: bool = False) -> OwnerNotice:
-        """Something for an owner to know, to be stored with what it is about. both: in the terminal in any case."""
+        """Make a notice to an owner, to be stored with its cause. both: it is sent to the terminal in any case."""
         reachable = [owner for owner in self._people.owners if self.channel(owner[0])]
         return OwnerNotice(reachable, CONSOLE, lambda place: self.notice(source, text, place.channel), both)

@@ -33,11 +33,12 @@ from bot.inbound.pairing import Pairing
 from bot.inbound.pipeline import Pipeline
 from bot.outbox import Outbox
 from bot.people.people import People
-from bot.persistence.errors import StoreUnavailable, once_available
-from bot.persistence.found import CutTurn
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.recovery import CutTurn
 from bot.runs.lanes import Lanes
-from bot.store.sqlite_errors import passes
+from bot.store.database import passes
 from bot.store.store import Store
+from bot.store.writer import once_available
 from channels.base import Surface
 from channels.outgoing import Planned
 from channels.sources import of_turn, sentence

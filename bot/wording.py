@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from agent.errors import ErrorKind
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import LostDelivery
-from bot.persistence.found import Salvage
 from bot.persistence.people import Person, Settled
+from bot.persistence.recovery import Salvage
 from bot.persistence.schedules import Job
 from bot.speech import called
 from bot.telemetry.redact import mask_text

@@ -16,10 +16,11 @@ from bot.background.firing import Starter, firings_of, message_of
 from bot.clock import Clock
 from bot.outbox import Outbox
 from bot.people.conversations import Conversations
-from bot.persistence.errors import StoreUnavailable, once_available
-from bot.persistence.found import Leftover
+from bot.persistence.errors import StoreUnavailable
+from bot.persistence.recovery import Leftover
 from bot.persistence.schedules import HEARTBEAT, Fired, Firing, Job
 from bot.store.store import Store
+from bot.store.writer import once_available
 from channels.session_key import job_key
 from channels.sources import sentence
 from heartbeat.checklist import job_prompt

@@ -23,10 +23,11 @@ from bot.inbound.routing import Routing
 from bot.inbound.threads import Threads
 from bot.outbox import Outbox
 from bot.persistence.causes import Cause
-from bot.persistence.errors import StoreUnavailable, once_available
+from bot.persistence.errors import StoreUnavailable
 from bot.persistence.inbox import Accepted, AcceptedMessage, Duplicate, Fresh, Heard
 from bot.runs.lanes import Lanes
 from bot.store.store import Store
+from bot.store.writer import once_available
 from channels.base import History, Mark, NotReadable, Page, Reached, Threaded
 from channels.message import ChatKind, InboundKind, InboundMessage, Incoming, Place, id_order
 from channels.sources import Source, sentence

@@ -17,13 +17,13 @@ from bot.approvals.commands import LATE, ApprovalCommands, AskAgain, Decide
 from bot.clock import Clock
 from bot.commands.registry import Call, Effect, Registry, Say
 from bot.outbox import Outbox
-from bot.persistence.errors import once_available
 from bot.persistence.turns import CommandKept
 from bot.runs.lanes import Lanes
 from bot.runs.settings_commands import ChangeSetting
 from bot.runs.stop_commands import Stop, StopCommands
 from bot.speech import spoken
 from bot.store.store import Store
+from bot.store.writer import once_available
 from channels.message import InboundKind, InboundMessage
 from channels.outgoing import Action, Button, Planned
 from channels.sources import Source, sentence

@@ -1,1 +1,1 @@
-"""What the service keeps, as its parts see it: values, errors and protocols. `bot/store` implements it."""
+"""The values and errors that the store takes and returns. `bot/store` implements it."""

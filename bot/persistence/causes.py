@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """As it is stored, with a message and with a delivery. `/status` and the tools of the model say it in this word."""
+    """Stored with the message or the delivery. `/status` and the tools of the model show the value."""
 
     # It is older than the configuration allows.
     AGE = "age"
@@ -12,36 +12,37 @@ class Cause(StrEnum):
     STOP = "stop"
     RESET = "reset"
     ABORT = "abort"
-    # Its sender may not write to the bot, or may not any more.
+    # Its sender may not write to the bot.
     ACCESS = "access"
-    # The group is not let in; its sender is not among those who are answered in it; it is by another bot.
+    # The group is not let in; its sender is not answered in that group; another bot wrote it.
     GROUP = "groups"
     MEMBER = "member"
     BOT = "bot"
-    # Too many messages of bots came in a row, and none of a person between them.
+    # Too many messages of bots came in a row without one of a person.
     BOTS = "bots"
-    # It is held until its sender is let in by a code; the code expired; an owner shut the sender out instead.
+    # It is held until its sender is let in by a code; the code has expired; an owner has blocked the sender.
     PAIRING = "pairing"
     EXPIRED = "expired"
     DENIED = "denied"
-    # It is held until what was said before it has been read.
+    # It is held until the history of its conversation has been read.
     BEHIND = "catch-up"
-    # It is a command that was typed where the bot is not known to be. Nothing can be told in that conversation.
+    # It is a command typed in a conversation that the bot is not a member of, so nothing can be sent there.
     OUTSIDE = "outside"
-    # An edit or a deletion: of a message that is not known, without a change, of a message that no model had seen.
+    # Of an edit or a deletion. Its message is not known; the text is the same; no model had seen the message, so that
+    # it was replaced or withdrawn.
     TOO_LATE = "too late"
     NOTHING_CHANGED = "nothing changed"
     REPLACED = "replaced the message"
     WITHDREW = "withdrew the message"
-    # The next turn is to be told of it; it was told.
+    # The next turn is told of it; a turn has been told of it.
     TO_BE_NOTED = "to be noted"
     NOTED = "noted"
-    # Its words have become the reason of a decision.
+    # Its text was taken as the reason of a decision.
     PASSED_ON = "passed on"
-    # What is stored of it is damaged.
+    # Its stored payload is damaged.
     UNREADABLE = "unreadable"
-    # A delivery: a message that says the same was sent, it was a preview of what was never said, and an edit of what
-    # was never sent.
+    # Of a delivery. A message with the same text was sent; it is the preview of an answer that did not become final; it
+    # edits a message that was never sent.
     SAID_ALREADY = "said already"
     NOT_SAID = "not said"
     NOTHING_TO_EDIT = "nothing to edit"

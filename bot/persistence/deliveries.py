@@ -1,4 +1,4 @@
-"""What the ledger of deliveries is given to keep, and what it answers."""
+"""Values that the ledger of deliveries takes and returns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,62 +8,62 @@ from bot.persistence.causes import Cause
 from channels.message import Place
 from channels.outgoing import DeliveryState, Planned
 
-# Makes what a conversation is told of messages that did not arrive there, or may not have. It is given the moment
-# (milliseconds) from which on they are missed. None: nothing is told.
+# Makes the notice to a conversation about messages that did not arrive there, or may not have. Takes the time of the
+# first such message, in milliseconds. None: no notice is sent.
 Missed = Callable[[int], Sequence[Planned]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class PlanIn:
-    """Into which conversation blocks are planned, and how the first begins.
+    """The conversation in which blocks are planned.
 
-    In a conversation of kind `api` or `console` every block counts as sent: programs and terminals read the store.
+    If its kind is `api` or `console`, every block counts as sent: programs and terminals read the store.
     """
 
     conv_id: int
-    # The conversation is idle and its rate limit was passed, so the first may be sent as soon as it is stored.
+    # The conversation is idle and its rate limit was passed: the first block is stored as `sending`.
     sending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerNotice:
-    """Something an owner is to be told: where they wrote last, else at `otherwise`."""
+    """A notice to the owner who wrote last, sent where that owner wrote; if none has written, to `otherwise`."""
 
-    # Channel and id of each.
+    # Channel and sender id of each owner.
     owners: Sequence[tuple[str, str]]
     otherwise: Place
-    # Makes the deliveries for a place; their source is the notice's own.
+    # Makes the blocks for a place. Their source is the same at every place.
     blocks: Callable[[Place], Sequence[Planned]]
-    # It is said at `otherwise` in any case.
+    # The notice is sent to `otherwise` as well.
     both: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LostDelivery:
-    """What did not arrive, or may not have: it failed, or is uncertain, or expired."""
+    """A message that did not arrive, or may not have: the delivery failed, expired or is uncertain."""
 
     state: DeliveryState
     channel: str
     chat: str
-    # What the platform or the connection said, empty where nothing did; why it was given up, None where it was not.
+    # The error of the platform or the connection, or empty; and the rule by which it was given up, if it was.
     error: str
     cause: Cause | None
-    # When that was known, in milliseconds.
+    # When the delivery was settled, in milliseconds.
     at: int
 
 
-# What has become of a message. planned: it will be sent, also after a crash, or is being sent.
+# The state of a message in all its pieces. planned: it is being sent or will be, after a crash as well.
 Delivered = Literal["planned", "sent", "not sent", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What has become of a message of a call."""
+    """What has become of a message that a tool call has sent."""
 
     state: Delivered
-    # Of the platform, one per piece.
+    # The ids of the sent pieces on the platform.
     ids: tuple[str, ...] = ()
-    # Why it was not sent, where that is told.
+    # Why it was not sent, or empty.
     reason: str = ""
-    # More will become of it.
+    # The state may still change.
     open: bool = False

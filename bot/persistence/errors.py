@@ -1,41 +1,25 @@
-"""What the store can answer instead of a result.
+"""Errors that the store raises.
 
 StoreError
 ├── StoreUnavailable     it cannot read or write now (disk full, locked); the same call may work later
 ├── StateLocked          another process holds the state directory
 ├── StoreTooNew          the file was written by a later version
-└── StaleRun             a write named an epoch that is not the turn's own any more
+└── StaleRun             a write named an epoch that is not the turn's current one
 """
-
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 from agent.errors import AgentError
 
-T = TypeVar("T")
-
 
 class StoreError(AgentError):
-    """Root of the store's errors. Whatever a run does when it meets one, a call of a tool too, ends at once."""
+    """Root of the store's errors. A run or a tool call that meets one ends at once."""
 
 
 class StoreUnavailable(StoreError):
-    """Nothing was read or written."""
-
-
-async def once_available(
-    attempt: Callable[[], Awaitable[T]], wait: Callable[[StoreUnavailable], Awaitable[object]]
-) -> T:
-    """Call `attempt` until the store can read and write for it; `wait` each time that it could not."""
-    while True:
-        try:
-            return await attempt()
-        except StoreUnavailable as error:
-            await wait(error)
+    """Nothing was read or written; the same call may work later."""
 
 
 class StateLocked(StoreError):
-    """Another process holds the state directory; the text says which and what to do."""
+    """Another process holds the state directory. The text names it and says what to do."""
 
 
 class StoreTooNew(StoreError):
@@ -43,4 +27,4 @@ class StoreTooNew(StoreError):
 
 
 class StaleRun(StoreError):
-    """The run was stopped, or its turn belongs to another worker: it must end without another word."""
+    """The run was stopped, or another worker has its turn: it must end and send nothing."""

@@ -1,4 +1,4 @@
-"""Kept agent events as their readers get them, and how much of everything a store holds."""
+"""Persisted agent events as subscribers and readers get them, and the totals of a store."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,40 +6,42 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PersistedAt:
-    """That an agent event was kept, and where."""
+    """A notification that an agent event was persisted."""
 
-    # Its position, which is never given to another one.
+    # The position of the event, which no other event ever gets.
     seq: int
     session_key: str
     run_id: str
-    # It is the last of its run.
+    # The event is the last of its run.
     ended: bool
 
 
-# Told of the events that a commit has kept, in order, before those who wrote them are answered.
-Ring = Callable[[Sequence[PersistedAt]], None]
+# Called with the events that a commit has persisted, in order, before the writers of the commit get their results.
+Subscriber = Callable[[Sequence[PersistedAt]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """A kept agent event."""
+    """A persisted agent event."""
 
     seq: int
     type: str
-    # As JSON.
+    # The event as JSON.
     body: str
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much of everything a store holds."""
+    """The number of rows of each kind that a store holds."""
 
     sessions: int
-    # When a session was used last, in milliseconds; None when there is none.
+    # When people last used any session, in milliseconds; None when there is no session.
     used_at: int | None
-    # Turns that run or go on.
+    # Turns that run, are parked, or wait to be resumed.
     begun: int
+    # Messages that wait for a run.
     waiting: int
+    # Deliveries that are not settled.
     undelivered: int
     failed_deliveries: int
     uncertain_deliveries: int

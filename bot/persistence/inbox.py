@@ -1,4 +1,4 @@
-"""What the inbox is given to keep, and what it answers."""
+"""Values that the inbox takes and returns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,58 +9,59 @@ from bot.persistence.deliveries import OwnerNotice
 from channels.message import ChatMoved, InboundMessage, Place, UnreadEvent
 from channels.outgoing import Delivery, Planned
 
-# Whether a message that does not name the bot is for it, unless something is set for its session: where the bot began
-# the thread, or where it spoke in it, or always, or never. A message is, too, where another part of it is.
+# When a message that does not name the bot is for it, unless the session's `activation` decides: started: the bot began
+# the thread; joined: the bot spoke in the thread; open: always; shut: never. If one part of a message is for the bot,
+# all its parts are.
 Follows = Literal["started", "joined", "open", "shut"]
-# What becomes of a message as it is accepted. Held: until its sender is let in, or what was said before it is read.
-# Overheard: said where the bot is, and not to it.
+# The state in which a message is accepted. held: until its sender is let in, or the history before it is read.
+# overheard: it was written where the bot is, but not to the bot.
 MessageState = Literal["waiting", "held", "overheard", "dropped"]
 
-# How many delays behind the first a message that gathers waits at the most.
+# A message that gathers waits at most this many delays after the first of its group.
 GATHER_MOST = 5
-# Lines kept of what was said in a conversation and not to the bot.
+# The number of overheard messages that are kept for a conversation.
 OVERHEARD = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedMessage:
-    """A message that the inbound pipeline let in, only overheard, or dropped by a stated rule."""
+    """A message as the inbound pipeline hands it to the store: let in, overheard, held or dropped by a stated rule."""
 
     message: InboundMessage
-    # None for one that is overheard or dropped.
+    # None if the message is overheard or dropped.
     session_key: str | None
     state: MessageState = "waiting"
     # Why it is held or dropped.
     reason: Cause | None = None
-    # Where somebody must be able to ask for the turn by its id from the start (HTTP); the turn is made with it.
+    # The id of a turn to be made with the message, so that a client can ask for it at once (HTTP).
     turn_id: str | None = None
-    # Digest of the body of an HTTP request.
+    # The digest of the body of an HTTP request.
     digest: str | None = None
-    # Milliseconds for which no run takes it.
+    # For how many milliseconds no run takes the message.
     delay: int = 0
-    # It waits for more of its sender in its conversation. Each further message moves the moment for all that wait, at
-    # most to GATHER_MOST delays behind the first, and one run takes them together; anything else that they write there
-    # ends the wait. Without a delay it was missed: one run takes all messages of its conversation that were.
+    # The message waits for further ones of its sender in its conversation (debounce). Each further message delays all
+    # of them, at most to GATHER_MOST delays after the first; a command or a message that does not gather ends the wait.
+    # One run takes them together. With `delay` 0 the message was missed; one run takes all that a conversation missed.
     gathers: bool = False
-    # Planned with it in its own conversation, unless it was there already; with an edit, only if the message that it
-    # changes is just being answered.
+    # Blocks that are planned in the conversation of the message unless it is a duplicate. Those of an edit are planned
+    # only if the edited message is being answered.
     say: tuple[Planned, ...] = ()
-    # Set where it does not name the bot. What is not for the bot is overheard.
+    # Set if the message does not name the bot. If it is not for the bot, it is overheard.
     follows: Follows | None = None
-    # Of one that is held: digest of the code that its sender is given by `say`, unless too many codes are out.
+    # Of a held message: the digest of the pairing code that `say` tells the sender, unless too many codes are valid.
     code: str = ""
-    # Said instead of `say` while that code is good.
+    # Planned instead of `say` while an earlier code of the sender is valid.
     kept: tuple[Planned, ...] = ()
     notice: OwnerNotice | None = None
-    # What was said before it is not read yet: no run takes it until it is released.
+    # The history before the message is not read yet: it is held until the history is released.
     behind: bool = False
-    # The same, where no turn of its session has taken anything of its thread yet.
+    # As `behind`, if no turn of the session has taken a message of this thread before.
     asks_around: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Up to this message of the platform's history nothing of a conversation is missing."""
+    """The history of a conversation has been read up to and including the message with the id `cursor`."""
 
     place: Place
     cursor: str
@@ -68,14 +69,14 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class ConversationHistory:
-    """A conversation as far as it was heard."""
+    """How far the history of a conversation has been read."""
 
     place: Place
-    # See `Heard`; empty where there is none.
+    # See `Heard`; empty if the history was never read.
     cursor: str
-    # Messages wait there until what was said before them is read.
+    # Messages of the conversation are held until the history before them is read.
     held: bool
-    # Something may have been said to the bot there while it did not listen.
+    # Messages to the bot may have been missed here while it was not connected.
     listed: bool
 
 
@@ -83,7 +84,7 @@ class ConversationHistory:
 class AccountHistory:
     """What is known of the conversations of an account of the bot."""
 
-    # When the account was heard of for the first time, in milliseconds, and whether that is now.
+    # When the account was seen for the first time, in milliseconds, and whether this is that time.
     first: int
     fresh: bool
     conversations: Sequence[ConversationHistory]
@@ -96,37 +97,37 @@ Accepted = AcceptedMessage | UnreadEvent | ChatMoved | Heard
 class Fresh:
     """A message was stored."""
 
-    # Its place in the order of acceptance.
+    # The position in the order of acceptance; 0 if no row was stored.
     seq: int
-    # From when on a run takes it, in milliseconds; 0: at once.
+    # When a run may take the message, in milliseconds; 0: at once.
     ready_at: int = 0
-    # What was planned with it.
+    # The deliveries that were planned with it.
     said: tuple[Delivery, ...] = ()
-    # What became of it, and why.
+    # The state in which it was stored, and why.
     state: MessageState = "waiting"
     reason: Cause | None = None
-    # How long ready_at is from now, in milliseconds.
+    # The time until `ready_at`, in milliseconds.
     wait: int = 0
-    # The session in which something else has become ready by it.
+    # A session in which another message has become ready.
     wake: str | None = None
-    # As what it was stored, where it answers what was asked.
+    # The message as it was stored, if it answers a request and was stored as something else.
     became: InboundMessage | None = None
-    # The approval that the turn before it waits for.
+    # The id of the approval that the session waits for.
     waits_for: str | None = None
-    # When it was stored, in milliseconds; of a message of which a turn or a command is made.
+    # When it was stored, in milliseconds; 0 if it is no message of its own.
     at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The event key of a message was there already. turn_id and digest are those of the row that is there."""
+    """A message with the same event key had been stored before. The fields are those of its row."""
 
     seq: int
     turn_id: str | None
     digest: str | None
 
 
-# What the model is told in front of the message that begins a turn: edits and deletions of messages that it had seen,
-# each with what that message said and when it was sent (milliseconds); as events, what it wrote there itself from
-# another conversation.
+# What the model is told in front of the first message of a turn: each edit or deletion with the former text of the
+# message and the time at which that was sent (milliseconds); and events, among them what the bot itself wrote in this
+# conversation from another one.
 Changes = Sequence[tuple[InboundMessage, str, int]]

@@ -1,4 +1,4 @@
-"""What the store knows of people: who was let in or shut out, and who waits for that."""
+"""Values of the store about people: who is let in or blocked, and who waits for a decision."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,37 +11,36 @@ Standing = Literal["pending", "allowed", "owner", "blocked"]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who has asked to write to an account, or of whom an owner has said something."""
+    """Somebody who has written to an account, or whose standing an owner has set."""
 
     channel: str
-    # Empty for all accounts of the channel, which an owner speaks of.
+    # Empty if an owner has set the standing, which holds for all accounts of the channel.
     account: str
     sender: str
     standing: Standing
-    # As the platform shows it, never compared.
+    # The name that the platform shows. It is never compared.
     name: str = ""
-    # When the code of somebody pending expires, in milliseconds.
+    # When the code of a pending person expires, in milliseconds.
     until: int = 0
-    # When they became what they are, in milliseconds, and who made them that, as "channel:id"; 0 and empty where that
-    # is not recorded.
+    # When the standing was set, in milliseconds, and by whom, as "channel:id"; 0 and empty if that is not recorded.
     since: int = 0
     by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What a code or an order of an owner did."""
+    """What a code or a command of an owner has changed."""
 
     person: Person
-    # Nothing, because the code had been used or was too old.
+    # The code had been used or had expired, so nothing was changed.
     used: bool = False
-    # What they had written, now accepted: seq, session key, message.
+    # The held messages of the person that were accepted: seq, session key, message.
     waiting: tuple[tuple[int, str, InboundMessage], ...] = ()
-    # What is to be delivered.
+    # The deliveries that were planned.
     said: tuple[Delivery, ...] = ()
-    # Turns of theirs that had begun or were asked for; what is left of one goes on with the rights that they have now.
+    # Open turns that answer messages of the person. Those that go on have the rights that the person has after this.
     turns: tuple[str, ...] = ()
-    # How many messages of theirs are not answered any more.
+    # How many messages of the person were dropped.
     dropped: int = 0
-    # In which they wrote directly.
+    # The sessions of their direct messages.
     sessions: tuple[str, ...] = ()

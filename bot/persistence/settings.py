@@ -1,29 +1,27 @@
-"""What people have set for a session, for as long as there is one, and what of a turn is decided by it.
-
-It stays when a new transcript begins.
-"""
+"""The settings that people make for a session. They stay when a new transcript begins."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-# A setting, and what it becomes.
+# The name of a setting and its new value.
 Change = tuple[Literal["verbose", "reasoning", "activation"], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettings:
-    """verbose: whether calls of tools are shown. reasoning: whether the model's reasoning is, whole or as it comes.
-    activation: what is answered among several people: what names the bot, everything, or commands alone; empty: what
-    the configuration says."""
+    """The settings of one session."""
 
+    # Whether tool calls are shown.
     verbose: Literal["on", "off"] = "off"
+    # Whether the reasoning of the model is shown: not, when it is complete, or while it is streamed.
     reasoning: Literal["on", "off", "stream"] = "off"
+    # Which messages of a group are answered: those that name the bot, all, or commands alone. Empty: as configured.
     activation: Literal["", "mention", "always", "off"] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredBy:
-    """Which model answers a turn, and at which level of thinking it does so first."""
+    """The model that answers a turn, and the level of thinking with which it begins."""
 
     model: str
     thinking: str

@@ -1,4 +1,4 @@
-"""A turn as a worker claims it, as programs ask for it, and as commands end it."""
+"""Values of the store about turns: as a worker claims them, as programs ask for them, and as commands end them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,49 +36,49 @@ class TurnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What a turn has said where it answers: a whole answer, one message of a tool, or a sentence of the service."""
+    """One thing that a turn has said in its own conversation: an answer, a message of a tool, or one of the service."""
 
-    # Of an answer, that of its first block.
+    # The source of the delivery; of an answer, that of its first block.
     source: Source
     text: str
-    # Of an answer: which one in the turn.
+    # Of an answer: its number in the turn.
     step: int | None = None
-    # Path of the file that was sent.
+    # The path of the file that was sent, or empty.
     file: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """The work that a message causes, claimed by this worker: what everything about it is tied together by."""
+    """The work that a message causes, as this worker has claimed it."""
 
-    # Named by every write; its attempt is the epoch of the claim.
+    # Names the run at every write; its attempt is the epoch of the claim.
     run: RunRef
     kind: TurnKind
     transcript_id: str
-    # What the turn answers, oldest first, with what steered it.
+    # The messages that the turn answers and those that steered it, oldest first.
     messages: tuple[InboundMessage, ...]
     conv_id: int
     place: Place
-    # Answers of the model so far.
+    # The number of answers of the model so far.
     step: int
     usage: Usage
-    # Milliseconds of earlier attempts.
+    # The running time of earlier attempts, in milliseconds.
     ran: int
-    # User lines written by this claim: one per message, unless the turn is resumed, and steering texts that came before
-    # its next answer.
+    # The transcript lines that this claim has written: one per message unless the turn is resumed, and one per steering
+    # text that came before the next answer.
     entries: tuple[Entry, ...]
-    # Of the transcript; None before its first turn.
+    # The system prompt of the transcript and its fingerprint; None before the first turn of the transcript.
     prompt: str | None
     fingerprint: str | None
-    # Something else of the session is ready.
+    # Another message of the session is ready.
     more: bool
-    # What the ledger has of it already.
+    # What the ledger already holds of the turn.
     said: tuple[Said, ...] = ()
-    # About calls that it was parked on, by their ids.
+    # The decisions about calls on which the turn was parked, by call id.
     decisions: Mapping[str, Decision] = field(default_factory=dict)
-    # Of the session.
+    # The settings of the session.
     settings: SessionSettings = field(default_factory=SessionSettings)
-    # As the run has them: asked for all along the way.
+    # Copies of the fields of the run, because they are read very often.
     turn_id: str = field(init=False)
     session_key: str = field(init=False)
 
@@ -89,13 +89,13 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """A turn as the outside sees it. Times are in milliseconds."""
+    """A turn as programs see it. Times are in milliseconds."""
 
     turn_id: str
     session_key: str
     state: TurnState
     outcome: str | None
-    # What was said, joined.
+    # All that the turn has said, joined.
     text: str
     model: str | None
     usage: Usage
@@ -108,7 +108,7 @@ class TurnView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """The messages of a turn and what was said to them."""
+    """The messages of a turn and the answers to them, each joined to one text."""
 
     question: str
     answer: str
@@ -116,26 +116,26 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """What a stop did."""
+    """What a stop has ended."""
 
     # A run was cut.
     running: bool = False
-    # How many messages waited.
+    # The number of waiting messages that were dropped.
     dropped: int = 0
-    # Those that ended, and their sessions.
+    # The ids of the ended turns, and their sessions.
     turns: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
 
 
-# Makes the answer to a command from what it did.
+# Makes the answer to a command from what the command has ended.
 Reply = Callable[[Stopped], Sequence[Planned]]
 
 
 @dataclass(frozen=True, slots=True)
 class CommandKept:
-    """What a command did, and what is to be delivered."""
+    """What a command has done, and the deliveries of its answer."""
 
     stopped: Stopped
     deliveries: tuple[Delivery, ...]
-    # The session whose turn goes on, and whether that is of the background.
+    # The session whose turn goes on, and whether it is a turn of the background.
     resumed: tuple[str, bool] | None = None

@@ -8,7 +8,7 @@ import structlog
 from agent.errors import RunLost
 from agent.events import Outcome
 from agent.runner import Runner
-from bot.persistence.errors import StaleRun, StoreUnavailable, once_available
+from bot.persistence.errors import StaleRun, StoreUnavailable
 from bot.persistence.turns import Turn
 from bot.replies.cutting import Replies
 from bot.replies.typing import Typing
@@ -17,6 +17,7 @@ from bot.runs.journal import RunDependencies, RunJournal
 from bot.runs.media import Media
 from bot.runs.presentation import Presentation
 from bot.runs.specs import BY_THEMSELVES, Specs
+from bot.store.writer import once_available
 
 log = structlog.get_logger()
 

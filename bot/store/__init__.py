@@ -1,4 +1,4 @@
-"""Everything that must survive: SQLite behind one class per subject, one method per transaction.
+"""The store: an SQLite file behind one class per subject, each of whose methods is one transaction or one query.
 
-Nothing of SQL crosses this wall: callers hand in and get back frozen values (`bot/persistence/`).
+No SQL type crosses this wall: methods take and return the frozen values of `bot/persistence/`.
 """

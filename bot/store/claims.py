@@ -1,6 +1,6 @@
-"""Taking a turn (T2): its messages are the run's from here on, under a new epoch.
+"""Claims turns (T2): a worker takes the next turn of a session, with its messages, under a new epoch.
 
-One that was cut and waits to go on comes before the oldest message of its session.
+A turn that was cut and waits to go on comes before the oldest message of its session.
 """
 
 import sqlite3
@@ -25,26 +25,28 @@ from bot.store.writer import Subject, Writer, transaction
 from channels.message import BACKGROUND, InboundMessage, Place
 from channels.session_key import beats_of, begins_anew, console_key
 
-# Makes the user message of a transcript from what was accepted, when, and what is said in front of it.
+# Makes the user message of a transcript from an accepted message, the time of its acceptance in milliseconds, and the
+# changes that the model is told first.
 Compose = Callable[[InboundMessage, int, Changes], Message]
-# Which model answers a turn, by its kind and what is set for its session. It is asked inside of the claim's
-# transaction: it looks at nothing else that changes, and raises nothing.
+# Tells which model answers a turn, by the kind of the turn and the settings of its session. Called inside of the
+# transaction of the claim, so it must have no effects and raise nothing.
 Answering = Callable[[TurnKind, SessionSettings], AnsweredBy]
-# Whether a message ends the session that it is for: by its place, when people last used that, and when it came.
+# Tells whether a message begins a new transcript of its session, by the place of the message, when people last used the
+# session, and when the message was accepted (both in milliseconds).
 Stale = Callable[[Place, int, int], bool]
 
 
-# A message in the inbox: its seq, the message itself, and when it was accepted (milliseconds).
+# A message of the inbox: its seq, the message, and when it was accepted (milliseconds).
 _Row = tuple[int, InboundMessage, int]
 
-# Messages that one turn takes at the most because they waited for each other.
+# The number of gathered messages that one turn takes at most.
 GATHERED = 50
-# The same for messages that waited for each other, and for those that were missed in one conversation (whose moment is
-# before all others), by whomever.
+# The same value for all messages that are taken together: those of a sender that are ready at the same time, and all
+# that were missed in a conversation (ready_at is negative); NULL for others.
 _GATHERING = "iif(gathers, iif(ready_at < 0, 'missed', sender || ' ' || ready_at), NULL)"
-# A turn that is being taken (?1), with what it needs of its session, transcript and conversation; whether calls of it
-# are still to be carried out; whether texts that steer it are to be shown, which the rest of a cut answer comes before;
-# and whether more of its session is ready at ?2.
+# A turn (?1) with the columns that a claim needs of its session, transcript and conversation; whether it has calls that
+# are not carried out; whether its steering texts can be shown, which come after the rest of a cut answer; and whether
+# another message of its session is ready at ?2.
 _TAKEN = (
     "SELECT epoch, turn.kind, turn.session_key, turn.transcript_id, step, usage, ran, outcome, settings, prompt,"
     " fingerprint, conv_id, channel, account, chat, thread, conversation.kind,"
@@ -58,7 +60,7 @@ _TAKEN = (
 
 
 class Claims(Subject):
-    """How a run gets its turn, and what people wrote while it works."""
+    """How a run gets its turn and the steering texts for it."""
 
     def __init__(self, database: Database, writer: Writer, clock: Clock, compose: Compose, stale: Stale) -> None:
         super().__init__(database, writer, clock)
@@ -77,13 +79,12 @@ class Claims(Subject):
         background: bool = False,
         until: int = 0,
     ) -> Turn | None:
-        """Take the session's next turn: one that was cut and waits to go on, else the oldest message.
+        """Claim the session's next turn: one that was cut and waits to go on, else a new one of the oldest message.
 
-        worker: who takes it, and has it until it is settled or its lease is gone. answering: tells for the event which
-        model will answer. background: take beats, jobs and children's results instead of what people wrote. until:
-        messages that are ready by then count as ready, also when the clock says less (milliseconds). A turn answers one
-        message, or those that waited for each other (`AcceptedMessage.gathers`).
-        None when nothing is ready, or one runs or waits for a person.
+        worker: the worker that holds the turn until it ends or the worker dies. answering: see `Answering`. background:
+        take beats, jobs and children's results instead of what people wrote. until: messages that are ready by then
+        count as ready, even if the clock is behind (milliseconds). A turn answers one message, or those that were
+        gathered (`AcceptedMessage.gathers`). Returns None if nothing is ready, or a turn runs or waits for a person.
         """
         turns = db.execute(
             f"SELECT turn_id, state, epoch FROM turn WHERE session_key=? AND {OPEN_TURN} ORDER BY created_at, turn_id",
@@ -94,7 +95,7 @@ class Claims(Subject):
         for turn_id, state, _ in turns:
             if state == "running" or (state == "parked" and approvals.still_waits(db, turn_id, now)):
                 return None
-        for turn_id in [turn for turn, _, epoch in turns if epoch > 0]:  # in the background or not: its lines are begun
+        for turn_id in [turn for turn, _, epoch in turns if epoch > 0]:  # of people or in the background
             if answered := _of_turn(db, turn_id, "taken", now):
                 messages = [message for _, message, _ in answered]
                 return self._take(db, turn_id, messages, (), now, ready, worker, answering)
@@ -104,7 +105,7 @@ class Claims(Subject):
     def _begin(
         self, db: sqlite3.Connection, session_key: str, now: int, ready: int, background: bool
     ) -> tuple[str, list[InboundMessage], tuple[Entry, ...]] | None:
-        """Make the oldest waiting messages a turn (or take the one made with the oldest) and write their user lines."""
+        """Make a turn of the oldest waiting messages, unless one was made with them, and write their user lines."""
         while True:
             found = db.execute(
                 f"SELECT seq, payload, accepted_at, {_GATHERING}, turn_id, conv_id, inbox.kind,"
@@ -131,7 +132,7 @@ class Claims(Subject):
             turn_id = self._new_id()
             rows.new_turn(db, turn_id, session_key, transcript_id, rows.TURN_OF[kind], conv_id, first)
         else:
-            # a /new between acceptance and claim began another transcript: the turn belongs to the present one
+            # /new may have begun another transcript between acceptance and claim
             db.execute("UPDATE turn SET transcript_id=? WHERE turn_id=?", (transcript_id, turn_id))
         beat = turn_id if kind == "wake" else None
         before = edits.noted(db, beats_of(session_key) or session_key, transcript_id, beat)
@@ -151,7 +152,7 @@ class Claims(Subject):
         worker: str,
         answering: Answering,
     ) -> Turn:
-        """Put a queued turn to running under a new epoch. answering: see `claim`."""
+        """Set a queued turn to running under a new epoch and return it."""
         db.execute(
             "UPDATE turn SET state='running', worker=?3, epoch=epoch+1, started_at=coalesce(started_at, ?1),"
             " resumed_at=?1 WHERE turn_id=?2",
@@ -196,13 +197,13 @@ class Claims(Subject):
         )
 
     def _take_steering(self, db: sqlite3.Connection, turn_id: str, transcript_id: str, now: int) -> tuple[Entry, ...]:
-        """Show the model what was written meanwhile: lines behind its last."""
+        """Append the steering texts of a turn to the transcript and return the lines."""
         return self._show(db, _of_turn(db, turn_id, "steering", now), turn_id, transcript_id)
 
     def _show(
         self, db: sqlite3.Connection, taken: Iterable[_Row], turn_id: str, transcript_id: str, before: Changes = ()
     ) -> tuple[Entry, ...]:
-        """Make messages the turn's: each becomes a user line of its own, those that are parts of one become one."""
+        """Give messages to a turn and write a user line for each; the parts of one message become one line."""
         lines = []
         for _, found in groupby(taken, _part):
             parts = list(found)
@@ -224,7 +225,7 @@ class Claims(Subject):
 
 
 def _repeated(db: sqlite3.Connection, turn_id: str, transcript_id: str, approval_id: str) -> tuple[Entry, ...]:
-    """Let a turn begin with the call about which nobody decided in time, as if the model had made it again."""
+    """Begin a turn with the call about which nobody decided in time, as if the model had made it again."""
     found = db.execute(
         "SELECT name, args FROM approval JOIN tool_call USING (turn_id, call_id) WHERE approval_id=?", (approval_id,)
     ).fetchone()
@@ -237,7 +238,7 @@ def _repeated(db: sqlite3.Connection, turn_id: str, transcript_id: str, approval
 
 
 def _typed(messages: Sequence[InboundMessage]) -> str:
-    """Return the texts that people wrote, as one text that every terminal shows."""
+    """Join the texts that people wrote, to be shown in every terminal."""
     return "\n\n".join(message.text for message in messages if message.kind not in BACKGROUND)
 
 
@@ -259,8 +260,10 @@ def _joined(parts: Sequence[InboundMessage]) -> InboundMessage:
 
 
 def _together(found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The first row, and those behind it that waited with it: of its place and kind, with no turn of their own, up to a
-    command."""
+    """Return the first row and the following ones that are gathered with it, up to a command.
+
+    They are of the same place and kind and have no turn of their own.
+    """
     gathering = found[0][3]
     alike = takewhile(lambda row: row[4:] == found[0][4:], found[1:])
     return [found[0], *(row for row in alike if gathering and row[3] == gathering)]
@@ -269,7 +272,7 @@ def _together(found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 def _readable(
     db: sqlite3.Connection, found: Sequence[tuple[int, str, int]], turn_id: str | None, now: int
 ) -> list[_Row]:
-    """Messages by seq, payload and acceptance; damaged ones are dropped, and a turn that has no other is ended."""
+    """Read messages; drop damaged ones, and end the turn if no other is left. found: seq, payload and acceptance."""
     read = [(seq, codec.read_inbound(payload, seq), accepted_at) for seq, payload, accepted_at in found]
     taken = [(seq, message, accepted_at) for seq, message, accepted_at in read if message is not None]
     for seq, message, _ in read:
@@ -281,9 +284,9 @@ def _readable(
 
 
 def _of_turn(db: sqlite3.Connection, turn_id: str, state: Literal["taken", "steering"], now: int) -> list[_Row]:
-    """What a turn answers and was steered by (taken), or what steers it and was not shown to the model yet.
+    """Return the messages that a turn has taken, or the steering texts that no model has seen yet.
 
-    When all that it answers is damaged, the turn is ended.
+    If all taken messages are damaged, the turn is ended.
     """
     found = db.execute(
         f"SELECT seq, payload, accepted_at FROM inbox WHERE turn_id=? AND state='{state}' ORDER BY seq", (turn_id,)
@@ -292,7 +295,7 @@ def _of_turn(db: sqlite3.Connection, turn_id: str, state: Literal["taken", "stee
 
 
 def _end_unreadable(db: sqlite3.Connection, turn_id: str, now: int) -> None:
-    """A damaged message must not keep others waiting: a turn of it that was begun, or is asked for, ends."""
+    """End a turn whose messages are damaged, so that others need not wait for it."""
     transcript_id, step = db.execute("SELECT transcript_id, step FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
     repair.close_run(db, turn_id, transcript_id, step, now)
     endings.end_turn(db, turn_id, Outcome.FAILED, now, "unreadable", "the message was damaged in the store")

@@ -1,4 +1,4 @@
-"""Stored JSON to values and back, by pydantic in one place. Stored once, never rewritten: fields are only added."""
+"""Values to stored JSON and back, by pydantic. Stored JSON is never rewritten, so these types may only gain fields."""
 
 from typing import Generic, TypeVar
 
@@ -19,17 +19,17 @@ D = TypeVar("D")
 
 
 class Stored(Generic[T]):
-    """Values of one type as JSON."""
+    """Converts values of one type to JSON and back."""
 
     def __init__(self, of: type[T]) -> None:
         self._adapter = TypeAdapter(of)
 
     def dump(self, value: T) -> str:
-        """What is stored of a value."""
+        """Return a value as JSON."""
         return self._adapter.dump_json(value).decode()
 
     def load(self, text: str | None, otherwise: D) -> T | D:
-        """The value that is stored; another one where there is none, or it is damaged."""
+        """Return the value of a JSON text; `otherwise` if there is no text or it is damaged."""
         try:
             return self._adapter.validate_json(text) if text else otherwise
         except ValidationError:
@@ -48,7 +48,7 @@ SCHEDULE: Stored[Schedule] = Stored(Schedule)  # type: ignore[arg-type]
 
 
 def read_inbound(text: str, seq: int) -> InboundMessage | None:
-    """An inbound message; None, and a line in the log, where what is stored at `seq` is damaged."""
+    """Return the message of a payload; if that is damaged, return None and log `seq`, its position in the inbox."""
     message = INBOUND.load(text, None)
     if message is None:
         log.error("an accepted message cannot be read", seq=seq)

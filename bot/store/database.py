@@ -1,10 +1,11 @@
-"""The SQLite file: opened once, locked against a second process, checked, migrated; one thread writes, two read.
+"""The SQLite file: locked against a second process, opened and migrated. One connection writes, two read.
 
-`synchronous=FULL` because promise 1 says "on disk". Readers fetch all rows and end their statement, for an open
-cursor would keep the write-ahead log growing.
+`synchronous=FULL`, because a message is acknowledged only when it is on disk. Readers fetch all rows before they
+return, because an open cursor keeps the write-ahead log growing.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -18,37 +19,41 @@ from typing import Concatenate, ParamSpec, TypeVar
 import aiosqlite
 
 from bot.persistence.errors import StateLocked, StoreTooNew, StoreUnavailable
-from bot.store.sqlite_errors import is_about_file, is_damage, passes
 
 T = TypeVar("T")
 P = ParamSpec("P")
-# What is done with a connection in its thread, and with what is handed on behind it.
+# A function that is run in the thread of a connection: it takes the connection and the arguments of the call.
 Work = Callable[Concatenate[sqlite3.Connection, P], T]
 
-# A commit writes whole pages of every table and index it touches: small ones are a third of the bytes per turn.
+# A commit writes whole pages of each table and index that it touches, so small pages save two thirds of the bytes.
 PAGE_SIZE = 1024
 _PREPARE = (
     f"PRAGMA page_size={PAGE_SIZE}; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
     " PRAGMA foreign_keys=ON; PRAGMA busy_timeout=5000; PRAGMA temp_store=MEMORY;"
 )
-# Connections that read beside the one that writes.
+# The number of connections that read.
 READERS = 2
 FILE = "hark.db"
-# Only there while nobody has the store open, and only after an orderly end: then the next start need not read it all.
-# It holds what the file looked like, so that one that was changed since is checked.
+# The mark of an orderly end, after which the next start need not check the whole file. It holds size and time of the
+# file, so that a file that was changed since then is checked.
 CLEAN = f"{FILE}.clean"
 MIGRATIONS = resources.files("bot.store") / "migrations"
-# What `PRAGMA application_id` is less the schema's version: a second copy of that number, beside `user_version`.
+# `PRAGMA application_id` is this number plus the schema's version: a second copy of that version beside `user_version`.
 APPLICATION = 0x4841524B
-
-
-# Makes the bytes of a stored text a string, also where some are damaged: one of them must not hide its row, nor fail a
-# statement. SQLite calls it for each text that is read, so it is no function of Python.
+# Errors of a full disk, and results of SQLite after which the same operation may work later, or the file is damaged.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_PASSING = (
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN),
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
+)
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# Decodes each text that SQLite reads; damaged bytes are replaced, since they must not hide a row or fail a statement.
+# It is called very often, so it is no Python function.
 forgiving = partial(str, encoding="utf-8", errors="replace")
 
 
 class _Connection(aiosqlite.Connection):
-    """aiosqlite with a call that runs a function in its thread: one hop for many statements."""
+    """A connection of aiosqlite that can run a whole function in its thread: one hop for many statements."""
 
     async def call(self, function: Work[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self._execute(function, self._conn, *args, **kwargs)  # type: ignore[no-untyped-call]
@@ -65,9 +70,9 @@ def _connect(path: Path) -> _Connection:
 
 
 class Database:
-    """Connections to one file. `execute` writes, `read` reads; both run a function in the connection's own thread.
+    """The connections to one file. `execute` writes and `read` reads, each by a function in the connection's thread.
 
-    Making one takes the directory for this process: raises StateLocked, or OSError.
+    The constructor locks the directory for this process; it raises StateLocked or OSError.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -79,17 +84,17 @@ class Database:
         self._damage: str | None = None
         self._failure: str | None = None
 
-    async def open(self, readers: int = READERS) -> None:
-        """Open hark.db, making it where it is missing (0600), and bring it up to date.
+    async def open(self) -> None:
+        """Open hark.db, which is made with mode 0600 if it is missing, and migrate it.
 
-        The caller checks for damage first (`bot/store/salvage.py`). Raises StoreUnavailable when there is no room for
-        it or another program holds it, StoreTooNew, or OSError or sqlite3.Error when it cannot be opened at all.
+        The caller checks for damage first (`bot/store/salvage.py`). Raises StoreUnavailable if the disk is full or
+        another program holds the file, StoreTooNew, or OSError or sqlite3.Error if it cannot be opened at all.
         """
         path = self._directory / FILE
         connections: list[_Connection] = []
         try:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            for _ in range(1 + readers):
+            for _ in range(1 + READERS):
                 connection = _connect(path)
                 connections.append(connection)
                 await connection
@@ -109,11 +114,11 @@ class Database:
 
     @property
     def failure(self) -> str | None:
-        """Why the file could not be read the last time, or that it is damaged; None while all is well."""
+        """Why the last read failed, or that the file is damaged; None if neither."""
         return self._damage or self._failure
 
     async def execute(self, function: Work[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a function on the writing connection, in its thread, with what is to follow the connection."""
+        """Run a function with the writing connection and these arguments in the connection's thread."""
         assert self._writer is not None, "the writer begins when the file is open"
         try:
             return await self._writer.call(function, *args, **kwargs)
@@ -122,9 +127,9 @@ class Database:
             raise
 
     async def read(self, function: Work[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a function that only reads, as `execute` does. It must fetch all it wants before it returns.
+        """Run a function with a reading connection and these arguments. It must fetch all rows before it returns.
 
-        Raises StoreUnavailable when the file cannot be read.
+        Raises StoreUnavailable if the file cannot be read.
         """
         if not self._readers:
             raise StoreUnavailable("the store is not open")
@@ -145,7 +150,7 @@ class Database:
             self._damage = f"the store is damaged ({error}). Restart Hark: what is readable is recovered at its start"
 
     async def close(self) -> None:
-        """Close all connections, mark the file as closed in order, and let go of the directory."""
+        """Close all connections, mark the file as closed in order, and unlock the directory."""
         if self._writer is not None:
             for connection in (*self._readers, self._writer):
                 await connection.close()
@@ -158,9 +163,9 @@ class Database:
 
 
 def take_mark(directory: Path) -> bool:
-    """Whether hark.db was closed in order and is as it was then. The mark is off the disk when this returns.
+    """Remove the mark of an orderly end; return whether there was one and hark.db has not changed since.
 
-    The caller holds the directory, and writes nothing before.
+    The caller holds the lock of the directory and has written nothing yet.
     """
     mark = directory / CLEAN
     try:
@@ -178,15 +183,15 @@ def take_mark(directory: Path) -> bool:
 
 
 def _looks(directory: Path) -> bytes:
-    """Size and time of the last change of the file."""
+    """Return size and time of the last change of hark.db."""
     found = (directory / FILE).stat()
     return b"%d %d" % (found.st_size, found.st_mtime_ns)
 
 
 def lock_directory(directory: Path) -> int:
-    """Take the state directory for this process; the kernel releases it when the process ends, however it ends.
+    """Lock the state directory for this process; the kernel unlocks it when the process ends.
 
-    Returns the descriptor to be closed. Raises StateLocked.
+    Returns the descriptor that holds the lock. Raises StateLocked.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.chmod(0o700)
@@ -201,24 +206,24 @@ def lock_directory(directory: Path) -> int:
             "Stop it first, or give this one a directory of its own (`state:` in the configuration)."
         ) from None
     os.ftruncate(descriptor, 0)
-    with contextlib.suppress(OSError):  # on a full disk nobody is told who it is
+    with contextlib.suppress(OSError):  # on a full disk the process id is missing from the message above
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
 
 
 def migrations() -> list[str]:
-    """The numbered files in their order; the schema's version is how many of them have been run."""
-    found = sorted((file for file in MIGRATIONS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return [file.read_text(encoding="utf-8") for file in found]
+    """Return the numbered scripts in order. The schema's version is the number of scripts that have been run."""
+    found = [file for file in MIGRATIONS.iterdir() if file.name.endswith(".sql")]
+    return [file.read_text(encoding="utf-8") for file in sorted(found, key=lambda file: file.name)]
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """The schema's version."""
+    """Return the schema's version of a database."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _back_up(path: Path, connection: sqlite3.Connection) -> None:
-    """Copy a store that is about to be migrated to `hark.db.v<version>`, in place of a copy that a crash cut short."""
+    """Copy a store that is about to be migrated to `hark.db.v<version>`; an older copy of that name is replaced."""
     version = version_of(connection)
     if 0 < version < len(migrations()):
         copy = path.with_name(f"{path.name}.v{version}")
@@ -227,9 +232,9 @@ def _back_up(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def copy_of(path: Path, file: Path) -> None:
-    """Copy a store to a new file (0600), with what is in its write-ahead log; a service may be at work on it. Blocking.
+    """Copy a store, which may be in use, with its write-ahead log to a new file (0600). Blocking.
 
-    The file has its name only once it is whole and on disk. Raises FileExistsError, OSError or sqlite3.Error.
+    The file gets its name when it is whole and on disk. Raises FileExistsError, OSError or sqlite3.Error.
     """
     part = file.with_name(f".{file.name}.part")
     part.unlink(missing_ok=True)
@@ -244,7 +249,7 @@ def copy_of(path: Path, file: Path) -> None:
 
 
 def _copy(connection: sqlite3.Connection, copy: Path) -> None:
-    """Copy an open store to a file that is not there, by SQLite's online copy."""
+    """Copy an open store to a new file by SQLite's online backup."""
     os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with contextlib.closing(sqlite3.connect(copy)) as target:
         target.execute("PRAGMA synchronous=FULL")
@@ -252,10 +257,10 @@ def _copy(connection: sqlite3.Connection, copy: Path) -> None:
 
 
 def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
-    """Bring the schema up to date, or to a version, one numbered file per transaction.
+    """Migrate the schema to version `to`, by default the newest, by one transaction for each numbered script.
 
-    Foreign keys are off meanwhile, so that a table can be built anew, and checked before the commit. Raises
-    StoreTooNew, or sqlite3.Error; then the store is as the last complete migration left it.
+    Foreign keys are off meanwhile, so that a table can be rebuilt, and are checked before each commit. Raises
+    StoreTooNew, or sqlite3.Error; then the store is as the last complete migration has left it.
     """
     done, files = version_of(connection), migrations()[:to]
     if done > len(files):
@@ -278,3 +283,26 @@ def migrate(connection: sqlite3.Connection, to: int | None = None) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         connection.execute(f"PRAGMA foreign_keys={enforced}")
+
+
+def passes(error: BaseException | None) -> bool:
+    """Return whether the same operation may work later: the disk was full, or another program held the file."""
+    if isinstance(error, sqlite3.Error):
+        return _code_of(error) in _PASSING
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
+
+
+def is_damage(error: BaseException) -> bool:
+    """Return whether an error says that the file is damaged."""
+    return isinstance(error, sqlite3.Error) and _code_of(error) in _DAMAGE
+
+
+def is_about_file(error: BaseException) -> bool:
+    """Return whether an error is about the file, and not about the statement."""
+    about_statement = sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, about_statement)
+
+
+def _code_of(error: sqlite3.Error) -> int:
+    """Return SQLite's primary result code of an error; 0 if the error is one of Python's module."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

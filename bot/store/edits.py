@@ -1,9 +1,8 @@
-"""What the next turn of a session is told: edits and deletions (durability.md part 6), and what the bot itself wrote
-into its conversation from another one. Everything here runs inside a unit of the writer.
+"""Changes of which the next turn of a session is told: edits and deletions (durability.md part 6), and messages that
+the bot wrote into its conversation from another one. Each function runs inside a unit of the writer.
 
-The message is found by its own key, whatever thread the edit names. One that no model has seen is replaced or
-withdrawn. The edit of one that is just being answered is taken by the next turn. What has been answered is only
-mentioned there.
+An edited message is found by its own key, whatever thread the edit names. If no model has seen it, it is replaced or
+withdrawn. If it is being answered, the next turn takes the edit. Else the next turn is told of the change.
 """
 
 import sqlite3
@@ -17,7 +16,7 @@ from bot.store.indexes import UNNOTED
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place, message_key
 
 CHANGES = (InboundKind.EDIT, InboundKind.DELETE)
-# True of what has happened, beside what was changed or written.
+# Condition for events, among the rows of which a turn is told.
 IS_EVENT = f"event_key GLOB '{TOLD}*'"
 _NOWHERE = Place(channel="http", account="", chat="", kind=ChatKind.API)
 _UNSEEN = ("waiting", "steering", "held")
@@ -25,19 +24,19 @@ _UNSEEN = ("waiting", "steering", "held")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How the event itself is kept: item, in a state. conv_id: of its message, None where there is none to change.
-
-    told: it is a message of its own now, and the person is told that the next turn looks at it.
-    """
+    """How an edit or a deletion is stored."""
 
     item: AcceptedMessage
+    # The state of its row in the inbox.
     state: str
+    # The conversation of the changed message; None if no message was changed.
     conv_id: int | None = None
+    # It has become a message of its own, and the person is told that the next turn takes it.
     told: bool = False
 
 
 def change(db: sqlite3.Connection, item: AcceptedMessage) -> Change:
-    """Apply an edit or a deletion; its author has been let in."""
+    """Apply an edit or a deletion by a person who is let in, and return how it is stored."""
     message = item.message
     place, edited = message.origin.place, message.kind is InboundKind.EDIT
     original = db.execute(
@@ -83,10 +82,9 @@ def _dropped(item: AcceptedMessage, reason: Cause) -> Change:
 def note_written(
     db: sqlite3.Connection, place: Place, conv_id: int | None, session_key: str, source: str, words: str, now: int
 ) -> bool:
-    """The next turn of a session is told that the bot wrote this, from another conversation. source: key of that of the
-    delivery.
+    """Let the next turn of a session be told that the bot wrote this from another conversation.
 
-    False when it was told of it before.
+    source: the key of the delivery's source. Returns False if a turn is or was told of it already.
     """
     told = InboundMessage(origin=Origin(place=place), event_key=source, kind=InboundKind.EVENT, text=words, sent_at=now)
     made = db.execute(
@@ -101,14 +99,14 @@ def note_written(
 
 
 def note_event(db: sqlite3.Connection, session_key: str, key: str, text: str, now: int) -> bool:
-    """The same of something that has happened, under a key that begins with TOLD."""
-    return note_written(db, _NOWHERE, None, session_key, key, text, now)
+    """Let the next turn of a session be told of an event; False if one with this key is known already."""
+    return note_written(db, _NOWHERE, None, session_key, f"{TOLD}{key}", text, now)
 
 
 def noted(db: sqlite3.Connection, session_key: str, transcript_id: str, beat: str | None) -> Changes:
-    """What is to be said in front of the next message of a session; said once, and only where its message stands.
+    """Take the changes of which a turn is told: each once, and only in the transcript that holds the changed message.
 
-    beat: the turn of a beat, which is told of events alone and may have to give them back: its lines may be hidden.
+    beat: the id of the turn of a beat, which is told of events alone and may have to give them back; else None.
     """
     found = db.execute(
         f"UPDATE inbox SET reason='{Cause.NOTED}', turn_id=?1 WHERE session_key=?2 AND {UNNOTED}"

@@ -1,8 +1,10 @@
-"""Ends turns: sets their last state, removes what was shown of unfinished answers, and stores the event of the end.
+"""Ends turns: sets their last state, removes previews of unfinished answers, and persists the event of the end.
 
-Everything here runs inside a unit of the writer.
+The end of a due run also hides a beat that said nothing, or schedules its job again. Each function runs inside a unit
+of the writer.
 """
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
@@ -11,14 +13,17 @@ from agent.events import AgentEnd, Outcome, RunRef
 from agent.message import Usage
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
+from bot.persistence.schedules import HEARTBEAT
 from bot.persistence.turns import TurnState
-from bot.store import codec, firings, rows
+from bot.store import codec, edits, rows
+from bot.store.indexes import UNNOTED
 from channels.outgoing import Action, Planned
 from channels.sources import SourceKind, sentence
+from heartbeat.schedule import At
 
-# What a turn has used so far, for `persist_end`: the last model, its usage, and milliseconds of running time.
+# The columns of a turn that `persist_end` takes: the last model, the usage, and the running time in milliseconds.
 USED = "model, usage, ran"
-# The last state of a turn, by the outcome of its run.
+# The last state of a turn by the outcome of its run.
 STATE_OF: dict[Outcome, TurnState] = {
     Outcome.COMPLETED: TurnState.DONE,
     Outcome.LIMIT: TurnState.DONE,
@@ -26,14 +31,20 @@ STATE_OF: dict[Outcome, TurnState] = {
     Outcome.TIMEOUT: TurnState.FAILED,
     Outcome.FAILED: TurnState.FAILED,
 }
+# The minutes until a failed job may run again, by the number of failures in a row.
+BACKOFF = (0.5, 1, 5, 15, 60)
+# How often a failed job that is due once is tried again.
+TRIES = 3
+# Condition for the deliveries of a run, without the notice that there was nothing to say.
+_SAID = f"turn_id=? AND {rows.STANDS} AND source_kind<>'{SourceKind.QUIET}'"
 
 
 def end_turn(
     db: sqlite3.Connection, turn_id: str, outcome: Outcome, now: int, kind: str | None = None, error: str | None = None
 ) -> AgentEnd:
-    """Put a turn into its last state and its messages to done; store the event of that (once) and return it.
+    """Put a turn into its last state and its messages to `done`; persist the event of the end and return it.
 
-    kind, error: the kind of error that ended it, and its message.
+    kind, error: the kind of the error that ended the turn, and its message.
     """
     session_key, epoch, *used, is_shown, is_fired = db.execute(
         f"UPDATE turn SET state=?, outcome=?, error_kind=?, error_message=?, ended_at=?, {rows.STOP_CLOCK}"
@@ -47,18 +58,18 @@ def end_turn(
     if is_shown:
         drop_previews(db, turn_id, now)
     if is_fired:
-        firings.ended(db, turn_id, outcome, now, kind, error)
+        _end_due_run(db, turn_id, outcome, now, kind, error)
     return persist_end(db, rows.run_ref(turn_id, session_key, epoch), used, outcome, now, kind, error)
 
 
 def drop_previews(db: sqlite3.Connection, turn_id: str, now: int) -> None:
-    """Remove what was shown of answers that have not become final and never will."""
+    """Remove the previews of a turn whose answers will not become final."""
     rows.expire(db, f"turn_id=? AND {rows.PREVIEW} AND state='planned'", (turn_id,), Cause.NOT_SAID, now)
     take_away(db, f"turn_id=? AND {rows.PREVIEW} AND state='sent'", turn_id, now)
 
 
 def take_away(db: sqlite3.Connection, which: str, of: str | int, now: int) -> int:
-    """Have previews deleted that stand on the platform; returns how many."""
+    """Plan the deletion of previews that are on the platform; return how many. which: a condition about `of`."""
     return db.execute(
         "UPDATE delivery SET action='delete', target=platform_id, state='planned', body='', settled_at=NULL,"
         f" not_before=0, planned_at=? WHERE {which} AND platform_id IS NOT NULL",
@@ -67,7 +78,7 @@ def take_away(db: sqlite3.Connection, which: str, of: str | int, now: int) -> in
 
 
 def take_acknowledgements_away(db: sqlite3.Connection, which: str, of: str | int, now: int) -> None:
-    """Nobody works on these messages any more: the reactions that say so go."""
+    """Plan the removal of the reactions that show that messages are worked on. which: a condition about `of`."""
     found = db.execute(
         "SELECT source, delivery.conv_id, target FROM inbox JOIN delivery ON subject=event_key"
         " JOIN conversation ON conversation.conv_id=delivery.conv_id AND conversation.channel=inbox.channel"
@@ -88,7 +99,7 @@ def persist_end(
     kind: str | None = None,
     error: str | None = None,
 ) -> AgentEnd:
-    """Store the event of a run's end, or of its parking, and return it. used: the columns USED of its turn."""
+    """Persist the event that a run has ended or parked, and return it. used: the columns USED of the turn."""
     model, usage, ran = used
     end = AgentEnd(
         run=run,
@@ -102,3 +113,65 @@ def persist_end(
     )
     rows.persist_events(db, (end,))
     return end
+
+
+def _end_due_run(
+    db: sqlite3.Connection, turn_id: str, outcome: Outcome, now: int, kind: str | None, message: str | None
+) -> None:
+    """Record the end of the turn of a due run. kind, message: the kind of the error that ended it, and its message."""
+    job_id, due_at, told, tasks, session_key, transcript_id = db.execute(
+        "SELECT job_id, due_at, firing.session_key, tasks, turn.session_key, turn.transcript_id FROM firing"
+        " JOIN turn USING (turn_id) WHERE turn_id=?",
+        (turn_id,),
+    ).fetchone()
+    (said,) = db.execute(f"SELECT count(*) FROM delivery WHERE {_SAID}", (turn_id,)).fetchone()
+    failed = outcome in (Outcome.FAILED, Outcome.TIMEOUT)
+    became = "failed" if failed else "stopped" if outcome is Outcome.ABORTED else "said" if said else "quiet"
+    db.execute(
+        "UPDATE firing SET outcome=?, reason=coalesce(nullif(?, ''), reason) WHERE job_id=? AND due_at=?",
+        (became, kind or message or "", job_id, due_at),
+    )
+    if said and told not in ("", session_key):
+        _tell(db, turn_id, told, now)
+    if not said:  # kept, but not sent to a model again
+        db.execute("UPDATE entry SET hidden=1 WHERE transcript_id=? AND turn_id=?", (transcript_id, turn_id))
+    if job_id == HEARTBEAT:
+        if not said and outcome not in (Outcome.COMPLETED, Outcome.LIMIT):  # the next turn is told of its events
+            given_back = f"UPDATE inbox SET {UNNOTED}, turn_id=NULL WHERE turn_id=? AND reason='{Cause.NOTED}'"
+            db.execute(given_back, (turn_id,))
+        if outcome is Outcome.COMPLETED:
+            for task in json.loads(tasks):
+                rows.set_value(db, HEARTBEAT, f"task:{task}", str(due_at))
+    elif failed:
+        _put_off(db, job_id, now)
+    else:  # a job that is due once has been done
+        db.execute("UPDATE job SET failures=0, retry_at=0 WHERE job_id=?", (job_id,))
+        done = "job_id=? AND next_at IS NULL AND json_extract(schedule, '$.type')='at'"
+        db.execute(f"DELETE FROM job WHERE {done}", (job_id,))
+
+
+def _tell(db: sqlite3.Connection, turn_id: str, session_key: str, now: int) -> None:
+    """Let the next turn of a session be told what another turn has said in its conversation."""
+    found = db.execute(
+        f"SELECT min(source), conv_id, group_concat(said, '') FROM (SELECT * FROM delivery WHERE {_SAID} AND said<>''"
+        " ORDER BY delivery_id) GROUP BY conv_id",
+        (turn_id,),
+    ).fetchall()
+    for source, conv_id, words in found:
+        edits.note_written(db, rows.place_of(db, conv_id), conv_id, session_key, source, words, now)
+
+
+def _put_off(db: sqlite3.Connection, job_id: str, now: int) -> None:
+    """Count a failed run and delay the job. A job that is due once is tried again, at most TRIES times."""
+    found = db.execute(
+        "UPDATE job SET failures=failures+1 WHERE job_id=? RETURNING failures, schedule, next_at", (job_id,)
+    ).fetchone()
+    if found is None:
+        return
+    failures, schedule, next_at = found
+    again = now + int(BACKOFF[min(failures, len(BACKOFF)) - 1] * 60_000)
+    once = isinstance(codec.SCHEDULE.load(schedule, None), At) and next_at is None and failures <= TRIES
+    db.execute(
+        "UPDATE job SET retry_at=?, next_at=coalesce(next_at, ?) WHERE job_id=?",
+        (again, again if once else None, job_id),
+    )

@@ -1,6 +1,7 @@
-"""How far conversations were heard, what waits behind a history that is being read, and what was overheard in groups.
+"""How far histories of conversations were read, which messages wait for that, and what was overheard in groups.
 
-A cursor never goes back. What waits there is `held` for the cause BEHIND, and gets a new `seq` when its turn comes.
+A cursor never goes back. A message that waits for a history is `held` for the cause BEHIND, and gets a new `seq` when
+it is released.
 """
 
 import sqlite3
@@ -14,29 +15,29 @@ from bot.store.indexes import SAID
 from bot.store.writer import Subject, transaction
 from channels.message import SEVERAL, ChatKind, InboundKind, InboundMessage, Place, id_order
 
-# Characters kept of what was overheard.
+# The number of characters that are kept of an overheard message.
 LINE_LIMIT = 500
-# The same of the message that a thread hangs on, which is what it is about.
+# The same for the first message of a thread, which says what the thread is about.
 ROOT_LIMIT = 4000
 IS_BEHIND = f"state='held' AND reason='{Cause.BEHIND}'"
-# What the parts of one message have in common.
+# The value that the parts of one message have in common.
 PART_OF = "iif(json_valid(payload), json_extract(payload, '$.part_of'), '')"
-# Of a message the thread in whose history it stands: one whose answer opens a thread on it stands in none.
+# The thread in whose history a message is; empty for one whose answer opens a thread.
 _HEARD_IN = "CASE WHEN thread=message_id THEN '' ELSE thread END"
 
 
 class History(Subject):
-    """How far conversations were heard, where their platform can be asked for what is missing.
+    """How far histories were read, on platforms that have one.
 
-    A message is accepted once, but one that came live, waits behind a history (`behind`) and is then found there takes
-    its place in the order of acceptance then: `seq` follows the order of the platform.
+    A message that came live, waits for a history (`behind`) and is found in it gets its place in the order of the
+    history then, so that `seq` follows the order of the platform.
     """
 
     @transaction
     def known(self, db: sqlite3.Connection, channel: str, account: str, since: int) -> AccountHistory:
-        """The conversations of an account, for who has to look what was said there meanwhile.
+        """Return the conversations of an account whose histories may have to be read.
 
-        since: threads in which the bot has said nothing since that moment (milliseconds) are not listed.
+        since: threads in which the bot has said nothing since then (milliseconds) are not listed.
         """
         mark = (f"history:{channel}:{account}", "first")
         begin = "INSERT INTO kv (scope, key, value) VALUES (?,?,?) ON CONFLICT DO NOTHING"
@@ -63,9 +64,9 @@ class History(Subject):
             conversations.append(ConversationHistory(place, cursor, bool(held), bool(is_listed)))
         return AccountHistory(int(first), bool(fresh), conversations)
 
-    @transaction  # no query: it is to find what is on its way into the store
+    @transaction  # not a query, because it must see messages that are being stored
     def begins(self, db: sqlite3.Connection, place: Place) -> str:
-        """The id of the first message that waits in this thread, if no turn of its session took any there; or empty."""
+        """Return the id of the first held message of a thread of which no turn took any yet; else an empty text."""
         found = db.execute(
             "SELECT conv_id, session_key, message_id FROM inbox JOIN conversation USING (conv_id)"
             f" WHERE {IS_BEHIND} AND inbox.channel=? AND inbox.account=? AND chat=? AND thread=? AND thread<>message_id"
@@ -76,8 +77,10 @@ class History(Subject):
 
     @transaction
     def release(self, db: sqlite3.Connection, place: Place, around: Sequence[InboundMessage] = ()) -> Sequence[str]:
-        """What waits behind the history of this place comes next, in the order of the platform; returns its sessions.
-        Nothing is missing up to the last of it. around: what was said in a thread before, which counts as overheard."""
+        """Release the messages that wait for the history of a place, in the platform's order; return their sessions.
+
+        The cursor moves to the last of them. around: earlier messages of a thread, which count as overheard.
+        """
         for line in around:
             overhear(db, rows.conversation(db, place), line)
         found = db.execute(
@@ -87,7 +90,7 @@ class History(Subject):
             (place.channel, place.account, place.chat, place.thread),
         ).fetchall()
         for seq, _, _, read in found:
-            anew = seq  # of what was read: commands that were found there stand between
+            anew = seq  # one found in the history keeps its place among the commands found there
             if not read:
                 (anew,) = db.execute("UPDATE sqlite_sequence SET seq=seq+1 WHERE name='inbox' RETURNING seq").fetchone()
             db.execute(
@@ -99,7 +102,7 @@ class History(Subject):
 
 
 def move_cursor(db: sqlite3.Connection, heard: Heard) -> None:
-    """Nothing is missing up to there; a cursor that is further stays."""
+    """Set the cursor of a conversation, unless it is further already."""
     db.execute(
         "UPDATE conversation SET cursor=?1 WHERE conv_id=?2"
         " AND (cursor IS NULL OR (length(cursor), cursor) < (length(?1), ?1))",
@@ -108,19 +111,21 @@ def move_cursor(db: sqlite3.Connection, heard: Heard) -> None:
 
 
 def is_new_in(db: sqlite3.Connection, conv_id: int, session_key: str | None) -> bool:
-    """Whether no turn of a session has taken anything of a conversation."""
+    """Return whether no turn of a session has taken a message of a conversation."""
     taken = "SELECT 1 FROM inbox WHERE conv_id=? AND session_key=? AND turn_id IS NOT NULL LIMIT 1"
     return db.execute(taken, (conv_id, session_key)).fetchone() is None
 
 
 def take_anew(db: sqlite3.Connection, seq: int) -> bool:
-    """Forget a message that waits behind a history, because it is found there; False when it does not."""
+    """Delete a message that waits for a history, because it was found there; False if it does not wait."""
     return db.execute(f"DELETE FROM inbox WHERE seq=? AND {IS_BEHIND}", (seq,)).rowcount == 1
 
 
 def overhear(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -> None:
-    """Keep what was said and not to the bot, once, shortened; the oldest line goes for it where there are many, but not
-    the message that a thread hangs on. A part of a message is kept whole: the next one may be said to the bot."""
+    """Store an overheard message once and shortened; delete the oldest beyond OVERHEARD, but no first one of a thread.
+
+    A part of a message is stored whole, because another part may be for the bot.
+    """
     if message.kind is not InboundKind.MESSAGE:
         return
     (thread,) = db.execute("SELECT thread FROM conversation WHERE conv_id=?", (conv_id,)).fetchone()
@@ -138,7 +143,7 @@ def overhear(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -> N
 
 
 def other_parts(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -> list[InboundMessage]:
-    """The parts of a message that were overheard before one that is for the bot; they are taken out with that."""
+    """Remove and return the overheard parts of a message of which another part is for the bot."""
     found = db.execute(
         f"DELETE FROM overheard WHERE conv_id=? AND {PART_OF}=? RETURNING seq, payload", (conv_id, message.part_of)
     ).fetchall()
@@ -147,7 +152,7 @@ def other_parts(db: sqlite3.Connection, conv_id: int, message: InboundMessage) -
 
 
 def change_overheard(db: sqlite3.Connection, message: InboundMessage) -> None:
-    """An edit or a deletion of something overheard changes or removes its line, whatever thread it names."""
+    """Apply an edit or a deletion to overheard messages, in whatever thread of the chat they are."""
     place = message.origin.place
     lines = "message_id=? AND conv_id IN (SELECT conv_id FROM conversation WHERE channel=? AND account=? AND chat=?)"
     which = (message.origin.message_id, place.channel, place.account, place.chat)
@@ -159,9 +164,9 @@ def change_overheard(db: sqlite3.Connection, message: InboundMessage) -> None:
 
 
 def overheard_before(db: sqlite3.Connection, message: InboundMessage, transcript_id: str) -> list[InboundMessage]:
-    """What was overheard where a message was written, up to it: told to the model once.
+    """Take and return what was overheard in the conversation before a message; the model is told of it once.
 
-    One that begins a session of its own, in a thread that its answer opens, leaves the lines for the next such.
+    A message that begins a session in a thread of its own does not remove the lines, so that the next one gets them.
     """
     place = message.origin.place
     if message.kind is not InboundKind.MESSAGE or not (place.thread or place.kind in SEVERAL):
@@ -181,5 +186,5 @@ def overheard_before(db: sqlite3.Connection, message: InboundMessage, transcript
 
 
 def _shortened(message: InboundMessage, thread: str) -> str:
-    """What is told of a message that was overheard in a thread, or in none."""
+    """Return the text of an overheard message, shortened. thread: empty outside of threads."""
     return message.text[: ROOT_LIMIT if message.origin.message_id == thread else LINE_LIMIT]

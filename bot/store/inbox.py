@@ -1,4 +1,4 @@
-"""Accepting what people wrote (T1): stored before the platform is told, once per event key, in order of arrival."""
+"""Accepts messages (T1): each is stored once per event key, before the platform gets its acknowledgement."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -17,25 +17,25 @@ from bot.store.writer import Subject, query, transaction
 from channels.base import Mark
 from channels.message import CARRIED_OUT, ChatKind, ChatMoved, InboundKind, InboundMessage, Place, UnreadEvent
 
-# What ends the wait of messages that gather.
+# The kinds of messages that end a wait of gathered ones, or join it.
 _IN_ORDER = CARRIED_OUT | {InboundKind.MESSAGE}
-# Characters kept of an event that could not be read.
+# The number of characters that are kept of an event that could not be read.
 UNREAD_LIMIT = 65_536
 
 
 class Inbox(Subject):
-    """What people wrote. Order of acceptance is order within a session: the database gives `seq`."""
+    """The accepted messages. Their order within a session is that of acceptance (`seq`)."""
 
     @transaction
     def accept(
         self, db: sqlite3.Connection, batch: Sequence[Accepted], mark: Mark | None = None
     ) -> Sequence[Fresh | Duplicate]:
-        """Store a batch and the mark behind it; one answer per item, in order.
+        """T1: store a batch and the mark after it; return one result per item, in order.
 
-        An edit or a deletion finds its message by `message_key`. No model has seen it: it is replaced, or withdrawn. It
-        is being answered: an edit is a message of its own to the next turn, and what it says (`say`) is planned. Else
-        it is mentioned in front of the next turn of that session. The last edit counts; the same words change nothing.
-        Raises StoreUnavailable when nothing of it was stored.
+        An edit or a deletion finds its message by `message_key`. If no model has seen the message, it is replaced or
+        withdrawn. If it is being answered, an edit becomes a message to the next turn, and its `say` is planned. Else
+        the next turn of the session is told of the change. Only the last edit counts; one with the same text changes
+        nothing. Raises StoreUnavailable if nothing was stored.
         """
         now = self._now()
         answers = [self._accept(db, item, now) for item in batch]
@@ -47,12 +47,11 @@ class Inbox(Subject):
     def steer(
         self, db: sqlite3.Connection, turn_id: str, what: InboundMessage | int, *, only_own: bool = False
     ) -> bool:
-        """Let a turn that has not ended read a text before its next answer: a new one, or one that waits (its seq).
+        """Give an open turn a text to read before its next answer: a new one, or a waiting one by its seq.
 
-        only_own: a new one that may join only what its sender alone has asked for, since a run that is under way has
-        the rights of those who wrote its turn before. False, and nothing is stored or changed, when the turn has
-        ended or is of others; and when the message does not wait any more, came to another place than the turn
-        answers, or stands behind a command that is not carried out.
+        only_own: a new text may join the turn only if its sender alone wrote the messages of the turn, because the run
+        has the rights of their senders. Returns False and changes nothing if the turn has ended or `only_own` forbids
+        it, or if the message does not wait, is in another conversation than the turn, or follows an open command.
         """
         turn = db.execute(
             f"SELECT session_key, reply_conv FROM turn WHERE turn_id=? AND {OPEN_TURN}", (turn_id,)
@@ -75,13 +74,13 @@ class Inbox(Subject):
 
     @query
     def mark(self, db: sqlite3.Connection, scope: str) -> str | None:
-        """The value of the last mark of a scope."""
+        """Return the value of the last mark of a scope, such as a poll offset; None if there is none."""
         found = db.execute("SELECT value FROM kv WHERE scope=? AND key='mark'", (scope,)).fetchone()
         return found[0] if found else None
 
     @query
     def waiting_sessions(self, db: sqlite3.Connection, limit: int) -> Sequence[tuple[str, bool]]:
-        """Sessions with something to run, those that wait longest first; True for work in the background."""
+        """Return sessions with something to run, the longest waiting first; True: it is work of the background."""
         found = db.execute(
             "SELECT session_key, background, min(seq) AS since FROM ("
             f" SELECT session_key, {IN_BACKGROUND} AS background,"
@@ -95,7 +94,7 @@ class Inbox(Subject):
 
     @query
     def open_commands(self, db: sqlite3.Connection) -> Sequence[tuple[int, str, InboundMessage]]:
-        """Commands that are not carried out, oldest first: seq, session key, message. Damaged ones are passed over."""
+        """Return open commands, oldest first, as seq, session key and message. Damaged ones are skipped."""
         found = db.execute(
             "SELECT seq, session_key, payload FROM inbox INDEXED BY inbox_waiting"
             f" WHERE {WAITING} AND {rows.CARRIED_OUT} ORDER BY seq"
@@ -105,7 +104,7 @@ class Inbox(Subject):
 
     @query
     def count_waiting(self, db: sqlite3.Connection, session_key: str) -> int:
-        """How many messages wait in a session, ready or not: those that a stop would drop."""
+        """Return how many messages wait in a session, ready or not; a stop would drop them."""
         found = db.execute(
             f"SELECT count(*) FROM inbox WHERE session_key=? AND {WAITING} AND {FOR_A_RUN}", (session_key,)
         ).fetchone()
@@ -170,9 +169,9 @@ class Inbox(Subject):
         return Fresh(seq or 0, ready_at, said, item.state, item.reason, wait, wake, became, waits_for, now)
 
     def _change(self, db: sqlite3.Connection, item: AcceptedMessage, now: int) -> Fresh | Duplicate:
-        """An edit or a deletion, kept as what it has become; those of strangers leave nothing else behind.
+        """Apply an edit or a deletion and store it, unless it is one of a stranger.
 
-        Deletions of what is not known leave nothing at all: they come from every channel that the bot sees.
+        A deletion of an unknown message is not stored: such events come from every channel that the bot can see.
         """
         made = edits.change(db, item)
         if item.state == "held":
@@ -216,8 +215,10 @@ class Inbox(Subject):
 def _asked_about(
     db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int
 ) -> tuple[AcceptedMessage, str | None]:
-    """What becomes of a message where something is asked: a command, if it is what was asked for; else what its session
-    waits for, or was shown last where it was written."""
+    """Make a message that answers a request the command it stands for.
+
+    Returns the message, and the approval that its session waits for or that was shown last in its conversation.
+    """
     message = item.message
     is_said = item.state == "waiting" and message.kind in (InboundKind.MESSAGE, InboundKind.API)
     if not is_said or item.session_key is None or not _is_anything_open(db, now):
@@ -237,9 +238,9 @@ def _is_anything_open(db: sqlite3.Connection, now: int) -> bool:
 def _gathered(
     db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int
 ) -> tuple[AcceptedMessage, int, str | None]:
-    """How a message is kept that waits for more of its sender, or ends such a wait; and the session to be woken.
+    """Return a message, when it is ready (milliseconds), and the session to be woken if the message ends a wait.
 
-    Those that are taken together have the same moment.
+    Gathered messages that one turn takes together have the same ready_at.
     """
     message, ready_at = item.message, now + item.delay if item.delay else -int(item.gathers)
     if item.session_key is None or item.state != "waiting":
@@ -259,9 +260,9 @@ def _gathered(
 
 
 def move_chat(db: sqlite3.Connection, moved: ChatMoved) -> None:
-    """Let what is open follow a chat to its new id: messages that wait, turns, deliveries.
+    """Move open messages, turns and deliveries of a chat to its new id.
 
-    Session keys stay: those of direct messages name a person and not a chat.
+    Session keys stay the same: those of direct messages name a person and not a chat.
     """
     olds = db.execute(
         "SELECT conv_id, thread, kind FROM conversation WHERE channel=? AND account=? AND chat=? AND moved_to IS NULL",

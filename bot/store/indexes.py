@@ -1,7 +1,7 @@
-"""What the partial indexes hold, in the words of the schema: SQLite uses one only for a query that says the same.
+"""The conditions of the partial indexes. SQLite uses such an index only for a query that repeats its condition.
 
-`state='planned'` does not find the index of `state IN ('planned','sending','unknown')`, so a query that wants less than
-all of it says both: `f"{OPEN_DELIVERY} AND state='planned'"`.
+`state='planned'` alone does not use the index of `state IN ('planned','sending','unknown')`, so a query that wants only
+a part of an index names both conditions: `f"{OPEN_DELIVERY} AND state='planned'"`.
 """
 
 from bot.persistence.causes import Cause
@@ -11,14 +11,14 @@ SAID = "state='sent' AND action IN ('send','preview','file')"
 LOST_DELIVERY = f"(state IN ('failed','uncertain') OR state='expired' AND cause='{Cause.AGE}')"
 SETTLED_DELIVERY = "state IN ('sent','uncertain','failed','expired')"
 OPEN_TURN = "state IN ('queued','running','parked')"
-# Of these a session has at most one.
+# A session has at most one such turn.
 HELD_TURN = "state IN ('running','parked')"
 FAILED_TURN = "state='failed'"
 WAITING = "state='waiting'"
 HELD = "state='held'"
-# Of these some are ready meanwhile.
+# Some of these messages may be ready by this time.
 DELAYED = "state='waiting' AND ready_at > 0"
-# Edits and deletions of messages that the model had seen, until it is told of them.
+# Edits, deletions and events of which the next turn is told.
 UNNOTED = f"reason='{Cause.TO_BE_NOTED}'"
 ENDED_MESSAGE = "state IN ('unread','done','withdrawn','dropped')"
 CUT_ANSWER = "kind='assistant_cut'"

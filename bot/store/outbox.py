@@ -1,7 +1,7 @@
-"""The ledger of deliveries: begin and settle (T6), in the order of planning within a conversation.
+"""The ledger of deliveries: each is begun and settled (T6) in the order of planning within its conversation.
 
-States and their settling are those of durability.md part 5: a send whose outcome is known is never repeated, one whose
-outcome the platform never told is settled by the channel's rule; what is idempotent is repeated until it is known.
+States follow durability.md part 5: a send with a known outcome is never repeated, one with an unknown outcome is
+settled by the rule of its channel, and an idempotent call is repeated until its outcome is known.
 """
 
 import sqlite3
@@ -33,18 +33,18 @@ from channels.sources import SourceKind
 _IDEMPOTENT = (
     f"(action IN {tuple(sorted(action.value for action in IDEMPOTENT))} OR (action='preview' AND target IS NOT NULL))"
 )
-# True of what tells a conversation that messages are missed there.
+# Condition for the notices that messages did not arrive in a conversation.
 _TELLS = f"source_kind='{SourceKind.MISSED}'"
-# Seconds until an idempotent call is repeated, which nobody has answered again and again.
+# The longest pause between tries of an idempotent call without an answer, in seconds.
 _LONGEST_PAUSE = 60
 
 
 class Deliveries(Subject):
-    """The ledger of deliveries: begin and settle (T6), in the order of planning within a conversation."""
+    """The transactions of the outbox, and of notices to owners."""
 
     @query
     def next(self, db: sqlite3.Connection, conv_id: int) -> Delivery | None:
-        """The oldest open delivery of a conversation."""
+        """Return the oldest open delivery of a conversation; None if there is none."""
         found = db.execute(
             f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery"
             f" WHERE conv_id=? AND {OPEN_DELIVERY} ORDER BY delivery_id LIMIT 1",
@@ -56,16 +56,16 @@ class Deliveries(Subject):
     def begin(
         self, db: sqlite3.Connection, delivery_id: int, conv_id: int, max_age: int, missed: Missed = None
     ) -> Delivery | None:
-        """planned → sending, directly before the call; None when it is not planned any more.
+        """Set a delivery from planned to sending, directly before the call, and return it; None if it must not be sent.
 
-        conv_id: the conversation that is served; None also when it has moved, for then another worker serves it.
-        max_age: milliseconds after planning when a delivery expires instead. missed: makes what is told of that.
+        conv_id: the conversation that is served; None is returned as well if the delivery has moved to another one.
+        max_age: after how many milliseconds planned deliveries of the conversation expire. missed: see `Missed`.
         """
         now = self._now()
         old = f"conv_id=? AND {OPEN_DELIVERY} AND state='planned' AND planned_at < ? AND NOT {_TELLS}"
-        given_up = rows.expire(db, old, (conv_id, now - max_age), Cause.AGE, now)  # all, to be told once
+        given_up = rows.expire(db, old, (conv_id, now - max_age), Cause.AGE, now)  # all of them, for one notice
         if missed and (since := [when for one in given_up if (when := _remember(db, one))]):
-            _tell(db, conv_id, missed(min(since)), now)  # nothing else may ever be sent there
+            _tell(db, conv_id, missed(min(since)), now)  # perhaps nothing else will ever be sent there
         if delivery_id in given_up:
             return None
         found = db.execute("SELECT unless, action FROM delivery WHERE delivery_id=?", (delivery_id,)).fetchone()
@@ -75,7 +75,7 @@ class Deliveries(Subject):
             if not endings.take_away(db, f"{which} AND action='preview'", delivery_id, now):
                 rows.expire(db, which, (delivery_id,), Cause.SAID_ALREADY, now)
             return None
-        db.execute(  # what it edits was sent by now, if it ever was
+        db.execute(  # the message that it edits was planned before, so it is settled
             "UPDATE delivery SET target=(SELECT platform_id FROM delivery AS of WHERE of.delivery_id=delivery.edits)"
             " WHERE delivery_id=? AND edits IS NOT NULL",
             (delivery_id,),
@@ -99,12 +99,15 @@ class Deliveries(Subject):
         notice: OwnerNotice | None,
         missed: Missed = None,
     ) -> None:
-        """T6: what became of a call. A chat that moved takes its conversation along; notice: of a refused message."""
+        """T6: store the result of a call, and move a chat that has moved.
+
+        notice: planned for an owner if the message was refused. missed: see `Missed`.
+        """
         now = self._now()
         if isinstance(result, Elsewhere):
             there = rows.conversation(db, result.place)
             again = "conv_id=?, respond=NULL, state='planned', attempts=attempts-1"
-            mine = "delivery_id=? AND state='sending'"  # it may have been given up meanwhile
+            mine = "delivery_id=? AND state='sending'"  # it may have expired during the call
             db.execute(f"UPDATE delivery SET {again} WHERE {mine}", (there, delivery.delivery_id))
             return
         if isinstance(result, Moved):
@@ -130,7 +133,7 @@ class Deliveries(Subject):
 
     @transaction
     def recover(self, db: sqlite3.Connection) -> None:
-        """What a crash left in `sending` has an unknown outcome, or is simply repeated. Before the outbox runs."""
+        """Set deliveries that a crash left in `sending` to unknown, or to planned if they are idempotent."""
         db.execute(
             f"UPDATE delivery SET state=CASE WHEN {_IDEMPOTENT} THEN 'planned' ELSE 'unknown' END,"
             f" error='the service ended during the call' WHERE {OPEN_DELIVERY} AND state='sending'"
@@ -138,14 +141,16 @@ class Deliveries(Subject):
 
     @query
     def open_conversations(self, db: sqlite3.Connection) -> Sequence[tuple[int, Place]]:
-        """Conversations with something to deliver."""
+        """Return the conversations that have open deliveries."""
         found = db.execute(f"SELECT DISTINCT conv_id FROM delivery WHERE {OPEN_DELIVERY}").fetchall()
         return [(conv_id, rows.place_of(db, conv_id)) for (conv_id,) in found]
 
 
 def _remember(db: sqlite3.Connection, delivery_id: int) -> int | None:
-    """Keep that a message did not arrive, or may not have, until its conversation is told; returns since when, or None
-    when it shows nothing, or is said again as that of a beat is."""
+    """Store that a message did not arrive, until its conversation is told; return the time of the first such message.
+
+    None if people miss nothing: the delivery showed no message, or it is one of a beat, which is sent again.
+    """
     found = db.execute(
         "INSERT INTO kv (scope, key, value) SELECT ?, conv_id, planned_at FROM delivery WHERE delivery_id=?"
         " AND (action IN ('send','file') OR action='preview' AND step IS NOT NULL)"
@@ -157,7 +162,7 @@ def _remember(db: sqlite3.Connection, delivery_id: int) -> int | None:
 
 
 def _tell(db: sqlite3.Connection, conv_id: int, blocks: Sequence[Planned], now: int) -> None:
-    """Plan what a conversation is told of that, unless it is about to be."""
+    """Plan the notice that messages did not arrive, unless one is open already."""
     told = f"SELECT 1 FROM delivery WHERE conv_id=? AND {OPEN_DELIVERY} AND {_TELLS} LIMIT 1"
     if not db.execute(told, (conv_id,)).fetchone():
         rows.plan(db, PlanIn(conv_id), blocks, None, now)
@@ -166,10 +171,10 @@ def _tell(db: sqlite3.Connection, conv_id: int, blocks: Sequence[Planned], now: 
 def _settle(
     db: sqlite3.Connection, delivery: Delivery, result: SendResult, now: int
 ) -> tuple[DeliveryState | None, int, str | None]:
-    """Write what became of a send, or of the look for it, and return it; None for a preview that is not final. Behind
-    it: where it is now, and since when messages are missed there.
+    """Store the result of a send, or of the search for its message, in the row of an open delivery.
 
-    One that was given up meanwhile stays so.
+    Returns the new state, or None for a preview that is not final; the conversation of the delivery, which may have
+    moved; and the time of the first message that did not arrive there, if there is one.
     """
     state, error, not_before = DeliveryState.PLANNED, "", 0
     platform_id: str | None = None
@@ -196,13 +201,13 @@ def _settle(
     target = platform_id if action == "preview" else None
     state = state if action is None else DeliveryState.PLANNED
     settled = None if state in (DeliveryState.PLANNED, DeliveryState.UNKNOWN) else now
-    # a send that certainly did not happen is no attempt: only doubtful ones are limited
+    # a send that certainly did not happen is no attempt, because only doubtful ones are limited
     undo = int(isinstance(result, NotSent | Moved) and delivery.state is not DeliveryState.UNKNOWN)
     found = db.execute(
         "UPDATE delivery SET state=?, error=?, not_before=?, settled_at=?, platform_id=?, attempts=attempts-?,"
         " nonce=nonce + ?,"
         " body=iif(body=?, coalesce(?, body), body), action=coalesce(?, action), target=iif(? IS NULL, target, ?),"
-        # it may have moved during the call, told by the answer or by an event
+        # the chat may have moved during the call
         " conv_id=(SELECT coalesce(moved_to, conv_id) FROM conversation WHERE conv_id=delivery.conv_id)"
         f" WHERE delivery_id=? AND {OPEN_DELIVERY} AND state=?"
         " RETURNING conv_id,"
@@ -221,7 +226,7 @@ def _settle(
 
 
 def _goes_on(delivery: Delivery, state: DeliveryState, lost: bool) -> str | None:
-    """As what a preview goes on whose words have become final during the call; None when that has shown them."""
+    """Return the next action of a preview whose text became final during the call; None if the call has shown it."""
     if lost or (state is DeliveryState.PLANNED and delivery.action is Action.SEND):
         return "send"  # into a message of their own
     if state is DeliveryState.SENT and (delivery.action is Action.SEND or delivery.step is None):

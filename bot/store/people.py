@@ -1,8 +1,7 @@
-"""Who may write: one-time codes for strangers, what owners say of people, and what becomes of a message whose sender or
-place decides about it.
+"""Decides who may write: by one-time codes for strangers, the orders of owners, and the sender and place of a message.
 
-Decided in the transaction that accepts the message, by what is stored then: so a code is given once, and who takes part
-in a thread is known after a restart, too.
+The transaction that accepts a message decides about it by the stored rows. So a code is given once, and threads in
+which the bot takes part are known after a restart.
 """
 
 import sqlite3
@@ -25,13 +24,13 @@ from channels.message import SEVERAL, ChatMoved, InboundKind, InboundMessage
 from channels.outgoing import Delivery, Planned
 from channels.sources import sentence
 
-# Milliseconds for which a code is good, and between two notices of who asks for one.
+# For how long a code is valid, and the time between two notices about people who got one, in milliseconds.
 CODE_LIFE = HOUR = 3600 * 1000
-# Codes that are good at the same time, of one account.
+# The number of valid codes of one account.
 MOST_PENDING = 3
-# Messages that are held of each who has one.
+# The number of messages that are held of each person with a code.
 MOST_HELD = 20
-# Messages of other bots that are answered in one chat before a person has to write there.
+# The number of messages of other bots that are answered in one chat in a row, without one of a person.
 MOST_BOTS = 10
 
 # The fields of a Person.
@@ -41,11 +40,11 @@ _HELD = f"{HELD} AND reason='{Cause.PAIRING}'"
 
 
 class People(Subject):
-    """Who may write, as far as the configuration does not say it."""
+    """The people about whom the store decides, and not the configuration."""
 
     @query
     def known(self, db: sqlite3.Connection) -> tuple[Sequence[Person], Sequence[ChatMoved]]:
-        """Everybody of whom something is stored, and every chat that moved, in the order in which they did."""
+        """Return all people whose standing is stored or whose code is valid, and all moved chats in order."""
         known = f"SELECT {_COLUMNS} FROM person WHERE standing<>'pending' OR expires_at > ? ORDER BY since, sender"
         people = db.execute(known, (self._now(),))
         moved = db.execute(
@@ -57,13 +56,13 @@ class People(Subject):
 
     @query
     def pending(self, db: sqlite3.Connection) -> Sequence[Person]:
-        """Who has a code that is still good, oldest first."""
+        """Return the people whose codes are valid, oldest first."""
         asked = f"SELECT {_COLUMNS} FROM person WHERE standing='pending' AND expires_at > ? ORDER BY expires_at"
         return [Person(*row) for row in db.execute(asked, (self._now(),))]
 
     @transaction
     def tell(self, db: sqlite3.Connection, notice: Callable[[Sequence[Person]], OwnerNotice]) -> tuple[Delivery, ...]:
-        """Tell an owner who has got a code since they were told last, unless that is less than an hour ago."""
+        """Plan a notice to an owner about people who got a code since the last notice, at most one in an hour."""
         now = self._now()
         (last,) = db.execute("SELECT coalesce(max(told_at), 0) FROM person").fetchone()
         if 0 <= now - last < HOUR:
@@ -164,7 +163,7 @@ def _asker(db: sqlite3.Connection, code: str) -> Person | None:
 
 
 def _ended(db: sqlite3.Connection, person: Person, everywhere: bool, now: int) -> Settled:
-    """End what somebody asked for who may not any more. A turn that others wrote as well is theirs, and goes on."""
+    """Drop the messages of a person who may not write any more, and stop the turns that nobody else has a part in."""
     mine, who = "inbox.channel=? AND inbox.sender=?", (person.channel, person.sender)
     here = "" if everywhere else " AND conv_id IN (SELECT conv_id FROM conversation WHERE kind='direct')"
     dropped = db.execute(
@@ -194,13 +193,13 @@ def _ended(db: sqlite3.Connection, person: Person, everywhere: bool, now: int) -
 
 
 def admitted(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: int) -> AcceptedMessage:
-    """What becomes of a message that is about to be stored, where that depends on what is stored."""
+    """Return a message in the state in which it is to be stored, by what is stored already."""
     if item.code:
         return _held(db, item, now)
     shared = item.message.origin.place.kind in SEVERAL
     if item.state == "waiting" and shared and not _is_for_it(db, item, conv_id):
         heard = item.message
-        if heard.kind is InboundKind.COMMAND:  # somebody else's
+        if heard.kind is InboundKind.COMMAND:  # of another bot
             heard = replace(heard, kind=InboundKind.MESSAGE)
         return replace(item, message=heard, state="overheard", session_key=None, say=())
     if item.state in ("waiting", "overheard") and _too_many_bots(db, item):
@@ -209,17 +208,18 @@ def admitted(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: i
 
 
 def _held(db: sqlite3.Connection, item: AcceptedMessage, now: int) -> AcceptedMessage:
-    """A stranger's message waits for their approval, and they are given a code: once in its life, and few at once."""
+    """Hold or drop a stranger's message. A stranger without a valid code gets one, if not too many codes are valid."""
     origin = item.message.origin
     account = (origin.place.channel, origin.place.account)
     whose = (*account, origin.sender)
     asked = f"SELECT standing, coalesce(expires_at, 0), code_hash FROM person WHERE {_WHOSE}"
     standing, until, code = db.execute(asked, whose).fetchone() or ("pending", 0, "")
-    if standing in ("allowed", "owner"):  # let in since it was looked at
+    if standing in ("allowed", "owner"):  # let in after the pipeline had looked
         return replace(item, state="waiting", reason=None, say=())
     (held,) = db.execute(f"SELECT count(*) FROM inbox WHERE {_WHOSE} AND {_HELD}", whose).fetchone()
     if standing == "pending" and until > now and held < MOST_HELD:
-        alone = (item.message.event_key,) if item.message.respond else ()  # what only they see is answered each time
+        # an answer that only the sender sees is sent each time
+        alone = (item.message.event_key,) if item.message.respond else ()
         return replace(item, say=tuple(replace(one, source=sentence("kept", code, *alone)) for one in item.kept[:1]))
     count = "SELECT count(*) FROM person WHERE channel=? AND account=? AND standing='pending' AND expires_at > ?"
     (pending,) = db.execute(count, (*account, now)).fetchone()
@@ -240,14 +240,14 @@ def _drop_held(db: sqlite3.Connection, whose: tuple[str, str, str], reason: Caus
 
 
 def drop_expired(db: sqlite3.Connection, now: int) -> None:
-    """Codes that nobody used go, and with them what their people had written."""
+    """Delete expired codes that nobody has used, and drop the held messages of their people."""
     forget = "DELETE FROM person WHERE standing='pending' AND expires_at <= ? RETURNING channel, account, sender"
     for whose in db.execute(forget, (now,)).fetchall():
         _drop_held(db, whose, Cause.EXPIRED)
 
 
 def _is_for_it(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> bool:
-    """Whether what was said among several people is for the bot: what is set for the session comes first."""
+    """Return whether a message of a group is for the bot. The setting of the session comes before the configuration."""
     found = db.execute("SELECT settings FROM session WHERE session_key=?", (item.session_key,)).fetchone()
     activation = codec.SETTINGS.load(found[0], SessionSettings()).activation if found else ""
     if activation == "off":
@@ -260,8 +260,10 @@ def _is_for_it(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> b
 
 
 def _takes_part(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> bool:
-    """Whether the bot wrote the message that a thread hangs on; if that is enough, also whether it spoke there, or is
-    about to: what asked it waits or is worked on."""
+    """Return whether the bot wrote the first message of a thread or, if the rule is not `started`, takes part in it.
+
+    It takes part if it spoke there, or if a message there waits or is being answered.
+    """
     place = item.message.origin.place
     began = db.execute(
         "SELECT 1 FROM delivery WHERE conv_id=(SELECT conv_id FROM conversation"
@@ -281,7 +283,7 @@ def _takes_part(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> 
 
 
 def _has_other_part(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int) -> bool:
-    """Whether another part of the same message waits, or is worked on."""
+    """Return whether another part of the same message waits or is being answered."""
     if not item.message.part_of:
         return False
     (has,) = db.execute(
@@ -294,9 +296,10 @@ def _has_other_part(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int)
 
 
 def _too_many_bots(db: sqlite3.Connection, item: AcceptedMessage) -> bool:
-    """Whether a message is one too many of those that bots write to each other; a person begins the count anew.
+    """Count messages of other bots in a chat; return whether there are too many. One of a person resets the count.
 
-    By the chat and not the thread, since an answer may open a new one. It is kept, so a restart begins no new loop.
+    The count belongs to the chat and not the thread, because an answer may open a new thread. It is stored, so that a
+    restart does not begin a new loop of bots.
     """
     origin = item.message.origin
     chat = f"{origin.place.channel}:{origin.place.account}:{origin.place.chat}"

@@ -1,7 +1,7 @@
-"""Forgetting, in small batches so that no writer waits long: settled deliveries, ended inbox rows, old events.
+"""Deletes old rows in small batches, so that no other writer waits long. Turns and transcripts are kept.
 
-Inbox keys are kept at least 30 days, so that a late redelivery is still known; HTTP's Idempotency-Keys a day
-(interfaces.md). Turns and transcripts are kept.
+Event keys in the inbox are kept for at least 30 days, so that a late redelivery is still recognised; the
+Idempotency-Keys of HTTP for a day (interfaces.md).
 """
 
 import sqlite3
@@ -17,26 +17,26 @@ KEEP_DELIVERIES = 31 * DAY
 KEEP_EVENTS = DAY
 KEEP_FIRINGS = 400 * DAY
 
-# Of messages: not those of which a next turn is to be told.
+# Condition for messages that may go: ended, and no turn has to be told of them.
 _OVER = f"{ENDED_MESSAGE} AND NOT coalesce({UNNOTED}, 0)"
-# The newest of a conversation says where the heartbeat beats, however long ago that was.
+# The newest message of a conversation stays, because it says where the heartbeat answers.
 _NOT_THE_NEWEST = (
     "(conv_id IS NULL OR session_key IS NULL OR EXISTS (SELECT 1 FROM inbox AS newer"
     " WHERE newer.conv_id=inbox.conv_id AND newer.kind=inbox.kind AND newer.seq > inbox.seq))"
 )
-# Table, its key, which of its rows are to go, and after how many milliseconds.
+# The table, its key, the condition for rows that are deleted, and their age in milliseconds.
 _PRUNE = (
     ("inbox", "seq", f"{_OVER} AND accepted_at < ? AND {_NOT_THE_NEWEST}", KEEP_INBOX),
     ("inbox", "seq", f"{_OVER} AND channel='http' AND accepted_at < ?", KEEP_HTTP),
     ("delivery", "delivery_id", f"{SETTLED_DELIVERY} AND settled_at < ?", KEEP_DELIVERIES),
     ("firing", "rowid", "at < ?", KEEP_FIRINGS),
-    # events are in the order of time: only the lowest need to be looked at
+    # events are stored in the order of time, so only the lowest positions are looked at
     ("event", "seq", f"seq < (SELECT min(seq) FROM event) + {BATCH} AND at < ?", KEEP_EVENTS),
 )
 
 
 def prune(db: sqlite3.Connection, now: int) -> int:
-    """One small batch of each; returns how many rows went. Call again while it is not 0."""
+    """Delete one batch of each kind and return the number of deleted rows. Call again until it is 0."""
     drop_expired(db, now)
     gone = 0
     for table, key, which, keep in _PRUNE:

@@ -1,7 +1,6 @@
-"""What is kept, as models, people and programs read it: lines of transcripts, turns, deliveries, events, and counts.
+"""Queries about transcripts, turns, deliveries, events and totals, for models, people and programs.
 
-Queries without side effects. Each uses an index, none walks a transcript from its beginning; events are read by their
-positions, in the order of storing.
+Each query uses an index, and none reads a transcript from its beginning.
 """
 
 import sqlite3
@@ -36,9 +35,9 @@ _Line = tuple[int, str, str, int, str | None, int]
 
 
 def look(file: Path) -> Totals:
-    """Count what is in a store beside no service: nothing is locked, mended, migrated or made. Blocking.
+    """Return the totals of a store file without locking, repairing, migrating or creating anything. Blocking.
 
-    Raises sqlite3.Error when it cannot be read.
+    Raises sqlite3.Error if the file cannot be read.
     """
     db = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
     try:
@@ -52,14 +51,14 @@ class Reads(Subject):
 
     @query
     def context(self, db: sqlite3.Connection, transcript_id: str) -> tuple[Entry, ...]:
-        """The lines of a transcript that still go to the model, in order."""
+        """Return the lines of a transcript that are sent to the model, in order."""
         since = "(SELECT context_start FROM transcript WHERE transcript_id=?1)"
         found = db.execute(f"{_LINES} AND seq >= {since} ORDER BY seq", (transcript_id,)).fetchall()
         return _entries(transcript_id, found)
 
     @query
     def turn(self, db: sqlite3.Connection, turn_id: str) -> TurnView | None:
-        """A turn by its id, with what it said so far."""
+        """Return a turn by its id, with all that it has said; None if it is unknown."""
         found = db.execute(
             "SELECT session_key, state, outcome, model, usage, error_kind, error_message, created_at, started_at,"
             " ended_at FROM turn WHERE turn_id=?",
@@ -73,7 +72,7 @@ class Reads(Subject):
 
     @query
     def offer(self, db: sqlite3.Connection, place: Place, message_id: str) -> Delivery | None:
-        """A message with buttons, by its place and platform id; None when it is not known (any more)."""
+        """Return a message with buttons by its place and platform id; None if it is not kept."""
         found = db.execute(
             f"SELECT {rows.DELIVERY_COLUMNS} FROM delivery JOIN conversation USING (conv_id)"
             " WHERE channel=? AND account=? AND chat=? AND platform_id=? AND buttons IS NOT NULL"
@@ -84,7 +83,7 @@ class Reads(Subject):
 
     @query
     def own_message(self, db: sqlite3.Connection, place: Place, message_id: str) -> Place | None:
-        """Where in its chat the model has sent this message, by an answer or a tool; None: not known (any more)."""
+        """Return the place of a message of the model by its chat and platform id; None if it is not kept."""
         found = db.execute(
             "SELECT conv_id FROM delivery JOIN conversation USING (conv_id)"
             f" WHERE channel=? AND account=? AND chat=? AND platform_id=? AND {SAID}"
@@ -95,7 +94,7 @@ class Reads(Subject):
 
     @query
     def directory(self, db: sqlite3.Connection, channel: str, account: str) -> Sequence[Origin]:
-        """The conversations in which somebody who was let in has written: the origin of the newest message of each."""
+        """Return the origin of the newest accepted message of each conversation, newest first."""
         found = db.execute(
             "SELECT seq, payload, coalesce(moved_to, conv_id) FROM inbox JOIN conversation USING (conv_id)"
             " WHERE seq IN (SELECT max(seq) FROM inbox WHERE channel=? AND account=? AND inbox.kind='message'"
@@ -107,7 +106,7 @@ class Reads(Subject):
 
     @query
     def last_failure(self, db: sqlite3.Connection) -> tuple[int, str] | None:
-        """When the newest failed turn ended, in milliseconds, and why."""
+        """Return when the newest failed turn ended, in milliseconds, and why; None if no turn failed."""
         return db.execute(  # type: ignore[no-any-return]
             "SELECT ended_at, coalesce(error_message, error_kind, '') FROM turn"
             f" WHERE {FAILED_TURN} ORDER BY ended_at DESC LIMIT 1"
@@ -115,10 +114,10 @@ class Reads(Subject):
 
     @query
     def last_exchange(self, db: sqlite3.Connection, session_key: str, upto: int) -> Exchange | None:
-        """The newest exchange in a session's present transcript of which a reader up to that position has seen some."""
+        """Return the newest exchange in the session's current transcript that began at or before event `upto`."""
         found = db.execute(
             "SELECT turn_id FROM entry WHERE kind='user' AND hidden=0"
-            " AND NOT EXISTS (SELECT 1 FROM firing WHERE firing.turn_id = entry.turn_id)"  # what a job is asked
+            " AND NOT EXISTS (SELECT 1 FROM firing WHERE firing.turn_id = entry.turn_id)"  # the prompt of a job
             " AND transcript_id=(SELECT transcript_id FROM session WHERE session_key=?)"
             " AND NOT EXISTS (SELECT 1 FROM event WHERE event_id = entry.turn_id || '/start' AND event.seq > ?)"
             " ORDER BY seq DESC LIMIT 1",
@@ -128,12 +127,12 @@ class Reads(Subject):
 
     @query
     def totals(self, db: sqlite3.Connection) -> Totals:
-        """What is open, for /status and `hark status`."""
+        """Return the totals for /status and `hark status`."""
         return _count(db)
 
     @query
     def lost_deliveries(self, db: sqlite3.Connection, limit: int) -> tuple[LostDelivery, ...]:
-        """What did not arrive, or may not have, newest first."""
+        """Return messages that did not arrive or may not have, newest first."""
         found = db.execute(
             "SELECT state, channel, chat, coalesce(error, ''), cause, settled_at FROM delivery"
             f" JOIN conversation USING (conv_id) WHERE {LOST_DELIVERY} AND {rows.MESSAGE}"
@@ -156,7 +155,7 @@ class Reads(Subject):
         limit: int,
         sessions: str = "",
     ) -> Sequence[StoredEvent]:
-        """Kept events after a position up to another, oldest first; of sessions whose keys begin with `sessions`."""
+        """Return events with seq < position <= upto, oldest first, of sessions whose keys begin with `sessions`."""
         found = db.execute(
             f"{_EVENTS} WHERE seq > ?1 AND seq <= ?2 AND json_valid(body) AND (?3 IS NULL OR session_key = ?3)"
             " AND (?4 IS NULL OR turn_id = ?4) AND instr(session_key, ?5) = 1 ORDER BY seq LIMIT ?6",
@@ -168,8 +167,8 @@ class Reads(Subject):
     def under_way(
         self, db: sqlite3.Connection, session_key: str | None, sessions: str
     ) -> tuple[int, Sequence[StoredEvent]]:
-        """The position of the newest kept event, and the beginnings of the answers that are being written at it."""
-        db.execute("BEGIN")  # both of one moment
+        """Return the newest event's position, and the message_start events of answers that are being written."""
+        db.execute("BEGIN")  # both queries see the same state
         try:
             found = db.execute(
                 f"{_EVENTS} WHERE seq IN (SELECT (SELECT max(seq) FROM event"  # '0' follows '/'
@@ -185,25 +184,25 @@ class Reads(Subject):
 
     @query
     def first_event(self, db: sqlite3.Connection, run_id: str) -> int | None:
-        """Where a run's first kept event stands; None when none is kept (yet, or any more)."""
-        # a run that was dropped before it began has an end alone
+        """Return the position of the first persisted event of a run; None if none is kept."""
+        # a run that was dropped before it began has only an end
         ids = first_and_last(run_id)
         return db.execute("SELECT min(seq) FROM event WHERE event_id IN (?,?)", ids).fetchone()[0]  # type: ignore[no-any-return]
 
     @query
     def end_of(self, db: sqlite3.Connection, run_id: str) -> int | None:
-        """Where the end of a run stands; None when it is not kept (yet, or any more)."""
+        """Return the position of the last event of a run; None if it is not kept."""
         found = db.execute("SELECT seq FROM event WHERE event_id=?", (first_and_last(run_id)[1],)).fetchone()
         return int(found[0]) if found else None
 
     @query
     def last_event(self, db: sqlite3.Connection) -> int:
-        """The position of the newest kept event, 0 when there is none."""
+        """Return the position of the newest persisted event; 0 if there is none."""
         return rows.newest_event(db)
 
 
 def _entries(transcript_id: str, found: Sequence[_Line]) -> tuple[Entry, ...]:
-    """Lines as values. Damaged ones are left out; but a result gets a stand-in, so that its call is not run again."""
+    """Make entries of lines. Damaged ones are left out, but a tool result is replaced, since its call needs one."""
     messages = [codec.MESSAGE.load(row[2], None) for row in found]
     lost = [row[0] for row, message in zip(found, messages, strict=True) if message is None]
     if lost:
@@ -256,16 +255,16 @@ def _exchange(db: sqlite3.Connection, turn_id: str, upto: int) -> Exchange | Non
     for step, said, source, piece in found:
         end = rows.said_id(turn_id, source, piece) if step is None else answer_end(turn_id, step)
         at = db.execute("SELECT seq FROM event WHERE event_id=?", (end,)).fetchone()
-        if at[0] <= upto if at else step is None or not is_open:  # one that is not kept any more has been seen
+        if at[0] <= upto if at else step is None or not is_open:  # a deleted event is old enough to have been seen
             pieces.append((step, said))
     question = "\n\n".join(message.text for message in messages)
     return Exchange(question=question, answer=_said(pieces, _cut_steps(db, turn_id)))
 
 
 def _pieces(db: sqlite3.Connection, turn_id: str) -> list[tuple[int | None, str]]:
-    """Step and words of each delivery of a turn that was, may have been or will be seen, in order.
+    """Return step and text of each delivery of a turn that was, may have been or will be seen, in order.
 
-    Without messages that a tool sent to a platform: they are no words of the answer, and may be in another chat.
+    Messages that a tool sent to a platform are left out: they are not part of the answer and may be in another chat.
     """
     return db.execute(
         "SELECT step, said FROM delivery JOIN conversation USING (conv_id) WHERE turn_id=? AND said<>''"
@@ -276,15 +275,15 @@ def _pieces(db: sqlite3.Connection, turn_id: str) -> list[tuple[int | None, str]
 
 
 def _cut_steps(db: sqlite3.Connection, turn_id: str) -> set[int]:
-    """Steps of a turn whose answer the next one goes on with."""
+    """Return the steps of a turn whose answers were cut and are continued by the next answer."""
     found = db.execute(f"SELECT step FROM entry WHERE turn_id=? AND {CUT_ANSWER}", (turn_id,))
     return {step for (step,) in found}
 
 
 def _said(pieces: Sequence[tuple[int | None, str]], cut: Collection[int]) -> str:
-    """Words of a turn: blocks of one answer joined as the model wrote them, answers and notices as paragraphs.
+    """Join the text of a turn: the blocks of one answer without a break, answers and notices as paragraphs.
 
-    cut: steps whose answer was cut, so that the next one is a part of it.
+    cut: the steps whose answers were cut, so that the next answer continues them.
     """
     texts: list[str] = []
     last: int | None = None

@@ -1,6 +1,6 @@
-"""What a crash left, brought into a state from which work goes on (durability.md part 4); before lanes and intake.
+"""Repairs what a crash left (durability.md part 4), before lanes and intake open. One transaction repairs one turn.
 
-One transaction per turn. Twice the same turn in a crash is the end of it: a plain notice, never a third try.
+A turn that was running in two crashes is ended with a notice, and is not tried a third time.
 """
 
 import sqlite3
@@ -8,24 +8,23 @@ from collections.abc import Sequence
 
 from agent.events import Outcome
 from bot.persistence.deliveries import PlanIn
-from bot.persistence.found import CutTurn, Leftover
-from bot.persistence.schedules import TOLD
+from bot.persistence.recovery import CutTurn, Leftover
 from bot.store import edits, endings, repair, rows
 from bot.store.indexes import DELAYED, HELD_TURN, WITH_PROCESS
 from bot.store.writer import Subject, query, transaction
 from channels.outgoing import Planned
 
 CRASHES = 2
-# True of turns that another worker took: whoever holds the state directory is alone with it, so that one is gone.
+# Condition for turns of another worker. That worker has ended, because only one can hold the state directory.
 _LEASE_GONE = "worker IS NOT ?"
 
 
 class Recovery(Subject):
-    """What a crash has left, settled before lanes and intake open."""
+    """The steps of the recovery after a crash."""
 
     @query
     def leftovers(self, db: sqlite3.Connection, worker: str) -> Sequence[Leftover]:
-        """Processes of turns whose lease is gone that nobody has seen end: the turn may run, or was over before."""
+        """Return processes of earlier workers that may still run, whether or not their turns have ended."""
         found = db.execute(
             "SELECT pid, pid_started, session_key, turn_id || ':' || call_id, iif(tool_call.state='done', args, '')"
             f" FROM tool_call JOIN turn USING (turn_id) WHERE {WITH_PROCESS} AND {_LEASE_GONE}",
@@ -35,18 +34,18 @@ class Recovery(Subject):
 
     @transaction
     def forget(self, db: sqlite3.Connection, ended: Sequence[Leftover]) -> None:
-        """These processes are known to have ended; their sessions are told what there is to tell, with a next turn."""
+        """Forget processes that have ended; the next turns of their sessions are told what `told` holds."""
         db.executemany(
             "UPDATE tool_call SET pid=NULL, pid_started=NULL WHERE pid=? AND pid_started=?",
             [(leftover.pid, leftover.started) for leftover in ended],
         )
         for one in ended:
             if one.told:
-                edits.note_event(db, one.session_key, f"{TOLD}{one.key}", one.told, self._now())
+                edits.note_event(db, one.session_key, one.key, one.told, self._now())
 
     @query
     def cut_turns(self, db: sqlite3.Connection, worker: str) -> Sequence[CutTurn]:
-        """Turns that run and whose lease is gone, oldest first: none of `worker`'s own, whose lease holds."""
+        """Return the running turns that earlier workers had claimed, oldest first."""
         found = db.execute(
             "SELECT turn_id, channel FROM turn JOIN conversation ON conv_id = reply_conv"
             f" WHERE {HELD_TURN} AND state='running' AND {_LEASE_GONE} ORDER BY created_at",
@@ -56,7 +55,7 @@ class Recovery(Subject):
 
     @transaction
     def ready(self, db: sqlite3.Connection) -> None:
-        """Messages that waited for their moment, or for more of their sender, wait no longer."""
+        """Make all delayed messages ready."""
         db.execute(f"UPDATE inbox SET ready_at=0 WHERE {DELAYED}")
 
     @transaction
@@ -90,7 +89,7 @@ class Recovery(Subject):
 
 
 def _last_sign(db: sqlite3.Connection, turn_id: str) -> int | None:
-    """When a turn last left a trace, in milliseconds: an event or a block. Behind that nobody knows whether it ran."""
+    """Return the time of the last event or delivery of a turn in milliseconds; it is not known to have run later."""
     (at,) = db.execute(
         "SELECT max(at) FROM (SELECT max(at) AS at FROM event WHERE event_id >= ?1 || '/' AND event_id < ?1 || '0'"
         " UNION ALL SELECT max(planned_at) FROM delivery WHERE turn_id=?1)",

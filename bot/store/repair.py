@@ -1,7 +1,7 @@
-"""Closing what a run left open, so that its transcript is valid and says what may have been seen.
+"""Closes what a run left open, so that its transcript is valid and holds what people may have seen.
 
-One rule for crash, broken stream, drain, stop, time-out and failure (durability.md part 4): text that was planned is
-stored as the assistant's words, marked cut; a call that was running has an unknown outcome and is never run again.
+One rule holds for crash, broken stream, drain, stop, time-out and failure (durability.md part 4): planned text is
+stored as an answer that is marked cut; a running call gets an unknown outcome and is never run again.
 """
 
 import sqlite3
@@ -18,21 +18,20 @@ from channels.sources import answer
 def close_cut_answer(
     db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int, *, go_on: bool
 ) -> Cut:
-    """Store the planned text of an answer that has no entry of its own; step counts answers stored so far.
+    """Store the planned text of an answer that has no entry yet. step: the number of stored answers.
 
-    go_on: the run continues, so the fixed note follows. When nothing was planned, the answer never existed. The step is
-    counted, so that the next answer's blocks have names of their own.
+    go_on: the run continues, so the fixed note about the cut is stored as well. If nothing was planned, nothing is
+    stored. Else the step of the turn is raised, so that the blocks of the next answer have sources of their own.
     """
-    found = db.execute(  # people have read what was left out because a tool had said it
-        "SELECT said FROM delivery WHERE turn_id=? AND step=?"
-        f" AND ({rows.STANDS} OR cause='{Cause.SAID_ALREADY}') ORDER BY delivery_id",
+    found = db.execute(  # what was left out because a tool had said it has been read by people
+        f"SELECT iif({rows.STANDS} OR cause='{Cause.SAID_ALREADY}', said, '') FROM delivery WHERE turn_id=? AND step=?"
+        " ORDER BY delivery_id",
         (turn_id, step + 1),
     ).fetchall()
-    said = "".join(words for (words,) in found)
-    count = db.execute("SELECT count(*) FROM delivery WHERE turn_id=? AND step=?", (turn_id, step + 1)).fetchone()[0]
-    if not count:
+    if not found:
         return Cut(step=step)
-    # what a preview shows behind that is edited to what the next answer says
+    said = "".join(words for (words,) in found)
+    # a preview that shows more than the planned text is edited to show the next answer
     db.execute(
         f"UPDATE delivery SET source=?, answer=? WHERE turn_id=? AND {rows.PREVIEW} AND answer=?",
         (answer(turn_id, step + 2, 0).key, step + 2, turn_id, step + 1),
@@ -44,19 +43,17 @@ def close_cut_answer(
     if not said.strip():
         return Cut(step=step + 1)
     words = Message("assistant", (Text(said),))
-    cut = rows.append_entry(db, transcript_id, "assistant_cut", words, turn_id, step + 1)
-    if not go_on:
-        return Cut(step=step + 1, entries=(cut,))
-    note = rows.append_entry(
-        db, transcript_id, "note", Message("user", (Text(CUT_NOTE),), mark=Mark.CUT), turn_id, step + 1
-    )
-    return Cut(step=step + 1, entries=(cut, note))
+    entries = [rows.append_entry(db, transcript_id, "assistant_cut", words, turn_id, step + 1)]
+    if go_on:
+        note = Message("user", (Text(CUT_NOTE),), mark=Mark.CUT)
+        entries.append(rows.append_entry(db, transcript_id, "note", note, turn_id, step + 1))
+    return Cut(step=step + 1, entries=tuple(entries))
 
 
 def close_calls(db: sqlite3.Connection, turn_id: str, transcript_id: str, now: int, *, asked: bool) -> None:
-    """Give every running call the result "outcome unknown"; with `asked`, those not begun "not executed".
+    """Give each running call the result "outcome unknown"; with `asked`, each call not begun "not executed".
 
-    One that sent a message is told what became of it instead.
+    The result of a call that sent a message says what became of the message instead.
     """
     states = ("running", "asked", "waiting") if asked else ("running",)
     found = db.execute(
@@ -82,12 +79,12 @@ def close_calls(db: sqlite3.Connection, turn_id: str, transcript_id: str, now: i
 
 
 def release_messages(db: sqlite3.Connection, turn_id: str) -> None:
-    """Steering texts that the model has not seen become messages that wait."""
+    """Let the steering texts of a turn that no model has seen wait as messages of their own."""
     db.execute("UPDATE inbox SET state='waiting', turn_id=NULL WHERE turn_id=? AND state='steering'", (turn_id,))
 
 
 def close_run(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int) -> None:
-    """Everything of the above for a run that ends for good."""
+    """Close what a run that has ended left open: its answer, its calls, its requests and its steering texts."""
     close_cut_answer(db, turn_id, transcript_id, step, now, go_on=False)
     close_calls(db, turn_id, transcript_id, now, asked=True)
     approvals.give_up(db, turn_id, now)
@@ -95,9 +92,9 @@ def close_run(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: in
 
 
 def requeue(db: sqlite3.Connection, turn_id: str, transcript_id: str, step: int, now: int, until: int) -> None:
-    """The same for a run that goes on in another attempt: what was not begun stays open, the turn is queued.
+    """Queue a turn for another attempt: its answer and its running calls are closed, calls not begun stay open.
 
-    until: when the attempt ceased to work.
+    until: when the attempt stopped working, in milliseconds.
     """
     close_cut_answer(db, turn_id, transcript_id, step, now, go_on=True)
     close_calls(db, turn_id, transcript_id, now, asked=False)

@@ -1,4 +1,4 @@
-"""Statements that several transactions share. Everything here runs inside a unit of the writer."""
+"""Statements that several transactions share. Each function runs inside a unit of the writer."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -28,18 +28,18 @@ DELIVERY_COLUMNS = (
 _FINAL = (
     "UPDATE SET body=excluded.body, said=excluded.said, step=excluded.step, reply_to=excluded.reply_to,"
     " unless=excluded.unless, planned_at=excluded.planned_at, not_before=0, settled_at=NULL,"
-    # begun already, it is edited then; what never got anywhere is an ordinary message
+    # a preview whose call has begun is edited later; one that was never sent becomes an ordinary message
     " action=iif(delivery.state IN ('sent','sending','unknown'), 'preview', excluded.action),"
     " target=iif(delivery.state='sent', delivery.platform_id, NULL), conv_id=excluded.conv_id,"
     " state=iif(delivery.state IN ('sending','unknown'), delivery.state, 'planned')"
-    # one that goes on behind a cut is shown by frames: an edit of the ledger could take the place of the last
+    # a preview that goes on after a cut is changed by frames: an edit of the ledger could overwrite the last one
     " WHERE delivery.action='preview' AND delivery.step IS NULL AND excluded.step IS NOT NULL"
 )
-# Assignments that end the running time of a turn's attempt at the moment given; without an attempt they change nothing.
+# Assignments that end the running time of a turn's attempt at the time given; without an attempt they change nothing.
 STOP_CLOCK = "ran = ran + max(0, coalesce(? - resumed_at, 0)), resumed_at = NULL"
 # The kind of a turn by the kind of the messages that it answers.
 TURN_OF = {"message": "reply", "api": "api", "wake": "beat", "job": "job", "child": "child"}
-# Condition for messages that nobody wrote, and for the turns that they cause; the turn of a wake is called a beat.
+# Condition for messages that no person wrote, and for their turns; the turn of a wake is called a beat.
 IN_BACKGROUND = f"kind IN {('beat', *sorted(kind.value for kind in BACKGROUND))}"
 # Condition for messages that a claim takes, because a model answers them.
 FOR_A_RUN = f"kind IN {tuple(sorted(kind.value for kind in CLAIMED))}"
@@ -51,14 +51,14 @@ STANDS = "state NOT IN ('failed','expired')"
 MESSAGE = "action IN ('send','preview','file')"
 # Condition for deliveries that show an answer which is still being written.
 PREVIEW = "action='preview' AND step IS NULL"
-# True of what a call of a tool has sent.
+# Condition for deliveries that a tool call has sent.
 OF_TOOL = f"source_kind='{SourceKind.TOOL}'"
-# The scope of `kv` that says, for each conversation, since when messages are missed there.
+# The scope of `kv` that holds, for each conversation, the time of the first message that did not arrive there.
 MISSED = "missed:"
 # Condition for messages that no model has seen.
 UNSEEN = "state IN ('held','waiting','steering')"
-# Counts the commands in front of a message that are not carried out. No turn takes messages from both sides of one,
-# because it may end the turn.
+# Counts the commands before a message that are not carried out yet. No turn takes messages from both sides of one,
+# because the command may end the turn.
 COMMANDS_BEFORE = (
     "SELECT count(*) FROM inbox AS command WHERE command.session_key=inbox.session_key AND command.state='waiting'"
     f" AND command.{CARRIED_OUT} AND command.seq < inbox.seq"
@@ -66,7 +66,7 @@ COMMANDS_BEFORE = (
 
 
 def conversation(db: sqlite3.Connection, place: Place) -> int:
-    """The id of a place, made at its first message; a place that moved leads to where it is."""
+    """Return the id of the conversation at a place, made if it is missing; of a moved chat, that of the new place."""
     key = (place.channel, place.account, place.chat, place.thread)
     found = db.execute(
         "SELECT conv_id, moved_to FROM conversation WHERE channel=? AND account=? AND chat=? AND thread=?", key
@@ -80,21 +80,23 @@ def conversation(db: sqlite3.Connection, place: Place) -> int:
 
 
 def place_of(db: sqlite3.Connection, conv_id: int) -> Place:
-    """The place behind a conversation's id."""
+    """Return the place of a conversation."""
     found = db.execute("SELECT channel, account, chat, thread, kind FROM conversation WHERE conv_id=?", (conv_id,))
     return to_place(*found.fetchone())
 
 
 def to_place(channel: str, account: str, chat: str, thread: str, kind: str) -> Place:
-    """Make a place of the columns of a conversation, in this order."""
+    """Make a place of these columns of a conversation."""
     return Place(channel=channel, account=account, chat=chat, thread=thread, kind=ChatKind(kind))
 
 
 def transcript_of(
     db: sqlite3.Connection, session_key: str, conv_id: int | None, now: int, new_id: str
 ) -> tuple[str, int]:
-    """The session's present transcript, and when people used it last; a session is made at its first message, with
-    new_id as transcript. conv_id: where a person writes in it now."""
+    """Return the session's current transcript, and when people used the session last, in milliseconds.
+
+    A missing session is made with the transcript `new_id`. conv_id: where a person writes in it; None: no person does.
+    """
     find = "SELECT transcript_id, used_at, last_conv FROM session WHERE session_key=?"
     if found := db.execute(find, (session_key,)).fetchone():
         if conv_id not in (None, found[2]):
@@ -111,7 +113,7 @@ def transcript_of(
 
 
 def new_transcript(db: sqlite3.Connection, session_key: str, transcript_id: str, now: int) -> str:
-    """A session goes on with an empty transcript of that id; the old one stays readable."""
+    """Let a session go on with a new, empty transcript; return its id. The old transcript stays readable."""
     db.execute(
         "INSERT INTO transcript (transcript_id, session_key, created_at) VALUES (?,?,?)",
         (transcript_id, session_key, now),
@@ -123,7 +125,7 @@ def new_transcript(db: sqlite3.Connection, session_key: str, transcript_id: str,
 def new_turn(
     db: sqlite3.Connection, turn_id: str, session_key: str, transcript_id: str, kind: str, conv_id: int, at: int
 ) -> None:
-    """Queue a turn of that kind, which answers in that conversation a message accepted at a moment."""
+    """Queue a turn that answers in a conversation. at: when its message was accepted, in milliseconds."""
     db.execute(
         "INSERT INTO turn (turn_id, session_key, transcript_id, kind, state, reply_conv, created_at)"
         " VALUES (?,?,?,?,'queued',?,?)",
@@ -132,7 +134,7 @@ def new_turn(
 
 
 def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, int]:
-    """Transcript and step of a run that still holds its turn; else raises StaleRun."""
+    """Return transcript id and step of the turn that a run holds; raise StaleRun if it does not hold it any more."""
     found = db.execute(
         "SELECT transcript_id, step FROM turn WHERE turn_id=? AND epoch=? AND state='running'",
         (run.turn_id, run.attempt),
@@ -145,7 +147,7 @@ def check_epoch(db: sqlite3.Connection, run: RunRef) -> tuple[str, int]:
 def append_entry(
     db: sqlite3.Connection, transcript_id: str, kind: EntryKind, message: Message, turn_id: str | None, step: int
 ) -> Entry:
-    """Write the next line of a transcript."""
+    """Append a line to a transcript and return it."""
     tokens = estimate(message)
     (seq,) = db.execute(
         "INSERT INTO entry (transcript_id, seq, turn_id, step, kind, body, tokens)"
@@ -157,7 +159,7 @@ def append_entry(
 
 
 def ask(db: sqlite3.Connection, turn_id: str, step: int, calls: Sequence[ToolCall]) -> None:
-    """Store the calls of an answer as asked, before any of them runs."""
+    """Store the tool calls of an answer in the state `asked`."""
     db.executemany(
         "INSERT INTO tool_call (turn_id, call_id, step, ordinal, name, args, state) VALUES (?,?,?,?,?,?,'asked')",
         [(turn_id, call.call_id, step, n, call.name, call.arguments) for n, call in enumerate(calls)],
@@ -167,12 +169,13 @@ def ask(db: sqlite3.Connection, turn_id: str, step: int, calls: Sequence[ToolCal
 def plan(
     db: sqlite3.Connection, where: PlanIn, blocks: Sequence[Planned], turn_id: str | None, now: int
 ) -> tuple[Delivery, ...]:
-    """Put blocks into the ledger. One whose source and piece are there already is passed over; but what a preview shows
-    is put into its row, and its words are final with that (`step`).
+    """Put blocks into the ledger and return the deliveries that are new or changed.
 
-    Only the first can begin at once, and only if nothing older of the conversation is open: order is kept here. What
-    is for a conversation that has moved goes to where it is. Raises ValueError when a turn would speak elsewhere than
-    where it answers and no call of a tool has chosen that place: what is private must not get into another chat.
+    A block whose source and piece are in the ledger is skipped, unless it is the final text of a preview (`step`),
+    which replaces the text in the row. Only the first block can begin at once, and only if no older delivery of the
+    conversation is open, which keeps the order. Blocks for a chat that has moved go to its new place. Raises
+    ValueError if a turn would speak outside its own conversation without a tool call: private text must not get into
+    another chat.
     """
     if not blocks:
         return ()
@@ -226,24 +229,26 @@ def plan(
 
 
 def _tell(db: sqlite3.Connection, turn_id: str | None, block: Planned, now: int) -> None:
-    """Keep what is said in the terminal by the service itself, or by a run in another session, as an event of its turn
-    or of nothing but the sentence: terminals read the events of one session."""
+    """Persist a block for the terminal as an event of the console session, unless it is an answer of that session.
+
+    A terminal reads the events of its session only, so sentences of the service and of other sessions need one.
+    """
     found = db.execute("SELECT session_key, epoch FROM turn WHERE turn_id=?", (turn_id,)).fetchone()
     session_key, epoch = found or (console_key(), 1)
     if block.step is not None and session_key == console_key():
-        return  # the answer is an event itself
+        return  # the answer has an event of its own
     run = run_ref(turn_id or piece_key(block.source.key, block.piece), console_key(), epoch)
     name = said_id(run.turn_id, block.source.key, block.piece)
     persist_events(db, [Notice(run=run, at=now, id=name, kind=SAID, detail=block.body)])
 
 
 def said_id(turn_id: str, source: str, piece: int) -> str:
-    """The id of the event that holds a sentence of the service, by the key of its source."""
+    """Return the id of the event about a sentence of the service. source: the key of the delivery's source."""
     return f"{turn_id}/said/{piece_key(source, piece)}"
 
 
 def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
-    """A row of DELIVERY_COLUMNS as a value. place: of its conversation."""
+    """Make a Delivery of a row of DELIVERY_COLUMNS and the place of its conversation."""
     delivery_id, conv_id, turn_id, key, piece, kind, subject, answer, body, nonce, said, *rest = row
     step, action, target, reply_to, buttons, *rest = rest
     file, silent, respond, unless, state, attempts, not_before, longest, planned_at = rest
@@ -275,7 +280,7 @@ def delivery(row: tuple[Any, ...], place: Place) -> Delivery:
 
 
 def said_by(db: sqlite3.Connection, turn_id: str) -> tuple[Said, ...]:
-    """What a turn has said where it answers: answers whole, in the order of their beginnings."""
+    """Return what a turn has said in its own conversation, each answer as a whole, in the order of planning."""
     found = db.execute(
         "SELECT min(source), source_kind, group_concat(said, ''), step, max(file) FROM (SELECT * FROM delivery"
         f" WHERE turn_id=? AND {STANDS} AND NOT ({PREVIEW})"
@@ -295,7 +300,7 @@ def said_by(db: sqlite3.Connection, turn_id: str) -> tuple[Said, ...]:
 
 
 def expire(db: sqlite3.Connection, which: str, values: Sequence[object], cause: Cause, now: int) -> list[int]:
-    """Give up deliveries that are not under way; returns which. One that may have arrived becomes uncertain."""
+    """Expire the deliveries of a condition and return their ids. One that may have arrived becomes `uncertain`."""
     found = db.execute(
         "UPDATE delivery SET state=CASE attempts WHEN 0 THEN 'expired' ELSE 'uncertain' END, cause=?, settled_at=?"
         f" WHERE {which} RETURNING delivery_id",
@@ -307,7 +312,7 @@ def expire(db: sqlite3.Connection, which: str, values: Sequence[object], cause: 
 def tell_owner(
     db: sqlite3.Connection, notice: OwnerNotice, now: int, besides: int | None = None
 ) -> tuple[Delivery, ...]:
-    """Plan a notice to the owner who wrote last, in that direct conversation. besides: one that will not do."""
+    """Plan a notice in the direct conversation of the owner who wrote last. besides: a conversation not to be used."""
     wrote = [
         found
         for owner in notice.owners
@@ -329,7 +334,7 @@ def tell_owner(
 
 
 def set_value(db: sqlite3.Connection, scope: str, key: str, value: str) -> None:
-    """Write one of the values that have no table of their own."""
+    """Write a value of the table `kv`."""
     db.execute(
         "INSERT INTO kv (scope, key, value) VALUES (?,?,?) ON CONFLICT (scope, key) DO UPDATE SET value=excluded.value",
         (scope, key, value),
@@ -337,10 +342,7 @@ def set_value(db: sqlite3.Connection, scope: str, key: str, value: str) -> None:
 
 
 def persist_events(db: sqlite3.Connection, events: Iterable[PersistedEvent]) -> int:
-    """Store agent events; one that is there already (a step done anew after a crash) stays as it was.
-
-    Returns how many were not there.
-    """
+    """Persist agent events and return how many were new. One with a known id, made again after a crash, is skipped."""
     return db.executemany(
         "INSERT OR IGNORE INTO event (event_id, turn_id, session_key, at, body) VALUES (?,?,?,?,?)",
         [(e.id, e.run.turn_id, e.run.session_key, e.at, dump(e)) for e in events],
@@ -348,19 +350,19 @@ def persist_events(db: sqlite3.Connection, events: Iterable[PersistedEvent]) -> 
 
 
 def begin_answer(db: sqlite3.Connection, run: RunRef, step: int, now: int) -> None:
-    """Keep that the model is asked for an answer, with what comes before it; another try has an id of its own."""
+    """Persist the event that the model is asked for an answer. Each further try of the step has an event of its own."""
     tries = 1
     while not persist_events(db, [MessageStart(run=run, at=now, step=step, tries=tries)]):
         tries += 1
 
 
 def newest_event(db: sqlite3.Connection) -> int:
-    """The position of the newest kept event, 0 when there is none."""
+    """Return the position of the newest persisted event; 0 if there is none."""
     return int(db.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
 
 
 def persisted_after(db: sqlite3.Connection, seq: int) -> list[PersistedAt]:
-    """Return the positions, sessions and runs of the events stored behind a position, in order."""
+    """Return the notifications about the events after a position, in order."""
     found = db.execute(
         "SELECT seq, session_key, turn_id, event_id = turn_id || '/end' FROM event WHERE seq > ? ORDER BY seq", (seq,)
     ).fetchall()
@@ -368,5 +370,5 @@ def persisted_after(db: sqlite3.Connection, seq: int) -> list[PersistedAt]:
 
 
 def run_ref(turn_id: str, session_key: str, epoch: int) -> RunRef:
-    """Make the name by which events know a run: it has its turn's id, and its attempts are counted."""
+    """Make the reference that events carry of a run: it has the id of its turn, and its attempt is the epoch."""
     return RunRef(run_id=turn_id, turn_id=turn_id, session_key=session_key, attempt=max(epoch, 1))

@@ -1,8 +1,7 @@
-"""The start-up check: a damaged file is copied aside, and what SQLite can read of it by key goes into a new one.
+"""The check at the start: of a damaged file, the rows that SQLite can read by key are copied into a new one.
 
-Nothing is ever deleted: the damaged file stays beside the new one, and the report says where, what came over and what
-did not. Of a file whose header or whose schema is gone that may be nothing. What only keeps a file from being opened or
-copied (a full disk, a lock) is not damage.
+Nothing is deleted: the damaged file stays beside the new one, and the report says where, and what was and was not
+recovered; nothing, if the header or the schema is gone. A full disk or a lock is not damage.
 """
 
 import contextlib
@@ -13,30 +12,39 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.found import Salvage
-from bot.store.database import APPLICATION, FILE, PAGE_SIZE, forgiving, migrate, migrations, version_of
-from bot.store.sqlite_errors import is_damage, passes
+from bot.persistence.recovery import Salvage
+from bot.store.database import (
+    APPLICATION,
+    FILE,
+    PAGE_SIZE,
+    forgiving,
+    is_damage,
+    migrate,
+    migrations,
+    passes,
+    version_of,
+)
 
-# Bytes of the header of a database file.
+# The number of bytes of the header of a database file.
 _HEADER = 100
-# How reading damaged rows fails: where SQLite's complaint quotes them, and by lengths and numbers too great, too.
+# The errors of reading damaged rows: an error text may quote them, and their lengths and numbers may be too great.
 _UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError, MemoryError, OverflowError)
-# How many numbers are tried behind a row, or between two, that can be read.
+# How many row numbers are tried after a readable row, or between two.
 _FAR = 100_000
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
-# Keys of rows that no other table names in a column of that name.
+# Queries for keys of a table that no other table holds in a column of the same name.
 _HINTS = {"kv": "SELECT DISTINCT channel || ':' || account FROM conversation"}
 
 Row = tuple[object, ...]
 
 
 def check(directory: Path, now: int, *, thorough: bool = True) -> Salvage | None:
-    """Check `directory`/hark.db; None when it is whole or not there yet. Blocking; the caller holds the lock.
+    """Check `directory`/hark.db, and recover it if it is damaged; None if it is whole or missing. Blocking.
 
-    now: milliseconds; goes into the name of the copy. thorough: read the whole file, not only its header and schema.
-    Raises StoreUnavailable when there is no room for the copies, OSError when they cannot be made for another reason;
-    then nothing was changed.
+    The caller holds the lock. now: milliseconds, for the names of the copies. thorough: read the whole file, and not
+    only header and schema. Raises StoreUnavailable if there is no room for the copies, OSError if they cannot be made
+    for another reason; then nothing was changed.
     """
     path = directory / FILE
     if not path.exists() or path.stat().st_size == 0:
@@ -63,7 +71,7 @@ def check(directory: Path, now: int, *, thorough: bool = True) -> Salvage | None
 
 
 def find_problem(path: Path, *, thorough: bool = True) -> str | None:
-    """What is wrong with a database file, None when nothing is, or it cannot be opened for another reason."""
+    """Return what is damaged in a database file; None if nothing is, or if it cannot be opened for another reason."""
     with path.open("rb") as file:
         header = file.read(_HEADER)
     if len(header) < _HEADER or header[18] not in (1, 2) or header[44:47] != bytes(3) or header[47] > 4:
@@ -74,8 +82,8 @@ def find_problem(path: Path, *, thorough: bool = True) -> str | None:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0] if thorough else "ok"
             return _wrong_number(connection) if found == "ok" else str(found)
         except sqlite3.Error as error:
-            return str(error) if is_damage(error) else None  # opening it says more
-        except UnicodeDecodeError:  # the complaint quotes the file
+            return str(error) if is_damage(error) else None  # opening the file raises the error again
+        except UnicodeDecodeError:  # the error text quotes the file
             return "its text cannot be decoded"
 
 
@@ -84,7 +92,7 @@ def _schema(connection: sqlite3.Connection) -> list[Row]:
 
 
 def _fitting(connection: sqlite3.Connection) -> list[int]:
-    """The schema versions that have the tables and indexes of a file; 0 is that of nothing."""
+    """Return the schema versions that have exactly the tables and indexes of a file; 0 has none."""
     tables, fitting = _schema(connection), []
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         for version in range(len(migrations()) + 1):
@@ -94,9 +102,9 @@ def _fitting(connection: sqlite3.Connection) -> list[int]:
 
 
 def _wrong_number(connection: sqlite3.Connection) -> str | None:
-    """The tables of one schema version and the number of another, or another encoding: the header is damaged.
+    """Return what is wrong if the header has another encoding or another schema version than the tables; else None.
 
-    A number that is too great may be that of a later version, unless its second copy says that it is not.
+    A greater number than all known ones may be that of a later program, unless its second copy contradicts it.
     """
     ((encoding,),) = connection.execute("PRAGMA encoding").fetchall()
     if encoding != "UTF-8":
@@ -109,7 +117,7 @@ def _wrong_number(connection: sqlite3.Connection) -> str | None:
 
 
 def _version(damaged: sqlite3.Connection) -> int:
-    """The schema version of a damaged file: that of its tables, else what it says, else the newest."""
+    """Return the schema version of a damaged file: by its tables, else by its header, else the newest."""
     with contextlib.suppress(*_UNREADABLE):
         version, fitting = version_of(damaged), [number for number in _fitting(damaged) if number]
         if version in fitting or (not fitting and 0 < version <= len(migrations())):
@@ -132,9 +140,9 @@ def _remove(path: Path) -> None:
 
 
 def _rescue(damaged: Path, rescued: Path) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Make `rescued` of what is readable. Returns the rows of each table, and the tables that lack some.
+    """Copy all readable rows to the new file `rescued`. Returns the rows of each table, and the incomplete tables.
 
-    It gets the schema of the damaged file; opening it migrates it like any other.
+    The new file gets the schema of the damaged one; opening the store migrates it.
     """
     rescued.touch(mode=0o600)
     with _opened(damaged) as source, contextlib.closing(sqlite3.connect(rescued, isolation_level=None)) as target:
@@ -154,13 +162,13 @@ def _rescue(damaged: Path, rescued: Path) -> tuple[dict[str, int], tuple[str, ..
 
 @contextlib.contextmanager
 def _opened(damaged: Path) -> Iterator[sqlite3.Connection]:
-    """A copy of the damaged file, open: to open a file with a write-ahead log is to change it."""
+    """Open a copy of the damaged file, because opening a file with a write-ahead log changes it."""
     copy = damaged.with_name(f"{FILE}.reading")
     try:
         _copy(damaged, copy)
         with contextlib.closing(sqlite3.connect(copy)) as source:
             source.text_factory = forgiving
-            with contextlib.suppress(*_UNREADABLE):  # then no table is read either
+            with contextlib.suppress(*_UNREADABLE):  # then no table can be read either
                 source.execute("PRAGMA writable_schema=ON")  # one bad definition does not hide the other tables
             yield source
     finally:
@@ -168,7 +176,7 @@ def _opened(damaged: Path) -> Iterator[sqlite3.Connection]:
 
 
 class _Table:
-    """One table on its way from the damaged file into the new one. copied: rows that arrived; complete: all did."""
+    """Copies one table from the damaged file into the new one."""
 
     def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, name: str) -> None:
         described = target.execute(f"PRAGMA table_info({name})").fetchall()
@@ -179,20 +187,21 @@ class _Table:
         columns = list(dict.fromkeys([*(column for column, _ in key), *(row[1] for row in described)]))
         self._key = [column for column, _ in key]
         self._numbered = key[-1][1] == "INTEGER"
-        self._number = len(key) - 1  # the place of the last column of the key
+        self._number = len(key) - 1  # the position of the last column of the key
         names = ", ".join(columns)
         self._select = f"SELECT {names} FROM {name}"
         self._insert = f"INSERT OR IGNORE INTO {name} ({names}) VALUES ({', '.join('?' * len(columns))})"
         self._source, self._target, self.name = source, target, name
+        # The number of copied rows, and whether these are all.
         self.copied = 0
         self.complete = False
 
     def copy(self) -> None:
-        """Copy what can be read in the order of the key."""
+        """Copy the rows that can be read in the order of the key."""
         self.complete = self._walk(self._key)
 
     def copy_by_known_keys(self) -> None:
-        """Where the order is broken: ask for the rows of every key that another table names in the same column."""
+        """Copy, if rows are missing, those of each key that another table holds in a column of the same name."""
         first, *rest = self._key
         if self.complete or (self._numbered and not rest):
             return
@@ -207,7 +216,7 @@ class _Table:
             self._walk(rest or self._key, f"{first}=?", value)
 
     def _walk(self, key: list[str], among: str = "true", *values: object) -> bool:
-        """Copy in the order of a key, from both ends; what lies between, number by number. Returns whether all came."""
+        """Copy rows in the order of a key from both ends, and between them one by one; return whether all came."""
         first, ended = self._take(f"{among} ORDER BY {', '.join(key)}", *values)
         if ended:
             return True
@@ -220,7 +229,7 @@ class _Table:
         return False
 
     def _take(self, which: str, *values: object) -> tuple[Row | None, bool]:
-        """Copy rows until one cannot be read. Returns the last that could, and whether none is behind it."""
+        """Copy rows until one cannot be read; return the last copied row, and whether the end was reached."""
         row: Row | None = None
         try:
             for row in self._source.execute(f"{self._select} WHERE {which}", values):
@@ -232,7 +241,7 @@ class _Table:
 
 
 def _drop_orphans(target: sqlite3.Connection) -> None:
-    """Rows whose parent was lost would fail every later check of foreign keys; repeat until none is left."""
+    """Delete rows whose parent row is lost, until the foreign keys of all rows hold."""
     while broken := {(row[0], row[3]) for row in target.execute("PRAGMA foreign_key_check")}:
         for table, number in broken:
             keys = target.execute(f"PRAGMA foreign_key_list({table})").fetchall()

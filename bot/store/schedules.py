@@ -1,4 +1,4 @@
-"""What runs by itself: a due time is kept with the message that its run answers, and with the job's next one."""
+"""Jobs and their due runs: one transaction stores a due run, the message of its turn, and the next due time."""
 
 import json
 import sqlite3
@@ -9,7 +9,7 @@ from agent.message import Usage
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.inbox import AcceptedMessage, Changes
-from bot.persistence.schedules import HEARTBEAT, TOLD, BeatFacts, Fired, Firing, Job, LostAlert
+from bot.persistence.schedules import HEARTBEAT, BeatFacts, Fired, Firing, Job, LostAlert
 from bot.store import codec, edits, rows
 from bot.store.inbox import Inbox
 from bot.store.indexes import OPEN_TURN, UNNOTED, WAITING
@@ -22,31 +22,31 @@ _JOB = "job_id, name, schedule, prompt, origin, session_key, own, next_at, pause
 _FIRING = ("job_id", "due_at", "until", "cause", "reason", "turn_id", "session_key", "tasks", "outcome")
 _FIRINGS = f"SELECT {', '.join(f'firing.{name}' for name in _FIRING)}, usage FROM firing LEFT JOIN turn USING (turn_id)"
 _OF_BEAT = f"JOIN firing USING (turn_id) WHERE job_id='{HEARTBEAT}' AND due_at >= ?1 AND step IS NOT NULL AND said<>''"
-# How many beats behind a moment have failed for the key or the account, since one that did not fail.
+# Counts the beats after a time (?2) that failed for the key or the account, since the last one that did not fail.
 _ERRORS = (
     "SELECT count(*) FROM firing WHERE job_id=?1 AND outcome='failed' AND reason IN ('auth','billing') AND due_at >"
     " max(?2, coalesce((SELECT max(due_at) FROM firing WHERE job_id=?1 AND outcome NOT IN ('','failed')), 0))"
 )
-# True of a beat that has a task in common with that of turn ?3, or where one of them has none.
+# Condition for beats that share a task with the beat of turn ?3, or one of which has no tasks.
 _SHARES = (
     "EXISTS (SELECT 1 FROM firing mine WHERE mine.turn_id=?3 AND ('[]' IN (mine.tasks, firing.tasks)"
     " OR EXISTS (SELECT 1 FROM json_each(mine.tasks) JOIN json_each(firing.tasks) USING (value))))"
 )
-# True of what nobody could read, and of that which was said again.
+# Condition for deliveries that did not arrive; they may have been said again.
 _LOST = "state IN ('failed','expired')"
 
 
 class Schedules(Inbox):
-    """Jobs and their firings."""
+    """The transactions of the dispatcher and of the heartbeat."""
 
     @query
     def jobs(self, db: sqlite3.Connection) -> Sequence[Job]:
-        """All of them, oldest first."""
+        """Return all jobs, oldest first."""
         return _jobs(db.execute(f"SELECT {_JOB} FROM job ORDER BY rowid"))
 
     @query
     def due(self, db: sqlite3.Connection, now: int) -> tuple[Sequence[Job], int | None]:
-        """Jobs that are due, the longest first; and when the next of the others is."""
+        """Return the due jobs, the longest due first, and the next due time of the others in milliseconds."""
         waiting = "next_at IS NOT NULL AND paused=0"
         found = _jobs(db.execute(f"SELECT {_JOB} FROM job WHERE {waiting} AND next_at <= ? ORDER BY next_at", (now,)))
         (later,) = db.execute(f"SELECT min(next_at) FROM job WHERE {waiting} AND next_at > ?", (now,)).fetchone()
@@ -54,7 +54,7 @@ class Schedules(Inbox):
 
     @transaction
     def put(self, db: sqlite3.Connection, job: Job, most: int | None = None) -> bool:
-        """Add a job, or replace the schedule of the one that has its id. False: there are as many others already."""
+        """Add a job, or replace the schedule of the job with its id. Returns False if there are `most` others."""
         (others,) = db.execute("SELECT count(*) FROM job WHERE job_id<>?", (job.job_id,)).fetchone()
         if most is not None and others >= most:
             return False
@@ -71,7 +71,7 @@ class Schedules(Inbox):
 
     @transaction
     def pause(self, db: sqlite3.Connection, job_id: str, paused: bool, next_at: int | None) -> None:
-        """Let a job rest, or go on at next_at with its failures forgotten."""
+        """Pause a job, or resume it at next_at (milliseconds) without its failures."""
         if paused:
             db.execute("UPDATE job SET paused=1 WHERE job_id=?", (job_id,))
             return
@@ -85,7 +85,7 @@ class Schedules(Inbox):
 
     @transaction
     def delete(self, db: sqlite3.Connection, job_id: str) -> None:
-        """Forget a job; what has begun of it goes on."""
+        """Delete a job. A run that has begun goes on."""
         db.execute("DELETE FROM job WHERE job_id=?", (job_id,))
 
     @transaction
@@ -98,10 +98,10 @@ class Schedules(Inbox):
         run: AcceptedMessage | None = None,
         most: int | None = None,
     ) -> Fired:
-        """Keep what became of due times of a job, and its next one; with run, as the message that a turn answers.
+        """Store due runs of a job, and its next due time in milliseconds; see `Fired` for the result.
 
-        The turn has the id that the message and its firing name. most: runs of jobs at once. What is skipped for the
-        reason for which the one before was lengthens that.
+        run: the message of the turn of the first of them, which has the turn's id; None if all are skipped. most: how
+        many runs of jobs may be open. A due time that is skipped for the same reason as the one before is added to it.
         """
         now = self._now()
         if run is not None:
@@ -139,13 +139,13 @@ class Schedules(Inbox):
 
     @query
     def firings(self, db: sqlite3.Connection, job_id: str, limit: int) -> Sequence[Firing]:
-        """The newest of a job, newest first."""
+        """Return the newest due runs of a job, newest first."""
         found = db.execute(f"{_FIRINGS} WHERE job_id=? ORDER BY due_at DESC LIMIT ?", (job_id, limit))
         return [_firing(row) for row in found]
 
     @query
     def firing_of(self, db: sqlite3.Connection, turn_id: str) -> tuple[Firing, Job | None] | None:
-        """What a turn is the run of, and the job as it is; None for turns that people cause."""
+        """Return the due run of a turn, and its job unless that is deleted; None if the turn is not a due run."""
         found = db.execute(f"{_FIRINGS} WHERE firing.turn_id=?", (turn_id,)).fetchone()
         if found is None:
             return None
@@ -154,13 +154,15 @@ class Schedules(Inbox):
 
     @query
     def owner_places(self, db: sqlite3.Connection, owners: Sequence[tuple[str, str]]) -> Sequence[tuple[str, Place]]:
-        """Where one of these wrote, directly or in the terminal, and in which session; the last such place first.
-        owners: channel and id."""
+        """Return sessions and places in which an owner wrote, directly or in the terminal, the last place first.
+
+        owners: the channel and id of each.
+        """
         found: list[tuple[int, str, int]] = []
         for channel, sender in (*owners, ("console", "owner")):
             found += db.execute(
                 "SELECT max(seq), session_key, coalesce(moved_to, conv_id)"
-                " FROM conversation CROSS JOIN inbox USING (conv_id)"  # in this order: groups are much larger
+                " FROM conversation CROSS JOIN inbox USING (conv_id)"  # in this order, because groups are much larger
                 " WHERE conversation.channel=? AND conversation.kind IN ('direct','console') AND sender=?"
                 " AND session_key IS NOT NULL AND inbox.kind IN ('message','command','button','api')"
                 " AND reason IS NOT ? GROUP BY conv_id",
@@ -170,9 +172,10 @@ class Schedules(Inbox):
 
     @query
     def beat_facts(self, db: sqlite3.Connection, session_key: str, runs_in: str, since: int) -> BeatFacts:
-        """What the gate asks. runs_in: the session in which the beat would run, that one or an isolated one of it.
+        """Return what the gate needs to know before a beat of a session.
 
-        since: the beginning of the day whose beats count.
+        runs_in: the session in which the beat would run, the same or an isolated one. since: the beginning of the day
+        for which usage is counted, in milliseconds.
         """
         used = db.execute("SELECT last_conv FROM session WHERE session_key=?", (session_key,)).fetchone()
         (busy,) = db.execute(
@@ -209,12 +212,12 @@ class Schedules(Inbox):
 
     @transaction
     def tell(self, db: sqlite3.Connection, session_key: str, key: str, text: str) -> None:
-        """Tell a session of an event, with its next turn; once per key."""
-        edits.note_event(db, session_key, f"{TOLD}{key}", text, self._now())
+        """Let the next turn of a session be told of an event, once per key."""
+        edits.note_event(db, session_key, key, text, self._now())
 
     @query
     def events(self, db: sqlite3.Connection, session_key: str) -> Changes:
-        """What the next turn of a session is told of, oldest first."""
+        """Return the events that the next turn of a session is told of, oldest first."""
         found = db.execute(
             f"SELECT payload, seq FROM inbox WHERE session_key=? AND {UNNOTED} AND {edits.IS_EVENT} ORDER BY seq",
             (session_key,),
@@ -224,9 +227,10 @@ class Schedules(Inbox):
 
     @query
     def last_alert(self, db: sqlite3.Connection, turn_id: str, conv_id: int, since: int) -> str:
-        """What a beat has said last in a conversation since, as far as it arrived or may still, or was said again.
+        """Return the last text of a beat in a conversation that was or may be delivered; empty if there is none.
 
-        turn_id: the beat that asks. One that did other tasks only does not count; one without tasks always does.
+        turn_id: the beat that asks; only beats that share a task with it count, and those without tasks. since: the
+        earliest due time, in milliseconds.
         """
         found = db.execute(
             f"SELECT group_concat(said, '') FROM (SELECT said, turn_id, delivery_id FROM delivery {_OF_BEAT}"
@@ -238,7 +242,7 @@ class Schedules(Inbox):
 
     @query
     def lost_alerts(self, db: sqlite3.Connection, since: int) -> Sequence[LostAlert]:
-        """What beats have said since that was refused or expired, and was not said again; oldest first."""
+        """Return the texts of beats since a due time that were refused or expired and not said again, oldest first."""
         found = db.execute(
             "SELECT turn_id, (SELECT session_key FROM turn WHERE turn.turn_id=lost.turn_id), group_concat(said, ''),"
             f" min(planned_at) AS at FROM (SELECT delivery.* FROM delivery {_OF_BEAT} AND {_LOST}"
@@ -257,8 +261,10 @@ class Schedules(Inbox):
         blocks: Sequence[Planned],
         session_key: str,
     ) -> tuple[Delivery, ...]:
-        """Plan that once more, somewhere, and know it from then on as said again. session_key: that of the conversation
-        there, which is told of it unless it holds it already."""
+        """Plan lost texts again at a place, and mark them as said again; return the deliveries.
+
+        session_key: the session of that place, whose next turn is told of the texts of other sessions; or empty.
+        """
         said_again = f"UPDATE delivery SET said_again=1 WHERE turn_id=? AND {_LOST} AND step IS NOT NULL"
         db.executemany(said_again, [(one.turn_id,) for one in lost])
         now, conv_id = self._now(), rows.conversation(db, place)
@@ -268,30 +274,27 @@ class Schedules(Inbox):
 
 
 def _lengthened(db: sqlite3.Connection, one: Firing, now: int) -> bool:
-    """Whether a skipped due time goes into the row of the one before, because it was skipped for the same reason."""
-    newest = "SELECT max(due_at) FROM firing WHERE job_id=?3"
-    return (
-        db.execute(
-            "UPDATE firing SET until=?1, at=?2 WHERE job_id=?3 AND reason=?4 AND turn_id IS NULL AND until < ?1"
-            f" AND due_at=({newest})",
-            (one.until or one.due_at, now, one.job_id, one.reason),
-        ).rowcount
-        == 1
+    """Add a skipped due time to the one before if that was skipped for the same reason; return whether it was."""
+    lengthened = db.execute(
+        "UPDATE firing SET until=?1, at=?2 WHERE job_id=?3 AND reason=?4 AND turn_id IS NULL AND until < ?1"
+        " AND due_at=(SELECT max(due_at) FROM firing WHERE job_id=?3)",
+        (one.until or one.due_at, now, one.job_id, one.reason),
     )
+    return lengthened.rowcount == 1
 
 
 def _jobs(found: sqlite3.Cursor) -> list[Job]:
-    """Rows as jobs; a damaged one is passed over."""
+    """Make jobs of rows; a damaged one is skipped."""
     jobs = []
     for values in found:
         row = dict(zip(_JOB.split(", "), values, strict=True))
-        row |= {"own": bool(row["own"]), "paused": bool(row["paused"])}
         row |= {
-            "schedule": codec.SCHEDULE.load(row["schedule"], None),
+            "own": bool(row["own"]),
+            "paused": bool(row["paused"]),
             "origin": codec.ORIGIN.load(row["origin"], None),
         }
-        if row["schedule"] is not None:
-            jobs.append(Job(**row))
+        if schedule := codec.SCHEDULE.load(row["schedule"], None):
+            jobs.append(Job(**row | {"schedule": schedule}))
     return jobs
 
 

@@ -1,4 +1,4 @@
-"""The store as one thing: opened, checked and closed together; each subject is an attribute of its own."""
+"""The store as a whole: opened, checked, pruned and closed together. Each subject is an attribute."""
 
 import asyncio
 import sqlite3
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.events import Ring
-from bot.persistence.found import Salvage
+from bot.persistence.events import Subscriber
+from bot.persistence.recovery import Salvage
 from bot.store import rows
 from bot.store.approvals import Approvals
 from bot.store.claims import Compose, Stale
 from bot.store.commands import Commands
-from bot.store.database import Database, take_mark
+from bot.store.database import Database, is_damage, take_mark
 from bot.store.history import History
 from bot.store.inbox import Inbox
 from bot.store.outbox import Deliveries
@@ -23,35 +23,34 @@ from bot.store.recovery import Recovery
 from bot.store.salvage import check
 from bot.store.schedules import Schedules
 from bot.store.settings import Settings
-from bot.store.sqlite_errors import is_damage
 from bot.store.stops import Stops
 from bot.store.turns import Turns
 from bot.store.writer import CommitProbe, Writer
 
 
 class Store:
-    """One method of its parts is one transaction; a returned call is on disk."""
+    """The store of one state directory. Each method of a subject is one transaction, on disk when the call returns."""
 
     def __init__(
         self,
         directory: Path,
         clock: Clock,
         compose: Compose,
-        ring: Ring,
+        subscriber: Subscriber,
         probe: CommitProbe | None = None,
         stale: Stale = lambda place, used_at, at: False,
     ) -> None:
-        """Take a state directory. compose: makes a transcript's user message of an accepted one. ring: see `Writer`.
-        stale: when a session begins anew by itself.
+        """Lock a state directory. Everything but `open` and `close` raises StoreUnavailable until the store is open.
 
-        Raises StateLocked or OSError. Everything but `open` and `close` is unavailable until it is open.
+        compose: makes the user message of a transcript. subscriber, probe: see `Writer`. stale: see `Stale`. Raises
+        StateLocked or OSError.
         """
         self._directory = directory
         self.database = Database(directory)
         self._ended_well = take_mark(directory)
-        self.writer = Writer(self.database, ring, probe)
+        self.writer = Writer(self.database, subscriber, probe)
         self._clock = clock
-        # What the start-up check found and recovered, if anything.
+        # The report of the check at the start, if the file was damaged.
         self.salvage: Salvage | None = None
         self.inbox = Inbox(self.database, self.writer, clock)
         self.history = History(self.database, self.writer, clock)
@@ -67,9 +66,9 @@ class Store:
         self.reads = Reads(self.database, self.writer, clock)
 
     async def open(self) -> None:
-        """Check the file, all of it unless it was closed in order, and open it.
+        """Check the file, and open it. The check reads the whole file unless the store was closed in order.
 
-        Raises StoreUnavailable when that may work later; StoreTooNew, OSError or sqlite3.Error when it will not.
+        Raises StoreUnavailable if opening may work later; StoreTooNew, OSError or sqlite3.Error if it will not.
         """
         work = asyncio.to_thread(check, self._directory, self._clock.now(), thorough=not self._ended_well)
         checking = asyncio.ensure_future(work)
@@ -78,7 +77,7 @@ class Store:
             self.salvage = self.salvage or found
             await self.database.open()
         except asyncio.CancelledError:
-            await asyncio.wait([checking])  # the directory is ours until the thread has ended
+            await asyncio.wait([checking])  # the lock of the directory is held until the thread has ended
             raise
         except sqlite3.DatabaseError as error:
             if not self._ended_well or not is_damage(error):
@@ -89,11 +88,11 @@ class Store:
 
     @property
     def failure(self) -> str | None:
-        """Why the store cannot read or write, None while it can."""
+        """Why the store cannot read or write; None while it can."""
         return self.database.failure or self.writer.failure
 
     async def try_write(self) -> bool:
-        """Find out whether the store can write, and read, again."""
+        """Return whether the store can write and read, by trying both."""
         try:
             await self.writer.write(rows.set_value, "store", "tried", str(self._clock.now()))
             await self.reads.last_event()
@@ -102,12 +101,12 @@ class Store:
         return True
 
     async def prune(self) -> None:
-        """Forget what is old, a small batch at a time."""
+        """Delete old rows (`bot/store/prune.py`), with a pause after each batch."""
         while await self.writer.write(prune, self._clock.now()):
             await self._clock.sleep(0.05)
 
     async def close(self) -> None:
-        """Commit what waits and release the state directory."""
+        """Commit the waiting changes and release the state directory."""
         try:
             await self.writer.close()
         finally:

@@ -1,4 +1,4 @@
-"""What a call has sent: the ledger knows more of a messaging tool than the tool itself, above all after a crash."""
+"""What has become of the messages of tool calls, which after a crash only the ledger knows."""
 
 import sqlite3
 from collections.abc import Collection
@@ -17,12 +17,12 @@ _CALLED = {"edit": "edit", "delete": "deletion", "react": "reaction"}
 
 
 def of_call(db: sqlite3.Connection, turn_id: str, call_id: str) -> tuple[str, bool] | None:
-    """What the model is told of an interrupted call's message, and whether it is an error; None when it sent none."""
+    """Return the result of an interrupted call, and whether it is an error; None if the call sent no message."""
     pieces = _pieces(db, tool_message(turn_id, call_id).key)
     if not pieces:
         return None
     action = pieces[0][3]
-    # what is idempotent is simply repeated
+    # idempotent actions are repeated
     became = _fate(["planned" if state == "sending" and action in IDEMPOTENT else state for state, *_ in pieces])
     called = _CALLED.get(action)
     told = f"Its {called} {_WORDS[became].replace('sent', 'made')}" if called else f"Its message {_WORDS[became]}"
@@ -34,11 +34,11 @@ def of_call(db: sqlite3.Connection, turn_id: str, call_id: str) -> tuple[str, bo
 
 
 def fate(db: sqlite3.Connection, source: str) -> Fate:
-    """What has become of a message, by the key of its source; nothing was sent under one that is not known."""
+    """Return what has become of a message. source: the key of its source; an unknown one was not sent."""
     found = _pieces(db, source)
     if not found:
         return Fate("not sent")
-    # whoever can ask is alive to see a call to its end
+    # the service is alive, so a call under way will be settled
     states = ["planned" if state == "sending" else state for state, *_ in found]
     ids = tuple(platform_id for _, platform_id, _, _ in found if platform_id)
     reason = next((error for _, _, error, _ in found if error), "")
@@ -46,7 +46,7 @@ def fate(db: sqlite3.Connection, source: str) -> Fate:
 
 
 def elsewhere(db: sqlite3.Connection, turn_id: str) -> int:
-    """How many messages a turn has put into other chats than the one it answers in, whatever became of them."""
+    """Return how many messages a turn has planned in other chats than its own, whatever became of them."""
     (count,) = db.execute(
         "SELECT count(*) FROM delivery JOIN conversation AS there USING (conv_id) JOIN turn USING (turn_id)"
         " JOIN conversation AS own ON own.conv_id=reply_conv WHERE turn_id=?"
@@ -57,7 +57,7 @@ def elsewhere(db: sqlite3.Connection, turn_id: str) -> int:
 
 
 def _pieces(db: sqlite3.Connection, source: str) -> list[tuple[str, str | None, str | None, str]]:
-    """State, platform id, why it was not sent, and action of each piece of a message."""
+    """Return state, platform id, reason and action of each piece of a message. reason: why it was not sent."""
     return db.execute(
         "SELECT state, platform_id, coalesce(cause, error), action FROM delivery WHERE source=? ORDER BY delivery_id",
         (source,),
@@ -65,7 +65,7 @@ def _pieces(db: sqlite3.Connection, source: str) -> list[tuple[str, str | None, 
 
 
 def _fate(states: Collection[str]) -> Delivered:
-    """Of all pieces of a message together."""
+    """Return the state of a message by the states of its pieces."""
     found = set(states)
     if found & {"failed", "expired"}:
         return "not sent"

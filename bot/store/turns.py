@@ -1,7 +1,6 @@
-"""The life of a turn: step (T3), calls and results (T4), blocks (T5), finish (T7), cut, release; its claim before.
+"""The transactions of a running turn: step (T3), results (T4), blocks (T5), finish (T7), cut and release.
 
-Every method is one transaction and names the run's epoch; a run that lost its turn gets StaleRun. States and rules
-are those of durability.md parts 2 to 4.
+T1 to T7 are the transactions of durability.md part 2; parts 3 and 4 have the states and rules.
 """
 
 import sqlite3
@@ -20,14 +19,11 @@ from channels.outgoing import Delivery, Planned
 
 
 class Turns(Claims):
-    """The life of a turn: claim (T2), blocks (T5), step (T3), calls and results (T4), finish (T7), cut, release.
-
-    Every method but the claim names the run: one that has lost its turn gets StaleRun.
-    """
+    """The transactions of a turn. Each method that takes a run raises StaleRun if the run does not hold its turn."""
 
     @transaction
     def set_prompt(self, db: sqlite3.Connection, transcript_id: str, prompt: str, fingerprint: str) -> None:
-        """Fix the system prompt of a transcript."""
+        """Store the system prompt of a transcript and its fingerprint."""
         db.execute(
             "UPDATE transcript SET prompt=?, fingerprint=? WHERE transcript_id=?",
             (prompt, fingerprint, transcript_id),
@@ -37,7 +33,7 @@ class Turns(Claims):
     def plan(
         self, db: sqlite3.Connection, run: RunRef, where: PlanIn, blocks: Sequence[Planned]
     ) -> tuple[Delivery, ...]:
-        """T5: put blocks of the answer that is being streamed into the ledger."""
+        """T5: put blocks of a streamed answer into the ledger."""
         now = self._now()
         rows.check_epoch(db, run)
         return rows.plan(db, where, blocks, run.turn_id, now)
@@ -52,10 +48,10 @@ class Turns(Claims):
         session_key: str,
         most: int = 0,
     ) -> tuple[Delivery, ...]:
-        """Put what a call of a tool sends to another place into the ledger; its conversation is made if need be.
+        """Put blocks that a tool call sends to another place into the ledger.
 
-        session_key: whose next turn is told that this was written there; empty: nobody's. most: how many messages the
-        turn may have put into other chats than its own, these included, or nothing is planned; 0: any number.
+        session_key: the session whose next turn is told of the message; empty: none. most: the number of messages that
+        the turn may plan in other chats than its own, these included; beyond it nothing is planned. 0: any number.
         """
         now = self._now()
         rows.check_epoch(db, run)
@@ -72,10 +68,10 @@ class Turns(Claims):
     def step(
         self, db: sqlite3.Connection, run: RunRef, step: Step, where: PlanIn, blocks: Sequence[Planned]
     ) -> tuple[Kept, tuple[Delivery, ...]]:
-        """T3: an answer with its calls, its last blocks, usage and event; with T7 when nothing is open.
+        """T3: store an answer with its calls, last blocks, usage and event; with T7 if nothing is left to do.
 
-        With a note the turn goes on. The outcome applies only if the turn is finished: no note, no calls, and no
-        steering text came. A message without parts leaves no line.
+        The turn goes on if the step has a note or calls, or if a steering text came; else it ends with the outcome of
+        the step. A message without parts adds no line to the transcript.
         """
         now, message, note = self._now(), step.message, step.note
         transcript_id, number = rows.check_epoch(db, run)
@@ -108,7 +104,7 @@ class Turns(Claims):
 
     @transaction
     def note(self, db: sqlite3.Connection, run: RunRef, text: Message, kind: EntryKind = "note") -> Entry:
-        """Add a note of the service to the transcript, for the model to read; as kind user, what people sent along."""
+        """Add a line to the transcript: a note of the service, or, of kind `user`, what people sent along."""
         transcript_id, step = rows.check_epoch(db, run)
         return rows.append_entry(db, transcript_id, kind, text, run.turn_id, step)
 
@@ -116,7 +112,7 @@ class Turns(Claims):
     def start_calls(
         self, db: sqlite3.Connection, run: RunRef, call_ids: Sequence[str], events: Sequence[PersistedEvent]
     ) -> None:
-        """Mark calls as running, directly before they are executed: a decision about one is used up by that."""
+        """Mark calls as running, directly before they are executed. This uses up the decision about a call."""
         now = self._now()
         rows.check_epoch(db, run)
         db.executemany(
@@ -128,7 +124,7 @@ class Turns(Claims):
 
     @transaction
     def process_started(self, db: sqlite3.Connection, run: RunRef, call_id: str, pid: int, started: str) -> None:
-        """Remember the process of a call, before it may do anything."""
+        """Store the process of a call, before the process may do anything."""
         rows.check_epoch(db, run)
         db.execute(
             "UPDATE tool_call SET pid=?, pid_started=? WHERE turn_id=? AND call_id=?",
@@ -137,7 +133,7 @@ class Turns(Claims):
 
     @query
     def delivered(self, db: sqlite3.Connection, source: str) -> Fate:
-        """What has become of a message that a call has planned, by the key of its source."""
+        """Return what has become of a message of a tool call. source: the key of its source."""
         return tool_messages.fate(db, source)
 
     @transaction
@@ -151,9 +147,10 @@ class Turns(Claims):
         silent: bool = False,
         events: Sequence[PersistedEvent],
     ) -> Kept:
-        """T4: results of calls, in call order; with batch_done also the steering texts that came meanwhile.
+        """T4: store results of calls, in call order, and return the new lines and the event of the end, if it ended.
 
-        silent: with T7 (completed), unless such a text came.
+        batch_done: these are the last results of the step, so steering texts are taken. silent: the turn ends as
+        completed (T7) unless a steering text came.
         """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
@@ -177,9 +174,9 @@ class Turns(Claims):
 
     @transaction
     def cut(self, db: sqlite3.Connection, run: RunRef, tell: Callable[[Cut], Sequence[PersistedEvent]]) -> Cut:
-        """The stream broke: store what was planned of the answer as the assistant's words, marked cut, with the note.
+        """Store what was planned of an answer whose stream broke, marked cut, with the note; another try begins.
 
-        Nothing of it is kept when nothing had been planned. tell: makes events of what was kept. Another try begins.
+        Nothing is stored if nothing was planned. tell: makes the events about what was stored.
         """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
@@ -201,9 +198,9 @@ class Turns(Claims):
         blocks: Sequence[Planned],
         notice: OwnerNotice | None = None,
     ) -> tuple[tuple[Delivery, ...], AgentEnd]:
-        """T7 for a run that did not end with an answer: repair, one plain sentence (blocks), the end.
+        """T7 for a run that did not end with an answer: close what is open, plan the notice (blocks), end the turn.
 
-        Returns what is to be delivered, and the end.
+        Returns the planned deliveries and the event of the end.
         """
         now = self._now()
         transcript_id, step = rows.check_epoch(db, run)
@@ -215,10 +212,10 @@ class Turns(Claims):
 
     @transaction
     def release(self, db: sqlite3.Connection, run: RunRef, until: int | None = None) -> None:
-        """Give a turn back to the queue without counting a crash (drain, or a store that could not write).
+        """Put a turn back into the queue without counting a crash, at a drain or after the store could not write.
 
-        until: when the run ceased to work, in milliseconds; now, if nothing is said. A turn that is not the
-        run's any more (stopped) stays as it is.
+        until: when the run stopped working, in milliseconds; None: now. A turn that the run does not hold any more is
+        left as it is.
         """
         now = self._now()
         try:

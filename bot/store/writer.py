@@ -1,64 +1,62 @@
-"""One writer with group commit: every change of the store is a unit of work that passes through here.
+"""One writer with group commit: each change of the store is a unit of work that passes through the writer.
 
-The writer takes all units that wait, runs them in one transaction in one call of the database's thread, commits, and
-only then wakes their callers: a result means that it is on disk. A unit that raises is undone alone; a commit that
-fails undoes all and is reported to all as StoreUnavailable. Whoever reads events is rung before the callers are
-answered.
+The writer runs all waiting units in one transaction, commits it, notifies the subscriber of persisted events, and then
+resumes the callers: when a call returns, its change is on disk. A unit that raises is undone alone. A commit that fails
+undoes all its units, and each of their callers gets StoreUnavailable.
 """
 
 import asyncio
 import functools
 import sqlite3
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from bot.clock import Clock
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.events import PersistedAt, Ring
+from bot.persistence.events import PersistedAt, Subscriber
 from bot.store import rows
-from bot.store.database import Database, Work
-from bot.store.sqlite_errors import is_about_file
+from bot.store.database import Database, Work, is_about_file
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Subject")
 P = ParamSpec("P")
 CommitProbe = Callable[[Literal["before", "after"]], None]
-# A method of a subject that takes the database first, and the coroutine that it becomes without.
+# A method of a subject whose first argument is the connection, and the coroutine function it becomes without that.
 _Method = Callable[Concatenate[S, sqlite3.Connection, P], T]
 _Call = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
-# A piece of work that takes the database and these arguments, and who waits for it.
+# A function that takes the connection and these arguments, and the future of its result.
 _Unit = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], "asyncio.Future[Any]"]
 
 
 class Writer:
     """The only way to change the database.
 
-    ring: called on the loop after each commit that kept events.
-    probe: called in the database's thread directly before and after each commit; what it raises ends the writer for
-    good, as the death of the process would (for crash tests and measurements).
+    subscriber: called on the event loop after each commit that has persisted events.
+    probe: called in the database's thread directly before and after each commit, for crash tests and measurements. If
+    it raises, the writer ends for good, as if the process had died.
     """
 
-    def __init__(self, database: Database, ring: Ring, probe: CommitProbe | None = None) -> None:
+    def __init__(self, database: Database, subscriber: Subscriber, probe: CommitProbe | None = None) -> None:
         self._database = database
-        self._ring = ring
+        self._subscriber = subscriber
         self._probe = probe
         self._units: list[_Unit] = []
         self._wake = asyncio.Event()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
-        # The position of the newest event that was rung for; None until the first transaction has looked.
-        self._rung: int | None = None
+        # The position of the newest published event; None before the first transaction.
+        self._published: int | None = None
         # Why the last commit failed; None while the store can write.
         self.failure: str | None = None
 
     def start(self) -> None:
-        """Begin to take units."""
+        """Begin to run units."""
         self._task = asyncio.create_task(self._run(), name="store-writer")
 
     async def write(self, work: Work[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `work` with the database and these arguments in a transaction; return its result once that is committed.
+        """Run `work` with the connection and these arguments in a transaction; return its result after the commit.
 
-        Raises what `work` raises (undone then), or StoreUnavailable. A caller that is cancelled does not undo it.
+        Raises what `work` raises, after undoing its changes, or StoreUnavailable. Cancelling the caller undoes nothing.
         """
         if self._closing or self._task is None:
             raise StoreUnavailable("the store is not open")
@@ -68,7 +66,7 @@ class Writer:
         return await waiter
 
     async def close(self) -> None:
-        """Commit what waits, then stop."""
+        """Commit the waiting units, then stop."""
         self._closing = True
         self._wake.set()
         if self._task is not None:
@@ -77,7 +75,7 @@ class Writer:
     async def _run(self) -> None:
         while self._units or not self._closing:
             await self._wake.wait()
-            await asyncio.sleep(0)  # who is about to write as well shares the commit: a claim that of the acceptance
+            await asyncio.sleep(0)  # others that are about to write share the commit: a claim that of its message
             self._wake.clear()
             units, self._units = self._units, []
             if units:
@@ -90,15 +88,15 @@ class Writer:
             self.failure = f"the store cannot write: {error}"
             outcomes, kept = [StoreUnavailable(self.failure) for _ in units], []
         except BaseException:
-            self._closing = True  # the probe played the death of the process: nobody is answered any more
+            self._closing = True  # the probe played the death of the process: no caller gets a result
             for *_, waiter in units:
                 waiter.cancel()
             raise
         else:
             self.failure = None
         if kept:
-            self._rung = kept[-1].seq
-            self._ring(kept)
+            self._published = kept[-1].seq
+            self._subscriber(kept)
         for (*_, waiter), outcome in zip(units, outcomes, strict=True):
             if waiter.done():
                 continue
@@ -108,14 +106,14 @@ class Writer:
                 waiter.set_result(outcome)
 
     def _run_batch(self, connection: sqlite3.Connection, units: Sequence[_Unit]) -> tuple[list[Any], list[PersistedAt]]:
-        """What each unit returned or raised, and the events that they kept.
+        """Run units in one transaction; return what each returned or raised, and the events that they persisted.
 
-        The first that does not fail has no savepoint: nothing stands before it that must stay when it is undone.
+        The first unit that does not fail needs no savepoint, since nothing before it has to stay when it is undone.
         """
         outcomes: list[Any] = []
         try:
-            if self._rung is None:
-                self._rung = rows.newest_event(connection)
+            if self._published is None:
+                self._published = rows.newest_event(connection)
             for work, args, kwargs, _ in units:
                 is_first = not connection.in_transaction
                 connection.execute("BEGIN IMMEDIATE" if is_first else "SAVEPOINT unit")
@@ -128,7 +126,7 @@ class Writer:
                     outcomes.append(error)
                 if not is_first:
                     connection.execute("RELEASE unit")
-            kept = rows.persisted_after(connection, self._rung)
+            kept = rows.persisted_after(connection, self._published)
             if self._probe:
                 self._probe("before")
             connection.commit()
@@ -142,10 +140,10 @@ class Writer:
 
 
 class Subject:
-    """What each subject of the store is made of: methods about one thing, each a transaction or a query of its own.
+    """The base of the store's subjects, whose methods are decorated with `transaction` or `query`.
 
-    They take the database first. Decorated they are coroutines without it: `transaction` passes the writer, so what it
-    returns is on disk; `query` reads beside it and changes nothing. Both run in a thread of the database.
+    A decorated method takes the connection as its first argument and runs in a thread of the database; its callers call
+    a coroutine without that argument.
     """
 
     def __init__(self, database: Database, writer: Writer, clock: Clock) -> None:
@@ -156,7 +154,7 @@ class Subject:
 
 
 def transaction(method: _Method[S, P, T]) -> _Call[S, P, T]:
-    """Make a method a unit of the writer: all of it is committed before its caller goes on, or nothing.
+    """Make a method a unit of the writer, which is committed as a whole before the call returns, or not at all.
 
     The coroutine raises what the method raises, or StoreUnavailable.
     """
@@ -169,10 +167,21 @@ def transaction(method: _Method[S, P, T]) -> _Call[S, P, T]:
 
 
 def query(method: _Method[S, P, T]) -> _Call[S, P, T]:
-    """Make a method read: it fetches all it wants before it returns. The coroutine raises StoreUnavailable."""
+    """Make a method a read, which must fetch all rows before it returns. The coroutine raises StoreUnavailable."""
 
     @functools.wraps(method)
     async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.read(functools.partial(method, self), *args, **kwargs)
 
     return call
+
+
+async def once_available(
+    attempt: Callable[[], Awaitable[T]], wait: Callable[[StoreUnavailable], Awaitable[object]]
+) -> T:
+    """Call `attempt` until it raises no StoreUnavailable and return its result; await `wait(error)` between tries."""
+    while True:
+        try:
+            return await attempt()
+        except StoreUnavailable as error:
+            await wait(error)

@@ -10,7 +10,7 @@ from agent.events import Outcome
 from bot.persistence.causes import Cause
 from bot.persistence.schedules import HEARTBEAT
 from bot.store import codec
-from bot.store.firings import TRIES
+from bot.store.endings import TRIES
 from heartbeat.schedule import At, Schedule, next_after
 from tests.crash.script import parse, words_of
 from tests.crash.world import World

@@ -1,40 +1,43 @@
-"""Kept events by their positions, and the bell that is rung for them."""
+"""Kept events by their positions, and the notification of the subscriber."""
 
 from tests.mutants import Fault
 
 _BUS = "tests/bot/test_bus.py::test_"
 _KEEPING = "tests/bot/store/test_keeping.py::test_"
 _JOINING = "tests/bot/gateway/test_joining.py::test_"
-_RUNG = f"{_KEEPING}who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answered"
+_PUBLISHED = f"{_KEEPING}events_are_published_before_their_writer_is_answered"
 
 FAULTS = (
     Fault(
-        "events/nobody-is-rung",
+        "events/never-published",
         "Writer._commit",
-        "            self._ring(kept)\n",
+        "            self._subscriber(kept)\n",
         "            pass\n",
-        (_RUNG, "tests/bot/gateway/test_events.py::test_a_run_as_it_happens"),
+        (_PUBLISHED, "tests/bot/gateway/test_events.py::test_a_run_as_it_happens"),
     ),
     Fault(
-        "events/rung-before-the-commit",
+        "events/published-before-the-commit",
         "Writer._run_batch",
-        "            kept = rows.persisted_after(connection, self._rung)\n",
-        "            self._ring(kept := rows.persisted_after(connection, self._rung))\n",
-        (_RUNG,),
+        "            kept = rows.persisted_after(connection, self._published)\n",
+        "            self._subscriber(kept := rows.persisted_after(connection, self._published))\n",
+        (_PUBLISHED,),
     ),
     Fault(
-        "events/rung-again-for-what-was-told",
+        "events/published-twice",
         "Writer._commit",
-        "            self._rung = kept[-1].seq\n",
+        "            self._published = kept[-1].seq\n",
         "",
-        (_RUNG, "tests/bot/persistence/test_events.py::test_positions_rise_and_are_rung_before_who_wrote_is_answered"),
+        (
+            _PUBLISHED,
+            "tests/bot/persistence/test_events.py::test_positions_rise_and_are_published_before_the_writer_is_answered",
+        ),
     ),
     Fault(
-        "events/rung-for-what-was-kept-before-the-start",
+        "events/published-again-after-a-restart",
         "Writer._run_batch",
-        "self._rung = rows.newest_event(connection)",
-        "self._rung = 0",
-        (_RUNG,),
+        "self._published = rows.newest_event(connection)",
+        "self._published = 0",
+        (_PUBLISHED,),
     ),
     Fault(
         "events/the-middle-of-an-answer-without-its-beginning",

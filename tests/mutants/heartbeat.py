@@ -5,7 +5,7 @@ from tests.mutants import Fault
 _BEATS = "tests/bot/background/test_beats.py::test_"
 _DUE = "tests/bot/background/test_due_times.py::test_"
 BEATS, DISPATCHER = "bot/background/beats.py", "bot/background/dispatcher.py"
-STORE, FIRINGS = "bot/store/schedules.py", "bot/store/firings.py"
+STORE, FIRINGS = "bot/store/schedules.py", "bot/store/endings.py"
 
 FAULTS = (
     Fault(
@@ -38,14 +38,14 @@ FAULTS = (
     ),
     Fault(
         "heartbeat/tasks-done-without-their-turn",
-        "ended",
+        "_end_due_run",
         "if outcome is Outcome.COMPLETED:",
         "if outcome:",
         (f"{_BEATS}a_task_counts_as_done_only_when_its_turn_was_completed",),
     ),
     Fault(
         "heartbeat/isolated-words-untold",
-        "ended",
+        "_end_due_run",
         'if said and told not in ("", session_key):',
         "if said and not told:",
         (f"{_BEATS}isolated_beats_know_nothing_of_the_session_and_tell_it_what_they_said",),
@@ -73,7 +73,7 @@ FAULTS = (
     ),
     Fault(
         "heartbeat/event-lost-with-a-failed-beat",
-        "ended",
+        "_end_due_run",
         "if not said and outcome not in (Outcome.COMPLETED, Outcome.LIMIT):",
         "if False:",
         (f"{_BEATS}an_event_that_a_failed_beat_has_seen_reaches_the_next_turn",),

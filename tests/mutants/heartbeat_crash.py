@@ -4,7 +4,7 @@ from tests.mutants import Fault
 
 _DUE = "tests/crash/test_explorer.py::test_a_death_when_something_is_due"
 _JOBS = "tests/bot/background/test_due_times.py::test_"
-STORE, FIRINGS = "bot/store/schedules.py", "bot/store/firings.py"
+STORE, FIRINGS = "bot/store/schedules.py", "bot/store/endings.py"
 _FIRE = (
     "        fired = await self.store.schedules.fire(job, (first, *firings[1:]), next_at, run, most)\n"
     '        if fired == "fired":'
@@ -43,14 +43,14 @@ FAULTS = (
     ),
     Fault(
         "heartbeat-crash/a-cut-beat-stays-in-the-prompt",
-        "ended",
+        "_end_due_run",
         "    if not said:  # kept",
         "    if not said and outcome is Outcome.COMPLETED:  # kept",
         (f"{_DUE}[alert]",),
     ),
     Fault(
         "heartbeat-crash/tasks-of-a-cut-beat-are-done",
-        "ended",
+        "_end_due_run",
         "        if outcome is Outcome.COMPLETED:\n            for task",
         "        if outcome in (Outcome.COMPLETED, Outcome.ABORTED):\n            for task",
         (f"{_DUE}[tasks]",),

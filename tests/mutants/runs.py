@@ -325,8 +325,8 @@ def never_called(pid: int, pid_started: str) -> bool:
     Fault(
         "runs/a-claim-misses-the-commit-of-the-acceptance",
         "Writer._run",
-        "            await asyncio.sleep(0)  # who",
-        "            # who",
+        "            await asyncio.sleep(0)  # others",
+        "            # others",
         (f"{_AT_ONCE}::test_a_question_and_its_answer_wait_for_the_disk_twice",),
     ),
     Fault(

@@ -137,7 +137,7 @@ FAULTS = (
     Fault(
         "store/a-full-disk-ends-the-start",
         "passes",
-        "return code_of(error) in _PASSING",
+        "return _code_of(error) in _PASSING",
         "return False",
         ("tests/bot/cli/test_full_disk.py::test_the_service_waits_red_and_goes_on_by_itself",),
     ),

@@ -9,7 +9,7 @@ import pytest
 
 from bot.gateway.status import Health
 from bot.gateway.views import ChannelView, ReadinessView
-from bot.persistence.found import Salvage
+from bot.persistence.recovery import Salvage
 from tests.service import running
 from tests.stored import Like
 

@@ -1,24 +1,24 @@
 """Kept events, by position."""
 
 from agent.events import AgentStart, load
-from bot.persistence.events import PersistedAt, Ring
+from bot.persistence.events import PersistedAt, Subscriber
 from tests.bot.persistence.contract import Opens, accept, answer, claim
 from tests.bot.store.opened import KEY
 
 
-async def test_positions_rise_and_are_rung_before_who_wrote_is_answered(opens: Opens) -> None:
-    rung: list[PersistedAt] = []
-    ring: Ring = rung.extend
-    async with opens(ring=ring) as store:
+async def test_positions_rise_and_are_published_before_the_writer_is_answered(opens: Opens) -> None:
+    published: list[PersistedAt] = []
+    subscriber: Subscriber = published.extend
+    async with opens(subscriber=subscriber) as store:
         await accept(store, "one")
         turn = await claim(store)
-        assert rung, "before the claim is answered"
+        assert published, "before the claim is answered"
         end = await answer(store, turn)
         assert end is not None
-        assert rung[-1].ended
+        assert published[-1].ended
         newest = await store.reads.last_event()
         kept = await store.reads.events_after(0, newest, KEY, turn.turn_id, 99)
-        assert [found.seq for found in kept] == [found.seq for found in rung]
+        assert [found.seq for found in kept] == [found.seq for found in published]
         assert [found.seq for found in kept] == sorted({found.seq for found in kept})
         events = [load(found.body) for found in kept]
         assert isinstance(events[0], AgentStart)

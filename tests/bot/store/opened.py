@@ -11,7 +11,7 @@ from agent.events import MessageEnd, Outcome, RunRef
 from agent.journal import Step
 from agent.message import Message, Part, Text, Usage
 from bot.clock import Clock
-from bot.persistence.events import Ring
+from bot.persistence.events import Subscriber
 from bot.persistence.inbox import AcceptedMessage, Duplicate
 from bot.persistence.settings import AnsweredBy, SessionSettings
 from bot.persistence.turns import Turn, TurnKind
@@ -27,10 +27,10 @@ _numbers = itertools.count(1)
 
 @contextlib.asynccontextmanager
 async def opened(
-    home: Path, clock: Clock | None = None, probe: CommitProbe | None = None, ring: Ring = lambda kept: None
+    home: Path, clock: Clock | None = None, probe: CommitProbe | None = None, subscriber: Subscriber = lambda kept: None
 ) -> AsyncIterator[Store]:
     """A store that is open while the context lasts."""
-    store = Store(home, clock or Clock(), lambda message, *_: Message("user", (Text(message.text),)), ring, probe)
+    store = Store(home, clock or Clock(), lambda message, *_: Message("user", (Text(message.text),)), subscriber, probe)
     try:
         await store.open()
         yield store

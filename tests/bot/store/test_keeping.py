@@ -168,47 +168,47 @@ async def test_kept_events_come_in_the_order_of_storing_also_when_the_clock_is_s
         assert await store.reads.end_of(turns[1]) == events[7].seq
 
 
-async def test_who_listens_is_rung_for_what_is_kept_before_who_wrote_it_is_answered(tmp_path: Path) -> None:
-    rung: list[PersistedAt] = []
+async def test_events_are_published_before_their_writer_is_answered(tmp_path: Path) -> None:
+    published: list[PersistedAt] = []
     full = False
 
     def probe(at: str) -> None:
         if full and at == "before":
             raise disk_full()
 
-    async with opened(tmp_path, probe=probe, ring=rung.extend) as store:
+    async with opened(tmp_path, probe=probe, subscriber=published.extend) as store:
         await accept(store)
-        assert rung == []
+        assert published == []
         claiming = asyncio.create_task(claim(store))
-        claiming.add_done_callback(lambda _: order.append(len(rung)))
+        claiming.add_done_callback(lambda _: order.append(len(published)))
         order: list[int] = []
         turn = await claiming
         assert order == [2]
         newest = await store.reads.last_event()
-        assert [(one.seq, one.run_id, one.session_key, one.ended) for one in rung] == [
+        assert [(one.seq, one.run_id, one.session_key, one.ended) for one in published] == [
             (newest - 1, turn.turn_id, KEY, False),
             (newest, turn.turn_id, KEY, False),
         ]
         full = True
         with pytest.raises(StoreUnavailable):
             await store.stops.abort(turn.turn_id)
-        assert len(rung) == 2
+        assert len(published) == 2
         full = False
         assert await store.stops.abort(turn.turn_id)
-        assert [one.ended for one in rung[2:]] == [True]
-    rung.clear()
-    async with opened(tmp_path, ring=rung.extend) as store:
+        assert [one.ended for one in published[2:]] == [True]
+    published.clear()
+    async with opened(tmp_path, subscriber=published.extend) as store:
         await accept(store)
-        assert rung == [], "what was kept before the restart"
+        assert published == [], "what was kept before the restart"
 
 
 async def test_a_position_is_given_once_also_when_all_events_are_forgotten(tmp_path: Path) -> None:
     now = [1_000 * DAY]
-    rung: list[PersistedAt] = []
-    async with opened(tmp_path, Clock(now=lambda: now[0]), ring=rung.extend) as store:
+    published: list[PersistedAt] = []
+    async with opened(tmp_path, Clock(now=lambda: now[0]), subscriber=published.extend) as store:
         await _answered(store)
         now[0] += 2 * DAY
         await store.prune()
         assert await store.reads.last_event() == 0
         await _answered(store)
-        assert [one.seq for one in rung] == list(range(1, 9))
+        assert [one.seq for one in published] == list(range(1, 9))

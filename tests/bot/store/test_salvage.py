@@ -16,8 +16,8 @@ import pytest
 from agent.message import Message, Text, ToolCall
 from bot.persistence.deliveries import PlanIn
 from bot.persistence.errors import StoreUnavailable
-from bot.persistence.found import Salvage
 from bot.persistence.inbox import AcceptedMessage
+from bot.persistence.recovery import Salvage
 from bot.store import codec
 from bot.store.database import CLEAN, migrate
 from bot.store.salvage import check
