@@ -100,7 +100,7 @@ class Outbox:
         return next((channel for channel in self._channels if channel.name == name), None)
 
     def serving(self, place: Place) -> Channel | None:
-        """Return the channel of the account to which a place belongs; None until the channel knows its account."""
+        """Return the channel of the account of a place; None if there is none that knows its account already."""
         return next((channel for channel in self._channels if is_of(channel, place)), None)
 
     def notice(
@@ -313,10 +313,8 @@ class Outbox:
         try:
             begun: Delivery | None = delivery
             if delivery.state is not DeliveryState.SENDING:
-                lost = partial(self._missed, delivery)
-                begun = await self._store.deliveries.begin(
-                    delivery.delivery_id, conversation.conv_id, self._max_age, lost
-                )
+                begin, told = self._store.deliveries.begin, partial(self._missed, delivery)
+                begun = await begin(delivery.delivery_id, conversation.conv_id, self._max_age, told)
             if begun is None:
                 return None
             try:

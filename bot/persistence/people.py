@@ -14,7 +14,7 @@ class Person:
     """Somebody who has written to an account, or whose standing an owner has set."""
 
     channel: str
-    # Empty if an owner has set the standing, which holds for all accounts of the channel.
+    # Empty if the standing holds for all accounts of the channel, because an owner has ordered it.
     account: str
     sender: str
     standing: Standing

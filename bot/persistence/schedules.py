@@ -54,7 +54,7 @@ class Firing:
     # The due time, or the first of the stretch, in milliseconds.
     due_at: int
     cause: Cause
-    # The last due time of the stretch, in milliseconds; 0: due_at.
+    # The end of the stretch, in milliseconds; 0: due_at.
     until: int = 0
     # Why the due time was skipped, or why the run failed.
     reason: str = ""

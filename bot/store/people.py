@@ -199,7 +199,7 @@ def admitted(db: sqlite3.Connection, item: AcceptedMessage, conv_id: int, now: i
     shared = item.message.origin.place.kind in SEVERAL
     if item.state == "waiting" and shared and not _is_for_it(db, item, conv_id):
         heard = item.message
-        if heard.kind is InboundKind.COMMAND:  # of another bot
+        if heard.kind is InboundKind.COMMAND:  # a command that is not for this bot
             heard = replace(heard, kind=InboundKind.MESSAGE)
         return replace(item, message=heard, state="overheard", session_key=None, say=())
     if item.state in ("waiting", "overheard") and _too_many_bots(db, item):

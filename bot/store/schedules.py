@@ -288,11 +288,8 @@ def _jobs(found: sqlite3.Cursor) -> list[Job]:
     jobs = []
     for values in found:
         row = dict(zip(_JOB.split(", "), values, strict=True))
-        row |= {
-            "own": bool(row["own"]),
-            "paused": bool(row["paused"]),
-            "origin": codec.ORIGIN.load(row["origin"], None),
-        }
+        row |= {"own": bool(row["own"]), "paused": bool(row["paused"])}
+        row["origin"] = codec.ORIGIN.load(row["origin"], None)
         if schedule := codec.SCHEDULE.load(row["schedule"], None):
             jobs.append(Job(**row | {"schedule": schedule}))
     return jobs

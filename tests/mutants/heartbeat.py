@@ -5,7 +5,7 @@ from tests.mutants import Fault
 _BEATS = "tests/bot/background/test_beats.py::test_"
 _DUE = "tests/bot/background/test_due_times.py::test_"
 BEATS, DISPATCHER = "bot/background/beats.py", "bot/background/dispatcher.py"
-STORE, FIRINGS = "bot/store/schedules.py", "bot/store/endings.py"
+STORE = "bot/store/schedules.py"
 
 FAULTS = (
     Fault(

@@ -4,7 +4,6 @@ from tests.mutants import Fault
 
 _DUE = "tests/crash/test_explorer.py::test_a_death_when_something_is_due"
 _JOBS = "tests/bot/background/test_due_times.py::test_"
-STORE, FIRINGS = "bot/store/schedules.py", "bot/store/endings.py"
 _FIRE = (
     "        fired = await self.store.schedules.fire(job, (first, *firings[1:]), next_at, run, most)\n"
     '        if fired == "fired":'
