@@ -51,10 +51,9 @@ from bot.inbound.commands import CommandRunner
 from bot.inbound.pairing import Pairing, new_code
 from bot.inbound.pipeline import Pipeline
 from bot.inbound.routing import Routing
-from bot.inbound.staleness import is_stale
 from bot.outbox import Outbox
 from bot.people.accounts import Account, Accounts
-from bot.people.conversations import Conversations
+from bot.people.conversations import Conversations, is_stale
 from bot.people.people import People
 from bot.persistence.errors import StoreUnavailable
 from bot.runs import settings_commands, stop_commands, tools_command
@@ -63,12 +62,10 @@ from bot.runs.lanes import Lanes
 from bot.runs.media import Media
 from bot.runs.messaging import Messaging
 from bot.runs.permissions import Permissions
-from bot.runs.presentation import Presentation
 from bot.runs.prompts import Prompts
 from bot.runs.rooms import Furniture, Room, Rooms
-from bot.runs.runner import TurnRunner
-from bot.runs.specs import Answerer, Specs
-from bot.runs.toolbox import Toolbox
+from bot.runs.runner import Presentation, TurnRunner
+from bot.runs.specs import Answerer, Specs, Toolbox
 from bot.service import Parts, Service, create_workspace
 from bot.store.store import Store
 from bot.store.writer import CommitProbe

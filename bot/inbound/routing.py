@@ -9,8 +9,7 @@ from bot.commands.registry import Registry
 from bot.inbound.gate import gate
 from bot.inbound.pairing import digest
 from bot.people.access import LOCAL, refusal
-from bot.people.conversations import Conversations
-from bot.people.groups import group_of
+from bot.people.conversations import Conversations, group_of
 from bot.people.people import People, chat_of
 from bot.persistence.causes import Cause
 from bot.persistence.deliveries import OwnerNotice

@@ -1,4 +1,5 @@
-"""The conversations that the bot may take part in: their sessions, their names, and where it may speak.
+"""The conversations that the bot may take part in: their sessions and names, where it may speak, which settings of a
+group hold there, and when a session begins anew.
 
 A conversation is a place on an account together with who is spoken to there (`Origin`).
 """
@@ -6,8 +7,10 @@ A conversation is a place on an account together with who is spoken to there (`O
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, time, timedelta, tzinfo
 
 from agent.errors import ToolError
+from bot.config.model import Expiry, Reset
 from bot.people.access import LOCAL, refusal
 from bot.people.accounts import Account, Accounts
 from bot.people.people import People, chat_of
@@ -16,8 +19,9 @@ from channels.actions import nearest
 from channels.base import Channel
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import DmScope, session_key
-from channels.settings import AccountSection
+from channels.settings import AccountSection, Group
 
+_DAY = timedelta(days=1)
 NAME_CHANNEL = "Name the channel as well, as in `<channel>:#general`."
 
 
@@ -120,3 +124,42 @@ def _directory(known: Sequence[Origin]) -> dict[str, Origin]:
         name if count[name.casefold()] == 1 else f"{name} (id {one.place.chat})": one for name, one in named if name
     }
     return shown | chats
+
+
+def group_of(account: AccountSection | None, people: People, message: InboundMessage) -> Group | None:
+    """Return the settings of the group in which a message was said.
+
+    None in direct messages, and where the bot is not to answer.
+    """
+    origin = message.origin
+    if account is None or origin.place.kind is ChatKind.DIRECT:
+        return None
+    return account.groups.of(*people.chats(*chat_of(origin.place)), origin.space)
+
+
+def is_stale(reset: Reset, zone: tzinfo | None, place: Place, used_at: int, at: int) -> bool:
+    """Return whether a session begins anew with a message (`sessions.reset`), daylight saving included.
+
+    at: when the message came. used_at: when the session was used last; both in milliseconds. zone: the time zone of
+    `daily_at`, None for that of this machine.
+    """
+    rules = _rules(reset, place)
+    if rules.idle and at - used_at > rules.idle.total_seconds() * 1000:
+        return True
+    return rules.daily_at is not None and used_at < _last_end(rules, zone, at)
+
+
+def _rules(reset: Reset, place: Place) -> Expiry:
+    """Return the one rule that holds: that of the channel, else of the kind of chat, else the general one."""
+    kind = "thread" if place.thread else place.kind.value if place.kind not in LOCAL else "direct"
+    return reset.by_channel.get(place.channel) or reset.by_type.get(kind) or reset
+
+
+def _last_end(rules: Expiry, zone: tzinfo | None, at: int) -> int:
+    """Return the last moment up to `at` at which the clock on the wall showed `daily_at`; on a day on which it skipped
+    that, the moment at which it would have."""
+    assert rules.daily_at is not None
+    end = time(*divmod(rules.daily_at, 60))
+    today = datetime.fromtimestamp(at / 1000, zone).date()
+    ends = (datetime.combine(day, end, zone).timestamp() * 1000 for day in (today, today - _DAY))
+    return max(int(moment) for moment in ends if moment <= at)

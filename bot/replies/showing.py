@@ -1,27 +1,75 @@
-"""While an answer is being written: what is whole goes out when the model pauses, or a preview shows all there is.
-
-A preview is one row of the ledger. Its frames are neither stored nor waited for, and there are few of them, ever
-further apart; the words that are final are an edit of the ledger (`bot/store/rows`), which nothing here can hold up.
-"""
+"""What people are shown of a run besides the blocks of its answers: the sign of work, previews, and side messages."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import itertools
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from types import TracebackType
 
+from agent.message import ToolCall
+from bot import wording
 from bot.clock import Clock
+from bot.persistence.turns import Turn
 from bot.replies.cutting import Replies
+from bot.speech import spoken
 from channels.base import Channel
 from channels.message import ChatKind, Place
 from channels.outgoing import Planned
-from channels.sources import Source
+from channels.sources import Source, side_message
+from channels.stream.chunker import Chunker
 
-# Of one answer, those included that are the last ones of its messages.
+# Edits of the messages of one answer at the most, the last edits included.
 MOST_EDITS = 12
 # Seconds between the first frames, and how much longer each pause is than the one before.
 _FIRST, _FURTHER = 1.0, 1.3
+# The least and the most UTF-16 units of a piece of reasoning: as a quote it is one message anywhere.
+_LEAST, _MOST = 400, 1400
+
+
+class Typing:
+    """The sign of work of one run ("is typing"). A context manager: leaving it stops the sign.
+
+    It is renewed as the platform wants it, and never after the last block. A call under way is not cancelled, because
+    it could still arrive: the channel sends nothing visible into a chat before its typing call has ended.
+    """
+
+    def __init__(self, channel: Channel | None, place: Place, on_error: Callable[[Exception], None]) -> None:
+        self._channel = channel
+        self._place = place
+        self._on_error = on_error
+        self._stopped = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> "Typing":
+        if self._channel is not None and self._channel.capabilities.typing_seconds:
+            self._task = asyncio.create_task(self._show(self._channel), name="typing")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """No sign begins after this."""
+        self._stopped.set()
+
+    async def _show(self, channel: Channel) -> None:
+        while not self._stopped.is_set():
+            try:
+                await channel.working(self._place)
+            except Exception as error:
+                self._on_error(error)
+            try:
+                async with asyncio.timeout(channel.capabilities.typing_seconds):
+                    await self._stopped.wait()
+            except TimeoutError:
+                continue
 
 
 class Showing:
-    """Sends what is whole at a pause, or keeps a preview up to date, for the answers of one run.
+    """Sends what is whole when the model pauses, or keeps a preview up to date, for the answers of one run.
+
+    A preview is one row of the ledger. Its frames are neither stored nor waited for, and there are few of them, ever
+    further apart. The words that are final are an edit of the ledger (`bot/store/rows`), which nothing here holds up.
 
     channel: where the run answers; None where nothing can be shown. plan: puts blocks into the ledger. sent_as: waits
     until a preview has been sent and returns its id on the platform; empty when it was not sent.
@@ -112,3 +160,63 @@ class Showing:
             body = frame.body
             if self._current:
                 await self._clock.sleep(wait)
+
+
+class SideMessages:
+    """Makes the side messages of one run: what `/verbose` and `/reasoning` show of calls of tools and of reasoning.
+
+    They are sent without a sound. They are no words of the answer: `said` is empty and there is no step, so that
+    nothing takes them for what was said, or for the beginning of an answer that was cut.
+
+    say: makes the deliveries of a text; it is given their source and the text. shown: False where there are no side
+    messages, because programs and terminals read the events instead. in_full: whether calls are shown with their
+    arguments, because only owners read along.
+    """
+
+    def __init__(
+        self, turn: Turn, say: Callable[[Source, str], Sequence[Planned]], *, shown: bool, in_full: bool
+    ) -> None:
+        self._verbose = shown and turn.settings.verbose == "on"
+        self._reasoning = turn.settings.reasoning if shown else "off"
+        self._turn_id, self._say, self._in_full = turn.turn_id, say, in_full
+        # By step, until there are words that they stand before.
+        self._thoughts: dict[int, list[str]] = {}
+
+    def begin(self, step: int) -> None:
+        """An answer begins, or is begun anew."""
+        self._step, self._numbers = step, itertools.count()
+        self._thoughts[step] = []
+        if self._reasoning == "stream":
+            self._chunker = Chunker(_LEAST, _MOST)
+
+    def think(self, delta: str) -> Sequence[Planned]:
+        """A piece of the reasoning; returns what of it goes out at once."""
+        if self._reasoning == "stream":
+            return self._quoted(block.text for block in self._chunker.feed(delta))
+        if self._reasoning == "on" and self._step in self._thoughts:
+            self._thoughts[self._step].append(delta)
+        return ()
+
+    def before(self) -> Sequence[Planned]:
+        """The reasoning that has not gone out, now that words go out: that of answers without any before it, too."""
+        if self._reasoning == "stream":
+            chunker, self._chunker = self._chunker, Chunker(_LEAST, _MOST)
+            return self._quoted(block.text for block in chunker.end())
+        text = "\n\n".join("".join(pieces) for pieces in self._thoughts.values()).strip()
+        self._thoughts = {}
+        return self._quoted([text if len(text) <= _MOST else f"{text[:_MOST]}…"] if text else ())[:1]
+
+    def around(self, blocks: Sequence[Planned], calls: Sequence[ToolCall]) -> Sequence[Planned]:
+        """The last blocks of an answer that is not silent, with what is shown before and behind them."""
+        says = any(not block.unless for block in blocks) or (calls and self._reasoning == "stream")
+        before = self.before() if says else ()
+        lines = [wording.call(call.name, call.arguments if self._in_full else "") for call in calls if self._verbose]
+        return (*before, *blocks, *(self._aside("t", "\n".join(lines)) if lines else ()))
+
+    def _quoted(self, texts: Iterable[str]) -> list[Planned]:
+        quotes = ("> " + text.replace("\n", "\n> ") for text in texts)
+        return [one for quote in quotes for one in self._aside(f"r{next(self._numbers)}", spoken(quote))]
+
+    def _aside(self, name: str, text: str) -> list[Planned]:
+        found = self._say(side_message(self._turn_id, self._step, name), text)
+        return [replace(one, said="", silent=True) for one in found]

@@ -37,9 +37,7 @@ from bot.persistence.errors import StaleRun
 from bot.persistence.turns import Said, Turn, TurnKind
 from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
-from bot.replies.showing import Showing
-from bot.replies.side_messages import SideMessages
-from bot.replies.typing import Typing
+from bot.replies.showing import Showing, SideMessages, Typing
 from bot.runs.media import outgoing_file
 from bot.runs.rooms import Rooms
 from bot.speech import spoken

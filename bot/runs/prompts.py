@@ -11,7 +11,7 @@ from agent.message import ToolSpec
 from agent.prompt.build import build as build_prompt
 from agent.workspace_files import load as load_files
 from bot.people.accounts import Accounts
-from bot.people.groups import group_of
+from bot.people.conversations import group_of
 from bot.people.people import People
 from bot.persistence.turns import Turn, TurnKind
 from bot.runs.rooms import Furniture

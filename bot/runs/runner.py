@@ -1,28 +1,105 @@
-"""Runs claimed turns: makes what a run needs, lets the agent work, and sees to it that no turn is left lying."""
+"""Runs claimed turns: brings together what a run needs, lets the agent work, and sees to it that no turn is left open.
+
+A run needs the context of its transcript (`Contexts`) and how its answers are shown (`Presentation`); the rest is in
+`bot/runs/specs`.
+"""
 
 import asyncio
 import contextlib
+from collections import OrderedDict
+from dataclasses import dataclass
 
 import structlog
 
+from agent.context import Context
 from agent.errors import RunLost
 from agent.events import Outcome
 from agent.runner import Runner
+from bot.clock import Clock
+from bot.config.background import Heartbeat
+from bot.people.accounts import Accounts
 from bot.persistence.errors import StaleRun, StoreUnavailable
-from bot.persistence.turns import Turn
+from bot.persistence.turns import Turn, TurnKind
+from bot.replies.beat_words import BeatWords
 from bot.replies.cutting import Replies
-from bot.replies.typing import Typing
-from bot.runs.contexts import Contexts
+from bot.replies.showing import Typing
 from bot.runs.journal import RunDependencies, RunJournal
 from bot.runs.media import Media
-from bot.runs.presentation import Presentation
 from bot.runs.specs import BY_THEMSELVES, Specs
+from bot.store.store import Store
 from bot.store.writer import once_available
-
-log = structlog.get_logger()
+from channels.settings import ReplyTo, Streaming
 
 # Seconds between tries while the store cannot write.
 PAUSE = 1.0
+# Estimated tokens of all cached contexts, about 2 MB of text; others are read again.
+MAX_TOKENS = 500_000
+# Milliseconds within which an alert is not said twice in a row.
+_DAY = 24 * 3_600_000
+# A program wants the answer in one piece, and nothing is said before it is whole.
+_WHOLE = Streaming.model_validate({"min_chars": 60_000, "max_chars": 100_000, "break": "message_end"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presentation:
+    """How what a run says is shown, by the configuration of the account on which its turn answers."""
+
+    accounts: Accounts
+    heartbeat: Heartbeat
+    store: Store
+    clock: Clock
+
+    def shown(self, turn: Turn) -> tuple[Streaming, ReplyTo]:
+        """How the answers of a turn are cut, and which of their messages are shown as replies."""
+        account = self.accounts.like(turn.place)
+        cutting, replying = (account.section.cutting(), account.section.replying()) if account else (_WHOLE, "off")
+        return cutting.model_copy(update={"mode": "off"}) if turn.kind is TurnKind.BEAT else cutting, replying
+
+    def beat_words(self, turn: Turn) -> BeatWords | None:
+        """What judges the words of a beat; None for other turns."""
+        if turn.kind is not TurnKind.BEAT:
+            return None
+        account = self.accounts.like(turn.place)
+        shows = self.heartbeat.shown_by(account.section if account else None)
+        return BeatWords(
+            self.heartbeat.ack_max_chars,
+            shows,
+            lambda: self.store.schedules.last_alert(turn.turn_id, turn.conv_id, self.clock.now() - _DAY),
+        )
+
+
+class Contexts:
+    """A cache of contexts by transcript, so that a turn appends to one instead of reading its history again.
+
+    A context that is lent out is not in it. The store is the truth: a context is used only if its last line is directly
+    before the new one.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cached: OrderedDict[str, Context] = OrderedDict()
+        self._tokens = 0
+
+    async def take(self, turn: Turn) -> Context:
+        """The context of a claimed turn, its own new lines included."""
+        context = self._cached.pop(turn.transcript_id, None)
+        if context is not None:
+            self._tokens -= context.tokens
+            if turn.entries and turn.entries[0].seq == context.end + 1:
+                context.append(turn.entries)
+                return context
+        return Context(await self._store.reads.context(turn.transcript_id))
+
+    def give_back(self, transcript_id: str, context: Context) -> None:
+        """Keep a context for the next turn of its transcript; the least recently used go when there are too many."""
+        self._cached[transcript_id] = context
+        self._tokens += context.tokens
+        while self._tokens > MAX_TOKENS and self._cached:
+            _, old = self._cached.popitem(last=False)
+            self._tokens -= old.tokens
+
+
+log = structlog.get_logger()
 
 
 class TurnRunner:

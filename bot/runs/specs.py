@@ -1,18 +1,54 @@
 """What a run is made of, decided anew for each turn: model, limits, tools and prompt."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from agent.models.base import ModelClient
 from agent.spec import CallRules, Limits, Progress, RunSpec, ToolSet
+from agent.tools.base import RunContext, Tool, ToolFactory
 from bot.clock import Clock
+from bot.people.access import is_trusted
 from bot.persistence.settings import AnsweredBy, SessionSettings
 from bot.persistence.turns import Turn, TurnKind
-from bot.runs.messaging import Send
+from bot.runs.messaging import Messaging, Send
+from bot.runs.permissions import Offer, Permissions
 from bot.runs.prompts import Prompts
-from bot.runs.rooms import Rooms
-from bot.runs.toolbox import Toolbox
+from bot.runs.rooms import Furniture, Rooms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolbox:
+    """Brings together the tools of the room, those that are made for each run, and what a turn may have of them."""
+
+    # Make the tools that come from outside this package, and close them with the run.
+    factories: Sequence[ToolFactory]
+    # Makes the `message` tool.
+    messaging: Messaging
+    # Makes the `schedule` tool.
+    scheduling: Callable[[Turn], Tool[Any]]
+    # Decides which of all these tools a turn has.
+    permissions: Permissions
+
+    async def open(
+        self, turn: Turn, inside: Furniture, made: AsyncExitStack, send: Send
+    ) -> tuple[Offer, Mapping[str, Tool[Any]]]:
+        """What a turn is offered, and all its tools by name, which are closed with `made`.
+
+        inside: what is in the room of its session. send: plans what the `message` tool sends. Raises what a factory
+        raises.
+        """
+        trusted = all(map(is_trusted, turn.messages))
+        run = RunContext(
+            turn_id=turn.turn_id, session_key=turn.session_key, trusted=trusted, workspace=inside.workspace
+        )
+        found: list[Tool[Any]] = [*inside.tools]
+        for make in self.factories:
+            found += await made.enter_async_context(make(run))
+        found += (*self.messaging.tools(turn, trusted, send), self.scheduling(turn))
+        return self.permissions.offer(turn, inside.room, found), {tool.name: tool for tool in found}
+
 
 # Turns that nobody asks for at the moment.
 BY_THEMSELVES = (TurnKind.BEAT, TurnKind.JOB)

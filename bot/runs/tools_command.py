@@ -9,7 +9,7 @@ from agent.tools.registry import matches
 from bot.commands.registry import Arguments, Call, Command, Effect, Say
 from bot.persistence.turns import Turn, TurnKind
 from bot.runs.rooms import Rooms
-from bot.runs.toolbox import Toolbox
+from bot.runs.specs import Toolbox
 from channels.message import Place
 from channels.outgoing import Planned
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.config.model import Reset
-from bot.inbound.staleness import is_stale
+from bot.people.conversations import is_stale
 from bot.persistence.inbox import AcceptedMessage
 from channels.message import ChatKind, InboundKind, Place
 from tests.service import Hark, Json, running, session_of

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from bot.replies.typing import Typing
+from bot.replies.showing import Typing
 from channels.message import ChatKind, Place
 from tests.service import Json, RecordingChannel, running
 from tests.standins.script import Fail, Gate, Hang, Say

@@ -4,7 +4,7 @@ import gc
 from pathlib import Path
 
 from agent.context import Context
-from bot.runs.contexts import MAX_TOKENS
+from bot.runs.runner import MAX_TOKENS
 from tests.scripted_model import ScriptedModel
 from tests.service import Hark, running
 from tests.watch import lanes_idle

@@ -15,7 +15,7 @@ from bot.persistence.inbox import AcceptedMessage
 from bot.persistence.settings import SessionSettings
 from bot.persistence.turns import Turn, TurnKind
 from bot.runs import runner
-from bot.runs.presentation import Presentation
+from bot.runs.runner import Presentation
 from bot.runs.specs import Answerer, Specs
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.session_key import http_key
