@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from agent.message import Message, Text, Usage
 from agent.models.base import Answer, ModelRequest, StreamPart, TextDelta
 from bot.config.model import Config
-from bot.runs import contexts
+from bot.runs import runner
 from channels.base import Capabilities, Mark
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin, Place
 from channels.outgoing import Delivery, SendResult, Sent
@@ -127,7 +127,7 @@ async def _growth(channel: QuickChannel, messages: int) -> int:
 
 @pytest.fixture(autouse=True)
 def _no_contexts_between_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contexts, "MAX_TOKENS", 0)
+    monkeypatch.setattr(runner, "MAX_TOKENS", 0)
 
 
 async def test_nothing_stays(fresh: Callable[[], Path]) -> None:
