@@ -96,6 +96,10 @@ def _messages(request: ModelRequest, spec: ModelSpec) -> Iterator[Block]:
         if shown and message.role != "tool":
             yield _images_of_tools(shown)
             shown = []
+        # Most messages are one text; nothing else that a message may hold needs to be looked for then.
+        if len(message.parts) == 1 and isinstance(only := message.parts[0], Text) and only.text.strip():
+            yield {"role": message.role, "content": only.text}
+            continue
         parts = message.parts if spec.vision else tuple(without_images(message.parts))
         match message.role:
             case "user":
