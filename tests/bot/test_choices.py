@@ -97,7 +97,7 @@ async def test_a_choice_survives_a_restart(tmp_path: Path) -> None:
 
 
 async def test_a_button_that_is_not_understood_keeps_its_message(tmp_path: Path) -> None:
-    bar = Bar(buttons=(Button("Tea", "/gone tea"),))
+    bar = Bar(buttons=(Button("Tea", "/drink"),))
     async with running(tmp_path, commands=bar.commands()) as hark:
         await hark.write("/offer")
         await hark.until_texts(1)
