@@ -1,27 +1,27 @@
-"""Who gets in: a pure decision about one message. Strangers reach no model and no tool.
+"""Decides whether the bot accepts a message, by its sender and conversation. Strangers reach no model and no tool.
 
-Ids decide, never names. Owners get in wherever the bot is at all: in direct messages that are not disabled, and in the
-groups of the configuration, whatever people those list. A group that is not there stays shut for them, too: who else
-reads along, and writes, is up to whoever runs the group.
+People are recognised by their ids, never by their names. Owners are let in to all direct messages that are not disabled
+and to all groups of the configuration, whichever people a group lists. A group that the configuration does not name is
+closed to owners as well, because whoever runs the group decides who reads and writes there.
 """
 
 from bot.persistence.causes import Cause
 from channels.message import ChatKind, InboundKind, InboundMessage, Origin
 from channels.settings import AccountSection, Group
 
-# Places whose callers the gateway has let in already.
+# Kinds of chats whose callers the gateway has already let in.
 LOCAL = (ChatKind.CONSOLE, ChatKind.API)
-# Senders of what comes over HTTP, stored with each message: by the token or the Unix socket, and without.
+# Senders of messages over HTTP, persisted with each message: OWNER came with the token or over the Unix socket.
 OWNER, PERSON = "owner", "person"
 _ASKS = (InboundKind.MESSAGE, InboundKind.COMMAND, InboundKind.EDIT, InboundKind.DELETE)
 
-# Messages to others that one turn of somebody who is no owner may send: enough to ask a few people for something, too
-# few to pester them in the name of the bot.
+# How many messages to others a turn may send for somebody who is no owner: enough to ask a few people for something,
+# too few to pester people in the name of the bot.
 FOR_GUESTS = 3
 
 
 def is_trusted(message: InboundMessage) -> bool:
-    """Whether somebody vouches for the sender: a channel's rules, a token, or the permissions of a socket."""
+    """Return whether a channel's rules, the token or the permissions of the socket vouch for the sender."""
     origin = message.origin
     return origin.place.kind is not ChatKind.API or origin.sender == OWNER
 
@@ -29,10 +29,11 @@ def is_trusted(message: InboundMessage) -> bool:
 def refusal(
     message: InboundMessage, account: AccountSection | None, group: Group | None, *, is_owner: bool, is_paired: bool
 ) -> Cause | None:
-    """Why a message is dropped or held, None when it is let in.
+    """Return why a message is dropped or held; None: the message is let in.
 
-    account: the one it came to, None for one that is not configured. group: what holds where it was said, None in
-    direct messages and where the bot is not to answer. is_owner, is_paired: the sender, see `People`.
+    account: the section of the account that the message came to; None: the account is not configured. group: the
+    settings of the group; None in direct messages, and in groups where the bot must not answer. is_owner, is_paired:
+    what `People` says about the sender.
     """
     origin = message.origin
     if origin.place.kind in LOCAL:
@@ -41,7 +42,7 @@ def refusal(
         return Cause.ACCESS
     if origin.by_bot and not account.allow_bots:
         return Cause.BOT
-    if message.kind is InboundKind.DELETE and not origin.sender:  # who may delete is the platform's matter
+    if message.kind is InboundKind.DELETE and not origin.sender:  # the platform decides who may delete
         return None
     if origin.place.kind is not ChatKind.DIRECT:
         if group is None:
@@ -60,7 +61,7 @@ def refusal(
 
 
 def _listed(origin: Origin, group: Group) -> bool:
-    """Whether somebody is among those who are answered in a group: everybody, where it lists nobody."""
+    """Return whether the bot answers the sender in a group; a group that lists no users and roles is for everybody."""
     if group.users is None and group.roles is None:
         return True
     return origin.sender in (group.users or ()) or not set(origin.roles).isdisjoint(group.roles or ())

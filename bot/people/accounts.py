@@ -1,4 +1,4 @@
-"""The accounts of all channels, each with its section of the configuration. The key is always (channel, account)."""
+"""The accounts of all channels with their sections of the configuration; channel and account id together name one."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,24 @@ from channels.settings import ChannelSection
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One account. label: the channel's name, and for a further account `<channel>:<its name>`."""
+    """One account of the bot on a channel."""
 
+    # The name of the channel; for a further account of the channel `<channel>:<account name>`.
     label: str
     channel: Surface
     section: ChannelSection
 
     @property
     def rules(self) -> str:
-        """What the model is told about conversations there."""
+        """What the model is told about conversations on this account."""
         return "\n".join(text for text in (self.channel.capabilities.rules, self.section.added_prompt()) if text)
 
 
 class Accounts(tuple[Account, ...]):
-    """All of them, in the order of the configuration."""
+    """All accounts, in the order of the configuration."""
 
-    # By the name of the channel and the account's own id, once all accounts of the channel know theirs.
+    # Accounts by channel and own id. A channel is cached only when all its accounts have learned their ids from the
+    # platform.
     _known: dict[tuple[str, str], Account]
 
     def __init__(self, accounts: Iterable[Account] = ()) -> None:
@@ -35,11 +37,11 @@ class Accounts(tuple[Account, ...]):
 
     @cached_property
     def rules(self) -> tuple[tuple[str, str], ...]:
-        """The label of each account, and what the model is told there; sorted."""
+        """The label of each account with what the model is told there, sorted."""
         return tuple(sorted((account.label, account.rules) for account in self))
 
     def of(self, place: Place) -> Account | None:
-        """The account whose conversation it is; None until that account knows its own id."""
+        """Return the account that a conversation belongs to; None until that account has learned its own id."""
         key = place.channel, place.account
         if key in self._known:
             return self._known[key]
@@ -50,30 +52,32 @@ class Accounts(tuple[Account, ...]):
         return found
 
     def like(self, place: Place) -> Account | None:
-        """The account whose conversation it is; the first of the channel where none is named or known to be."""
+        """Return the account that a conversation belongs to; if that is not known, the first account of the channel."""
         known = self._known.get((place.channel, place.account)) or (self.of(place) if place.account else None)
         return known or next((one for one in self if one.channel.name == place.channel), None)
 
     def of_session(self, key: ParsedKey) -> Account | None:
-        """The account that a session is of, None where it is of no channel. A key that names no account means the only
-        one of its channel; that of a channel which has several by now, the first."""
+        """Return the account that a session belongs to; None: the session belongs to no channel.
+
+        A key without an account was made when the channel had only one; it means the first account of the channel.
+        """
         if key.account:
             return self.like(Place(channel=key.channel, account=key.account, chat="", kind=ChatKind.DIRECT))
         return next((one for one in self if one.channel.name == key.channel), None)
 
     def delivering(self, place: Place) -> Channel | None:
-        """The channel of that account, where there is one beside the service itself."""
+        """Return the channel that delivers to a conversation; None where no channel does, as over HTTP."""
         account = self.like(place)
         return account.channel if account and isinstance(account.channel, Channel) else None
 
 
 def is_of(channel: Surface, place: Place) -> bool:
-    """Whether a conversation belongs to the account of this adapter."""
+    """Return whether a conversation belongs to the account of this adapter."""
     return (channel.name, channel.account) == (place.channel, place.account)
 
 
 def twins(accounts: Sequence[Account]) -> dict[str, str]:
-    """Accounts that turned out to be the bot of another one, by label, with the label of that."""
+    """Return the labels of accounts that are the same bot as an earlier account, each with that account's label."""
     first: dict[tuple[str, str], str] = {}
     found = {}
     for one in accounts:

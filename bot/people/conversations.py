@@ -27,7 +27,7 @@ NAME_CHANNEL = "Name the channel as well, as in `<channel>:#general`."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversations:
-    """Answers by configuration, by people, and by what was heard so far."""
+    """Answers questions about conversations by the configuration, the people and the messages received so far."""
 
     reads: Reads
     accounts: Accounts
@@ -35,22 +35,25 @@ class Conversations:
     # Which direct messages share a session, and the names that stand for several ids of one person.
     scope: DmScope
     links: Mapping[str, str]
-    # Channels with more than one account: the sessions of those bear the account.
+    # Channels with more than one account; their session keys contain the account.
     several: Collection[str]
 
     def section(self, place: Place) -> AccountSection | None:
-        """The configuration of the account whose place it is; None for what belongs to no platform."""
+        """Return the section of the account that a place belongs to; None for places on no platform."""
         found = self.accounts.of(place)
         return found.section if found and isinstance(found.section, AccountSection) else None
 
     def session_of(self, origin: Origin) -> str:
-        """The session of what is said there; empty where each person has one of their own and nobody is named."""
+        """Return the session of a conversation; empty in groups with a session per person if no sender is named."""
         account = self.section(origin.place)
         several = account is not None and account.groups.session == "person" and not origin.sender
         return "" if several and origin.place.kind is not ChatKind.DIRECT else self.session_key(origin, account)
 
     def session_key(self, origin: Origin, account: AccountSection | None) -> str:
-        """A chat that has moved goes on with the session that it began with."""
+        """Return the session key of a conversation. A chat whose id has changed keeps its first session.
+
+        account: the section of the account of the conversation; None for conversations on no platform.
+        """
         if origin.place.kind is not ChatKind.DIRECT:
             chat = self.people.chats(*chat_of(origin.place))[-1]
             origin = replace(origin, place=replace(origin.place, chat=chat))
@@ -61,14 +64,16 @@ class Conversations:
         return session_key(origin, self.scope, self.links, with_account=with_account, groups=shared)
 
     def labelled(self, to: str) -> tuple[Account | None, str]:
-        """The account that a name of a conversation begins with, and the rest; None: it begins with none."""
+        """Split the name of a conversation into the account whose label it begins with, or None, and the rest."""
         found = [one for one in self.accounts if to.startswith(f"{one.label}:")]
         account = max(found, key=lambda one: len(one.label), default=None)
         return account, to.removeprefix(f"{account.label}:") if account else to
 
     async def find(self, channel: Channel, wanted: str) -> Origin:
-        """A conversation by id or name: where people wrote, else what the channel finds. Raises ToolError, also where
-        the bot may not speak, or ActionFailed."""
+        """Return the conversation with an id or name: first among those where people wrote, else from the channel.
+
+        Raises ToolError when there is none or the bot may not speak there, ActionFailed when the search of the channel fails.
+        """
         heard = await self.reads.directory(channel.name, channel.account)
         known = [one for one in heard if self.may_speak(one)]
         found: Origin | Sequence[str] = nearest(wanted, _directory(known))
@@ -85,14 +90,14 @@ class Conversations:
         return found
 
     async def named(self, to: str) -> Origin:
-        """The same by a name that begins with its account. Raises ToolError or ActionFailed."""
+        """Return the conversation with a name that begins with the label of its account. Raises what `find` raises."""
         account, wanted = self.labelled(to)
         if account is None or not isinstance(account.channel, Channel):
             raise ToolError(NAME_CHANNEL)
         return await self.find(account.channel, wanted)
 
     def may_speak(self, origin: Origin) -> bool:
-        """Whether the bot may speak there: in direct messages, to their sender."""
+        """Return whether the bot may speak in a conversation; a direct message is judged by its sender."""
         account = self.accounts.of(origin.place)
         if account is None or not isinstance(account.section, AccountSection):
             return account is not None or origin.place.kind in LOCAL
@@ -106,8 +111,11 @@ class Conversations:
         return refusal(asks, account.section, None, is_owner=is_owner, is_paired=is_paired) is None
 
     def reaches(self, origin: Origin) -> bool:
-        """Whether what is said there can arrive. While an account is not connected nobody knows which places are its
-        own: that waits. An account that is gone reaches nobody."""
+        """Return whether messages to a conversation can arrive.
+
+        Also True while an account of the channel does not know its own id, because the place may belong to it and the
+        message waits. False when the account of the place is no longer configured.
+        """
         place = origin.place
         if place.kind in LOCAL or self.accounts.of(place) is not None:
             return self.may_speak(origin)
@@ -115,8 +123,10 @@ class Conversations:
 
 
 def _directory(known: Sequence[Origin]) -> dict[str, Origin]:
-    """Conversations by their names, and by their ids, which nobody can take as a name. One of several of a name is not
-    found by that."""
+    """Return conversations by name and by id. An id wins over an equal name, so nobody can take over an id by a name.
+
+    Conversations that share a name are listed with their ids added.
+    """
     chats = {one.place.chat: replace(one, place=replace(one.place, thread="")) for one in reversed(known)}
     named = [(one.sender_name if one.place.kind is ChatKind.DIRECT else one.chat_name, one) for one in chats.values()]
     count = Counter(name.casefold() for name, _ in named)
@@ -129,7 +139,7 @@ def _directory(known: Sequence[Origin]) -> dict[str, Origin]:
 def group_of(account: AccountSection | None, people: People, message: InboundMessage) -> Group | None:
     """Return the settings of the group in which a message was said.
 
-    None in direct messages, and where the bot is not to answer.
+    None in direct messages, and in groups where the bot must not answer.
     """
     origin = message.origin
     if account is None or origin.place.kind is ChatKind.DIRECT:
@@ -138,10 +148,10 @@ def group_of(account: AccountSection | None, people: People, message: InboundMes
 
 
 def is_stale(reset: Reset, zone: tzinfo | None, place: Place, used_at: int, at: int) -> bool:
-    """Return whether a session begins anew with a message (`sessions.reset`), daylight saving included.
+    """Return whether `sessions.reset` makes a session begin anew with a message, with daylight saving time respected.
 
-    at: when the message came. used_at: when the session was used last; both in milliseconds. zone: the time zone of
-    `daily_at`, None for that of this machine.
+    at: when the message came. used_at: when the session was last used; both in milliseconds since the epoch. zone: the
+    time zone of `daily_at`; None: the time zone of this machine.
     """
     rules = _rules(reset, place)
     if rules.idle and at - used_at > rules.idle.total_seconds() * 1000:
@@ -150,14 +160,16 @@ def is_stale(reset: Reset, zone: tzinfo | None, place: Place, used_at: int, at: 
 
 
 def _rules(reset: Reset, place: Place) -> Expiry:
-    """Return the one rule that holds: that of the channel, else of the kind of chat, else the general one."""
+    """Return the rule for a place: the rule of its channel, else of its kind of chat, else the general rule."""
     kind = "thread" if place.thread else place.kind.value if place.kind not in LOCAL else "direct"
     return reset.by_channel.get(place.channel) or reset.by_type.get(kind) or reset
 
 
 def _last_end(rules: Expiry, zone: tzinfo | None, at: int) -> int:
-    """Return the last moment up to `at` at which the clock on the wall showed `daily_at`; on a day on which it skipped
-    that, the moment at which it would have."""
+    """Return the last moment up to `at` at which the local time was `daily_at`, in milliseconds since the epoch.
+
+    On a day whose switch to summer time skips `daily_at`, the moment that it would have been counts.
+    """
     assert rules.daily_at is not None
     end = time(*divmod(rules.daily_at, 60))
     today = datetime.fromtimestamp(at / 1000, zone).date()

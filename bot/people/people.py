@@ -1,7 +1,7 @@
-"""Who is who, asked for each message without awaiting: owners, who was let in by a code, who is shut out, and where
-chats were before.
+"""Knows in memory who is an owner, who was let in by a pairing code, who is blocked, and former ids of chats.
 
-The store has it; this is loaded before intake begins and follows every change.
+The store holds the same durably. `People` is loaded from the store before messages are accepted, and is told of every
+change, so that each message can be judged without awaiting.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -13,20 +13,25 @@ from channels.message import ChatMoved, InboundMessage, Origin, Place
 
 
 class People:
-    """owners: of the configuration, "channel:id" of each; configured holds them. revision: grows with every change, so
-    that what others keep of the answers can be known to be old."""
+    """The people and chats that the bot knows. "channel:id" names a person.
+
+    owners: the owners that the configuration names, each as "channel:id".
+    """
 
     def __init__(self, store: Store, owners: Collection[str]) -> None:
         self._store = store
+        # The owners of the configuration, who stay owners whatever the store says.
         self.configured = tuple(dict.fromkeys(owners))
         self._owners = dict.fromkeys(owners)
         self._paired: set[tuple[str, str, str]] = set()
         self._blocked: set[str] = set()
+        # Former ids of a chat, the newest first, by its present channel, account and id.
         self._former: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        # Grows with every change, so that others know when cached answers are outdated.
         self.revision = 0
 
     async def load(self) -> None:
-        """Read what the store knows. Raises StoreUnavailable."""
+        """Load people and moved chats from the store. Raises StoreUnavailable."""
         people, chats = await self._store.people.known()
         for person in people:
             if person.standing in ("allowed", "owner"):
@@ -37,7 +42,7 @@ class People:
             self.follow(moved)
 
     def let_in(self, person: Person) -> None:
-        """Somebody may write from now on, as an owner if they are made one."""
+        """Let a person write to the account, as an owner if that is their standing."""
         self.revision += 1
         self._paired.add((person.channel, person.account, person.sender))
         if person.standing == "owner":
@@ -45,8 +50,10 @@ class People:
             self._blocked.discard(f"{person.channel}:{person.sender}")
 
     def shut_out(self, who: str, *, blocked: bool) -> Callable[[], None]:
-        """Nothing that was said of "channel:id" counts any more, but that of the configuration; blocked: whatever else
-        lets them in. Returns what takes that back."""
+        """Forget that a person, named as "channel:id", was let in or made an owner; the configuration still counts.
+
+        blocked: refuse the person even where something else would let them in. Returns a function that undoes all this.
+        """
         self.revision += 1
         gone = {one for one in self._paired if f"{one[0]}:{one[2]}" == who}
         owned, was_blocked = self.owns(who), who in self._blocked
@@ -64,45 +71,45 @@ class People:
         return take_back
 
     def follow(self, moved: ChatMoved) -> None:
-        """A chat has another id from now on."""
+        """Note that a chat has a new id."""
         old, new = ((moved.channel, moved.account, chat) for chat in (moved.old_chat, moved.new_chat))
-        if moved.old_chat not in self.chats(*new):  # told by both chats, and by refused sends
+        if moved.old_chat not in self.chats(*new):  # both chats and refused sends report a move
             self._former[new] = self.chats(*old)
             self.revision += 1
 
     def chats(self, channel: str, account: str, chat: str) -> tuple[str, ...]:
-        """All ids of a chat, the present one first; that of its beginning, which names its session, last."""
+        """Return all ids of a chat, its present id first; its first id, which names its session, is last."""
         return chat, *self._former.get((channel, account, chat), ())
 
     @property
     def owners(self) -> Sequence[tuple[str, str]]:
-        """Channel and id of each."""
+        """The channel and id of each owner."""
         return [(channel, sender) for channel, _, sender in (owner.partition(":") for owner in self._owners)]
 
     def owns(self, name: str) -> bool:
-        """Whether "channel:id" is an owner."""
+        """Return whether the person named as "channel:id" is an owner."""
         return name in self._owners
 
     def has_guests(self, channel: str) -> bool:
-        """Whether somebody was let in by a code there who is no owner."""
+        """Return whether somebody who is no owner was let in by a code on a channel."""
         return any(name == channel and not self.owns(f"{name}:{sender}") for name, _, sender in self._paired)
 
     def is_owner(self, message: InboundMessage) -> bool:
-        """Whether a message is by an owner: one of those, or whoever has the terminal, the socket or the token."""
+        """Return whether an owner wrote a message; whoever has the terminal, the socket or the token counts as one."""
         origin = message.origin
         if origin.place.kind in LOCAL:
             return is_trusted(message)
         return f"{origin.place.channel}:{origin.sender}" in self._owners and not origin.by_bot
 
     def is_blocked(self, origin: Origin) -> bool:
-        """Whether an owner has shut the sender out, in whatever way they would get in."""
+        """Return whether an owner has blocked the sender, which counts more than anything that lets them in."""
         return f"{origin.place.channel}:{origin.sender}" in self._blocked and origin.place.kind not in LOCAL
 
     def is_paired(self, origin: Origin) -> bool:
-        """Whether the sender was let in by a code, to this account."""
+        """Return whether the sender was let in to this account by a code."""
         return (origin.place.channel, origin.place.account, origin.sender) in self._paired
 
 
 def chat_of(place: Place) -> tuple[str, str, str]:
-    """What names a chat."""
+    """Return the channel, account and chat id of a place, which together name a chat."""
     return place.channel, place.account, place.chat
